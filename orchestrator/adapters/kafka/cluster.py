@@ -1,0 +1,239 @@
+"""One Kafka cluster as the orchestrator's operator sees it. Calls are batched; no call is per topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as LibTopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from orchestrator.adapters.kafka.client import client_properties, cluster_error, logger, translated_errors
+from orchestrator.errors import ClusterError
+from orchestrator.values import LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """What the cluster says about one topic. `isr` and `leaders` are per partition, -1 for no leader."""
+
+    name: str
+    topic_id: str
+    leaders: tuple[int, ...]
+    replicas: tuple[tuple[int, ...], ...]
+    isr: tuple[tuple[int, ...], ...]
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Its partitions in order."""
+        return tuple(TopicPartition(self.name, number) for number in range(len(self.leaders)))
+
+
+class KafkaCluster:
+    """A connection to one cluster. Every method takes a deadline in seconds and raises `ClusterError`."""
+
+    def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
+        self.name = name
+        self.properties = client_properties(name, bootstrap, client)
+        self._admin = AdminClient(dict(self.properties), logger=logger)
+
+    @property
+    def subject(self) -> str:
+        """How errors name it."""
+        return f"cluster {self.name}"
+
+    def brokers(self, timeout_s: float = 10.0) -> dict[int, str]:
+        """Live brokers as the controller knows them: id -> "host:port"."""
+        described = self._result(
+            self._admin.describe_cluster(request_timeout=timeout_s), "asking for its brokers", timeout_s
+        )
+        return {node.id: f"{node.host}:{node.port}" for node in described.nodes}
+
+    def topic_names(self, timeout_s: float = 10.0) -> set[str]:
+        """Every topic that the operator may see."""
+        with translated_errors(self.subject, "listing topics"):
+            return set(self._admin.list_topics(timeout=timeout_s).topics)
+
+    def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
+        """Descriptions of those of `names` that exist."""
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        futures = self._admin.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
+        found = {}
+        for name, future in futures.items():
+            try:
+                topic = future.result(timeout_s + 5)
+            except KafkaException as error:
+                if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                    continue
+                raise cluster_error(f"{self.subject}, topic {name}", "describing it", error.args[0]) from None
+            partitions = sorted(topic.partitions, key=lambda partition: partition.id)
+            found[name] = TopicDescription(
+                name=name,
+                topic_id=str(topic.topic_id),
+                leaders=tuple(p.leader.id if p.leader else -1 for p in partitions),
+                replicas=tuple(tuple(node.id for node in p.replicas) for p in partitions),
+                isr=tuple(tuple(node.id for node in p.isr) for p in partitions),
+            )
+        return found
+
+    def log_ends(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
+    ) -> dict[TopicPartition, LogEnd]:
+        """Start and end offset and leader epoch of each partition. Two batched calls for any number."""
+        wanted = sorted(set(partitions))
+        if not wanted:
+            return {}
+        starts = self._offsets(wanted, OffsetSpec.earliest(), timeout_s)
+        ends = self._offsets(wanted, OffsetSpec.latest(), timeout_s)
+        return {tp: LogEnd(starts[tp][0], *ends[tp]) for tp in wanted}
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
+    ) -> dict[TopicPartition, int]:
+        """End offsets (high watermarks) alone: one batched call."""
+        wanted = sorted(set(partitions))
+        return (
+            {tp: end for tp, (end, _) in self._offsets(wanted, OffsetSpec.latest(), timeout_s).items()}
+            if wanted
+            else {}
+        )
+
+    def committed(
+        self, groups: Iterable[str], timeout_s: float = 10.0
+    ) -> dict[str, dict[TopicPartition, int]]:
+        """Committed offsets (the next to read) of each group; a group without any has an empty mapping."""
+        futures: dict[str, Future[Any]] = {}
+        with translated_errors(self.subject, "asking for group offsets"):
+            for group in groups:
+                futures |= self._admin.list_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
+                )
+        return {
+            group: {
+                TopicPartition(tp.topic, tp.partition): tp.offset
+                for tp in self._result(
+                    future, f"asking for the offsets of group {group}", timeout_s
+                ).topic_partitions
+                if tp.offset >= 0
+            }
+            for group, future in futures.items()
+        }
+
+    def write_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 10.0
+    ) -> None:
+        """Set the committed offsets of an empty group. Raises when the group has running members."""
+        request = ConsumerGroupTopicPartitions(
+            group,
+            [LibTopicPartition(tp.topic, tp.partition, offset) for tp, offset in sorted(offsets.items())],
+        )
+        doing = f"writing the offsets of group {group}"
+        with translated_errors(self.subject, doing):
+            futures = self._admin.alter_consumer_group_offsets([request], request_timeout=timeout_s)
+        answer = self._result(futures[group], doing, timeout_s)
+        for partition in answer.topic_partitions:
+            if partition.error is not None:
+                raise cluster_error(
+                    f"{self.subject}, {partition.topic}-{partition.partition}", doing, partition.error
+                )
+
+    def group_members(self, groups: Iterable[str], timeout_s: float = 10.0) -> dict[str, int]:
+        """Number of running members of each group (0 for one that is empty or not known)."""
+        wanted = sorted(set(groups))
+        if not wanted:
+            return {}
+        futures = self._admin.describe_consumer_groups(wanted, request_timeout=timeout_s)
+        return {
+            group: len(self._result(future, f"describing group {group}", timeout_s).members)
+            for group, future in futures.items()
+        }
+
+    def create_topics(
+        self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], timeout_s: float = 30.0
+    ) -> None:
+        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is."""
+        if not topics:
+            return
+        requests = [
+            NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config))
+            for name, (partitions, replicas, config) in topics.items()
+        ]
+        futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
+        for name, future in futures.items():
+            try:
+                future.result(timeout_s + 5)
+            except KafkaException as error:
+                if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                    raise cluster_error(
+                        f"{self.subject}, topic {name}", "creating it", error.args[0]
+                    ) from None
+
+    def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
+        """Effective configuration of each topic."""
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
+        if not resources:
+            return {}
+        futures = self._admin.describe_configs(resources, request_timeout=timeout_s)
+        return {
+            resource.name: {
+                entry.name: entry.value
+                for entry in self._result(
+                    future, f"describing the configuration of {resource.name}", timeout_s
+                ).values()
+            }
+            for resource, future in futures.items()
+        }
+
+    def set_topic_config(self, name: str, config: Mapping[str, str], timeout_s: float = 10.0) -> None:
+        """Set some entries of a topic's configuration and leave the others as they are."""
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in config.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        futures = self._admin.incremental_alter_configs([resource], request_timeout=timeout_s)
+        for future in futures.values():
+            self._result(future, f"setting the configuration of {name}", timeout_s)
+
+    def create_acls(self, bindings: Sequence[AclBinding], timeout_s: float = 10.0) -> None:
+        """Create access rules; those that exist stay."""
+        if not bindings:
+            return
+        for binding, future in self._admin.create_acls(list(bindings), request_timeout=timeout_s).items():
+            self._result(future, f"creating the ACL {binding}", timeout_s)
+
+    def _offsets(
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, timeout_s: float
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        request = {LibTopicPartition(tp.topic, tp.partition): spec for tp in partitions}
+        with translated_errors(self.subject, "asking for log offsets"):
+            futures = self._admin.list_offsets(request, request_timeout=timeout_s)
+        found = {}
+        for tp, future in futures.items():
+            info = self._result(future, f"asking for the offsets of {tp.topic}-{tp.partition}", timeout_s)
+            epoch = info.leader_epoch if getattr(info, "leader_epoch", None) is not None else -1
+            found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
+        return found
+
+    def _result(self, future: Future[Any], doing: str, timeout_s: float) -> Any:
+        try:
+            # librdkafka answers by itself at its own deadline; ours only guards against it not doing so.
+            return future.result(timeout_s + 5)
+        except KafkaException as error:
+            raise cluster_error(self.subject, doing, error.args[0]) from None
+        except TimeoutError:
+            raise ClusterError(self.subject, f"{doing}: no answer within {timeout_s:g} s") from None

@@ -1,0 +1,139 @@
+"""Reading bounded ranges of records, and writing a few: for the orchestrator's own topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as LibTopicPartition
+
+from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
+from orchestrator.errors import ClusterError
+from orchestrator.values import TopicPartition
+
+_CHUNK_RECORDS = 10_000
+
+
+class Record(NamedTuple):
+    """One record as the orchestrator reads it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_records(
+    name: str,
+    properties: Mapping[str, Any],
+    ranges: Mapping[TopicPartition, tuple[int, int]],
+    idle_timeout_s: float = 15.0,
+) -> Iterator[list[Record]]:
+    """Every record of each range `[start, end)`, in chunks; order holds inside a partition only.
+
+    Raises `ClusterError` when nothing arrives for `idle_timeout_s`: a part that could not be read is
+    never passed over in silence. Offsets without a record (markers, compaction) do not stall it.
+    """
+    open_ends = {tp: end for tp, (start, end) in ranges.items() if end > start}
+    if not open_ends:
+        return
+    consumer = Consumer(
+        {
+            **properties,
+            # Required by the library; nothing is committed and no group is joined.
+            "group.id": "dcctl-reader",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+            "isolation.level": "read_uncommitted",
+        },
+        logger=logger,
+    )
+    subject = f"cluster {name}"
+    try:
+        with translated_errors(subject, "reading records"):
+            consumer.assign([LibTopicPartition(tp.topic, tp.partition, ranges[tp][0]) for tp in open_ends])
+        yield from _drain(consumer, subject, open_ends, idle_timeout_s)
+    finally:
+        consumer.close()
+
+
+def _drain(
+    consumer: Consumer, subject: str, open_ends: dict[TopicPartition, int], idle_timeout_s: float
+) -> Iterator[list[Record]]:
+    last_progress = time.monotonic()
+    while open_ends:
+        with translated_errors(subject, "reading records"):
+            messages = consumer.consume(_CHUNK_RECORDS, timeout=0.1)
+        if messages:
+            last_progress = time.monotonic()
+        elif time.monotonic() - last_progress > idle_timeout_s:
+            waiting = ", ".join(str(tp) for tp in sorted(open_ends))
+            raise ClusterError(
+                subject, f"no record within {idle_timeout_s:g} s; not read to the end: {waiting}"
+            )
+        chunk = [record for record in (_taken(message, subject, open_ends) for message in messages) if record]
+        if chunk:
+            yield chunk
+
+
+def _taken(message: Any, subject: str, open_ends: dict[TopicPartition, int]) -> Record | None:
+    """The record if it lies in its range; strikes a partition off `open_ends` once it is read to its end."""
+    tp = TopicPartition(message.topic(), message.partition())
+    error = message.error()
+    if error is not None and error.name() != "_PARTITION_EOF":
+        raise cluster_error(f"{subject}, {tp}", "reading records", error)
+    end = open_ends.get(tp)
+    if end is None:
+        return None
+    offset = message.offset()
+    if offset >= end - (1 if error is None else 0):
+        del open_ends[tp]
+    if error is not None or offset >= end:
+        return None
+    return Record(tp.topic, tp.partition, offset, message.timestamp()[1], message.key(), message.value())
+
+
+def produce_records(
+    name: str,
+    properties: Mapping[str, Any],
+    topic: str,
+    records: Iterable[tuple[bytes | None, bytes | None]] | Sequence[tuple[bytes | None, bytes | None]],
+    timeout_s: float = 10.0,
+) -> None:
+    """Write records with acks=all and wait for each acknowledgement. Raises `ClusterError`."""
+    failures: list[object] = []
+    producer = Producer(
+        {
+            **properties,
+            "enable.idempotence": True,
+            "linger.ms": 0,
+            "message.timeout.ms": int(timeout_s * 1000),
+        },
+        logger=logger,
+    )
+
+    def on_delivery(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    for key, value in records:
+        while True:
+            try:
+                producer.produce(topic, key=key, value=value, on_delivery=on_delivery)
+                break
+            except BufferError:  # the local queue is full: let it drain (facts: machine)
+                producer.poll(0.1)
+        producer.poll(0)
+    unsent = producer.flush(timeout_s + 1)
+    if failures:
+        raise cluster_error(f"cluster {name}, topic {topic}", "writing records", failures[0])
+    if unsent:
+        raise ClusterError(
+            f"cluster {name}, topic {topic}", f"{unsent} records not acknowledged within {timeout_s:g} s"
+        )

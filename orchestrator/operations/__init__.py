@@ -1,0 +1,1 @@
+"""Binds plans to the world: observes through adapters, performs the actions that steps name."""

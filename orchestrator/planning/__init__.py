@@ -1,0 +1,1 @@
+"""Procedures as pure functions: topology + observation + request -> plan."""

@@ -1,0 +1,1 @@
+"""Moving consumers: groups and Spark checkpoints. Pure."""

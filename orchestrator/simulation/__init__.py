@@ -1,0 +1,1 @@
+"""Data centres on one machine: back ends, faults, workload, drills."""

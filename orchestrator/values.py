@@ -1,0 +1,28 @@
+"""Small values that every layer speaks: names of Kafka's own objects, and nothing of ours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic, as a cluster names it."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class LogEnd(NamedTuple):
+    """The readable range of one partition's log.
+
+    `start_offset` is the first offset that can still be read, `end_offset` the next one to be
+    written (the high watermark as a consumer sees it), `leader_epoch` the epoch of the leader that
+    said so, or -1 where it is not known.
+    """
+
+    start_offset: int
+    end_offset: int
+    leader_epoch: int = -1
