@@ -1,0 +1,105 @@
+"""`dcctl`: parse, call, print, and end with an explicit status.
+
+Exit status: 0 done or nothing to do · 1 error · 2 usage · 3 drift or changes found · 4 a gate refused ·
+5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown. A drill ends with 0 for a
+valid verdict, 1 for an invalid one and 7 for an unknown one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+
+import typer
+from typer.main import get_command
+
+from orchestrator import __version__
+from orchestrator.cli.output import err_console, print_error
+from orchestrator.errors import DcctlError
+
+_GROUPS = ("topology", "drill", "sim", "failover", "watch", "status", "offsets", "relocate", "audit", "parts")
+
+app = typer.Typer(
+    name="dcctl",
+    help="Moves Kafka between data centres, with a stated and measured loss.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dcctl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Moves Kafka between data centres, with a stated and measured loss."""
+
+
+for _group in _GROUPS:
+    if importlib.util.find_spec(f"orchestrator.cli.{_group}") is None:
+        continue
+    importlib.import_module(f"orchestrator.cli.{_group}").register(app)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one command and end the process with its exit status."""
+    logging.getLogger("kazoo").addHandler(logging.NullHandler())
+    signal.signal(signal.SIGTERM, _interrupted)
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit status; every error has become words on stderr."""
+    try:
+        result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
+    except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
+        return _status(error)
+    return result if isinstance(result, int) else 0
+
+
+def _status(error: BaseException) -> int:
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, DcctlError):
+        print_error(error)
+        return error.exit_status
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
+        err_console.print("interrupted")
+        return 130
+    show = getattr(
+        error, "show", None
+    )  # typer carries its own click: a usage error is known by its interface
+    if callable(show):
+        show()
+        return 2
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say
+        return 1
+    traceback.print_exception(error)
+    err_console.print(
+        "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"
+    )
+    return 1
+
+
+def _interrupted(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""How every command speaks: results on stdout, one line of summary and all progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.errors import DcctlError, TopologyError
+
+FORMAT_VERSION = 1
+
+console = Console(highlight=False, soft_wrap=True)
+err_console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def emit(
+    data: Mapping[str, Any],
+    *,
+    as_json: bool,
+    summary: str,
+    render: Callable[[Console], None] | None = None,
+) -> None:
+    """Print a result: for people through `render`, or as JSON with `format_version` first.
+
+    `summary` is one line on stderr with `as_json`, and the last line of the output otherwise.
+    """
+    if as_json:
+        sys.stdout.write(json.dumps({"format_version": FORMAT_VERSION, **data}, indent=2) + "\n")
+        err_console.print(escape(summary))
+        return
+    if render is not None:
+        render(console)
+    console.print(escape(summary))
+
+
+def print_error(error: DcctlError) -> None:
+    """One error for a person: subject, problem, hint."""
+    if isinstance(error, TopologyError):
+        for problem in error.problems:
+            err_console.print(f"[bold red]error[/] {escape(problem)}")
+        count = len(error.problems)
+        err_console.print(f"[bold]{escape(error.subject)}[/]: {count} error{'s' if count != 1 else ''}")
+    else:
+        err_console.print(f"[bold red]error[/] [bold]{escape(error.subject)}[/]: {escape(error.problem)}")
+    if error.hint:
+        err_console.print(f"  {escape(error.hint)}", style="dim")
+
+
+def confirm_or_refuse(question: str, *, assume_yes: bool) -> bool:
+    """Ask on a terminal; without one never prompt: the command line itself was the word."""
+    if assume_yes or not sys.stdin.isatty():
+        return True
+    return console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")
