@@ -1,0 +1,212 @@
+"""The three MirrorMaker connectors that one mirror of the topology file needs, as Connect takes them.
+
+Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `MirrorCheckpointConfig`,
+`MirrorHeartbeatConfig` and `Scheduler` in Kafka's `connect/mirror`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from orchestrator.errors import DcctlError
+from orchestrator.topology.model import Cluster, Replication, Topology
+
+_PACKAGE = "org.apache.kafka.connect.mirror"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+# An admin call to a dead source ends after this time. It holds up the stop of a connector: its
+# scheduler waits for the call under way, and so does closing the admin client.
+_SOURCE_ADMIN_TIMEOUT_MS = 3_000
+# Longer than the handful of admin calls of one scheduled job together. A job that outlives this limit
+# ends too late to be noticed: the connector then runs without tasks until a partition is added.
+_ADMIN_JOB_TIMEOUT_MS = 15_000
+
+_FIXED = frozenset(
+    {
+        "name",
+        "connector.class",
+        "source.cluster.alias",
+        "target.cluster.alias",
+        "replication.policy.class",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+        "offset-syncs.topic.location",
+        "emit.offset-syncs.enabled",
+        "producer.override.enable.idempotence",
+    }
+)
+
+
+class ConnectorNames(NamedTuple):
+    """Names of the connectors of one mirror."""
+
+    source: str
+    checkpoint: str
+    heartbeat: str
+
+
+def connector_names(replication: Replication) -> ConnectorNames:
+    """The names under which the mirror's connectors are known to Connect."""
+    stem = f"{replication.source}-to-{replication.target}"
+    return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
+
+
+def desired_connectors(
+    topology: Topology,
+    replication: Replication,
+    source_client: Mapping[str, str],
+    target_client: Mapping[str, str],
+    source_bootstrap: str,
+    target_bootstrap: str,
+) -> dict[str, dict[str, str]]:
+    """Configuration of each connector by name, to run on Connect workers at the target.
+
+    `source_client` and `target_client` are properties of Java clients (security; values may be
+    references to a Connect configuration provider), `…_bootstrap` is `host:port,…`.
+
+    `Replication.connectors` overrides any property but those on which the offset map rests
+    (`DcctlError`). Properties of the producer go to the source and the checkpoint connector only: the
+    heartbeats' producer writes to the other cluster.
+
+    Heartbeats are written at the *source* and come to the target through the mirror, so that their age
+    there tells whether the link is alive. The connector therefore has the source cluster as its target,
+    as it is in MirrorMaker's own dedicated mode (`MirrorMaker`, flows with heartbeats only).
+    """
+    _refuse_fixed(replication)
+    names = connector_names(replication)
+    overrides = dict(replication.connectors)
+    client_overrides = {k: v for k, v in overrides.items() if not k.startswith("producer.override.")}
+    source = {"bootstrap.servers": source_bootstrap, **source_client}
+    target = {"bootstrap.servers": target_bootstrap, **target_client}
+    replicas_at_source = _internal_replicas(topology.clusters[replication.source])
+    replicas_at_target = _internal_replicas(topology.clusters[replication.target])
+
+    forward = _common(replication, replication.source, replication.target, source, target)
+    backward = _common(replication, replication.target, replication.source, target, source)
+    return {
+        names.source: {
+            "name": names.source,
+            **forward,
+            **_source_connector(replication, replicas_at_target),
+            **overrides,
+        },
+        names.checkpoint: {
+            "name": names.checkpoint,
+            **forward,
+            **_checkpoint_connector(replication, replicas_at_target),
+            **overrides,
+        },
+        names.heartbeat: {
+            "name": names.heartbeat,
+            **backward,
+            **_heartbeat_connector(source, replicas_at_source),
+            **client_overrides,
+        },
+    }
+
+
+def _common(
+    replication: Replication,
+    from_alias: str,
+    to_alias: str,
+    from_client: Mapping[str, str],
+    to_client: Mapping[str, str],
+) -> dict[str, str]:
+    policy = "IdentityReplicationPolicy" if replication.policy == "identity" else "DefaultReplicationPolicy"
+    return {
+        "source.cluster.alias": from_alias,
+        "target.cluster.alias": to_alias,
+        **{f"source.cluster.{key}": value for key, value in from_client.items()},
+        **{f"target.cluster.{key}": value for key, value in to_client.items()},
+        "replication.policy.class": f"{_PACKAGE}.{policy}",
+        "replication.policy.separator": replication.separator,
+        # Bytes in, bytes out; the default header converter would turn headers into text.
+        "key.converter": _BYTES,
+        "value.converter": _BYTES,
+        "header.converter": _BYTES,
+        "admin.timeout.ms": str(_ADMIN_JOB_TIMEOUT_MS),
+    }
+
+
+def _admin_limits(prefix: str) -> dict[str, str]:
+    limit = str(_SOURCE_ADMIN_TIMEOUT_MS)
+    # The admin client refuses a default.api.timeout.ms below its request.timeout.ms: set both.
+    return {f"{prefix}.admin.default.api.timeout.ms": limit, f"{prefix}.admin.request.timeout.ms": limit}
+
+
+def _source_connector(replication: Replication, replicas: int) -> dict[str, str]:
+    return {
+        "connector.class": f"{_PACKAGE}.MirrorSourceConnector",
+        "tasks.max": str(replication.tasks_max),
+        "topics": _topic_patterns(replication),
+        # The topics are named one by one. MirrorMaker's default would drop names such as `x.replica`.
+        "topics.exclude": "__.*",
+        "replication.factor": str(replicas),
+        "offset-syncs.topic.location": "target",
+        "offset-syncs.topic.replication.factor": str(replicas),
+        "refresh.topics.interval.seconds": "5",
+        # It would undo changes made at the target every few minutes; drift is told, not undone.
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        **_admin_limits("source"),
+        "source.consumer.auto.offset.reset": "earliest",
+        # Aborted records must not arrive as if they had been committed.
+        "source.consumer.isolation.level": "read_committed",
+        # A retry that doubles a record could hide a gap inside a segment of the offset map.
+        "producer.override.enable.idempotence": "true",
+        "producer.override.acks": "all",
+        "producer.override.max.in.flight.requests.per.connection": "5",
+        "producer.override.batch.size": "327680",
+    }
+
+
+def _checkpoint_connector(replication: Replication, replicas: int) -> dict[str, str]:
+    return {
+        "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
+        "tasks.max": "1",
+        "topics": _topic_patterns(replication),
+        "topics.exclude": "__.*",
+        "groups": ".*",
+        "groups.exclude": "console-consumer-.*,connect-.*,__.*,spark-kafka-source-.*",
+        "offset-syncs.topic.location": "target",
+        "checkpoints.topic.replication.factor": str(replicas),
+        "refresh.groups.interval.seconds": "5",
+        "emit.checkpoints.interval.seconds": "1",
+        "sync.group.offsets.enabled": "true",
+        "sync.group.offsets.interval.seconds": "1",
+        **_admin_limits("source"),
+    }
+
+
+def _heartbeat_connector(written_to: Mapping[str, str], replicas: int) -> dict[str, str]:
+    return {
+        "connector.class": f"{_PACKAGE}.MirrorHeartbeatConnector",
+        "tasks.max": "1",
+        "emit.heartbeats.interval.seconds": "1",
+        "heartbeats.topic.replication.factor": str(replicas),
+        **_admin_limits("target"),
+        # The worker's producer writes to the worker's own cluster unless told otherwise.
+        **{f"producer.override.{key}": value for key, value in written_to.items()},
+    }
+
+
+def _topic_patterns(replication: Replication) -> str:
+    """Topic names as MirrorMaker takes them: regular expressions, separated by commas."""
+    return ",".join(topic.replace(".", r"\.") for topic in replication.topics)
+
+
+def _internal_replicas(cluster: Cluster) -> int:
+    """Three replicas, or as many as there are brokers; three where the file names no brokers."""
+    brokers = sum(row.brokers for row in cluster.nodes)
+    return min(3, brokers) if brokers else 3
+
+
+def _refuse_fixed(replication: Replication) -> None:
+    fixed = sorted(_FIXED & replication.connectors.keys())
+    if fixed:
+        raise DcctlError(
+            f"replication {replication.source} -> {replication.target}",
+            f"connectors may not set {', '.join(fixed)}: the offset map rests on it",
+            "remove it from the topology file",
+        )
