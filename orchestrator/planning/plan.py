@@ -1,0 +1,215 @@
+"""What a run will do and what it will cost, as values that are written to files and to the journal.
+
+A `Plan` is complete: it can be shown, stored, and run by the engine without asking anything again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any, Literal, TypeVar
+
+import networkx as nx
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import DcctlError
+
+FORMAT_VERSION = 1
+
+Phase = Literal["detect", "decide", "fence", "translate", "relocate", "redirect", "verify"]
+PHASES: tuple[Phase, ...] = ("detect", "decide", "fence", "translate", "relocate", "redirect", "verify")
+GateOutcome = Literal["ok", "refused", "unknown"]
+Outcome = Literal["ok", "failed", "unknown"]
+EventKind = Literal["run-started", "gates", "run-resumed", "step-intent", "step-outcome", "run-ended"]
+
+_CONFIG = ConfigDict(extra="forbid")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class Step:
+    """One effect, or one measurement that later effects build on.
+
+    `action`, `verify` and `compensation` are names in the runner's table of actions. `verify` says
+    afterwards whether the effect is there (none: the step changes nothing, and is simply done again
+    after a crash). `compensation` takes the effect back; `irreversible` says that nothing can.
+    `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
+    """
+
+    id: str
+    phase: Phase
+    title: str
+    action: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    verify: str | None = None
+    compensation: str | None = None
+    irreversible: bool = False
+    expected_s: float = 0.0
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class GateResult:
+    """One condition for acting: what was measured, against which limit, and what to do about it."""
+
+    id: str
+    outcome: GateOutcome
+    measured: str
+    limit: str
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class RunEvent:
+    """One record of the journal. `sequence` counts from 1 within a run; `at_s` is Unix epoch seconds."""
+
+    run_id: str
+    sequence: int
+    kind: EventKind
+    at_s: float
+    step: str = ""
+    outcome: Outcome | None = None
+    message: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Deterministic name of the record: a repeated write finds it there and compares."""
+        return f"{self.sequence:06d}-{self.kind}" + (f"-{self.step}" if self.step else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class Predicted:
+    """What acting is expected to cost, per topic, per consumer, and in time.
+
+    `loss`: topic -> {at_least, expected, at_most} records. `reread`: consumer -> {map, position_age}
+    records. `seconds` is the longest way through the steps.
+    """
+
+    loss: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reread: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class Plan:
+    """Steps with their order, gates and predictions, and digests of what they were made from.
+
+    `observed` holds one digest for each part of the observation, so that a plan that has become
+    stale can name what moved. `expires_at_s`: after it the plan must be made again.
+    """
+
+    verb: str
+    topology: str
+    source: str
+    target: str
+    request: Mapping[str, Any]
+    created_at_s: float
+    expires_at_s: float
+    topology_digest: str
+    observed: Mapping[str, str]
+    gates: tuple[GateResult, ...]
+    steps: tuple[Step, ...]
+    predicted: Predicted = field(default_factory=Predicted)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether every gate is ok: refused and unknown both stop."""
+        return all(gate.outcome == "ok" for gate in self.gates)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the whole plan."""
+        return digest(to_json(self))
+
+    def step(self, step_id: str) -> Step:
+        """The step with that id."""
+        return next(step for step in self.steps if step.id == step_id)
+
+    def graph(self) -> nx.DiGraph:
+        """The steps' order: an edge leads from a step to each one that waits for it.
+
+        Raises `DcctlError` when a step waits for one that is not there, or for itself.
+        """
+        graph: nx.DiGraph = nx.DiGraph()
+        graph.add_nodes_from(step.id for step in self.steps)
+        for step in self.steps:
+            for needed in step.depends_on:
+                if needed not in graph:
+                    raise DcctlError(f"plan, step {step.id}", f"waits for {needed}, which is not in the plan")
+                graph.add_edge(needed, step.id)
+        if not nx.is_directed_acyclic_graph(graph):  # type: ignore[no-untyped-call]
+            circle = " → ".join(edge[0] for edge in nx.find_cycle(graph))
+            raise DcctlError("plan", f"steps wait for each other in a circle: {circle}")
+        return graph
+
+    def in_order(self) -> tuple[Step, ...]:
+        """The steps so that each comes after those that it waits for, otherwise in plan order."""
+        place = {step.id: number for number, step in enumerate(self.steps)}
+        ordered = nx.lexicographical_topological_sort(self.graph(), key=lambda step_id: place[step_id])
+        return tuple(self.step(step_id) for step_id in ordered)
+
+    def critical_path_s(self) -> float:
+        """Expected seconds of the longest way through the steps."""
+        ready_at_s: dict[str, float] = {}
+        for step in self.in_order():
+            begins_s = max((ready_at_s[needed] for needed in step.depends_on), default=0.0)
+            ready_at_s[step.id] = begins_s + step.expected_s
+        return max(ready_at_s.values(), default=0.0)
+
+
+def with_seconds(plan: Plan) -> Plan:
+    """The plan with its predicted duration filled in from its own steps."""
+    return replace(plan, predicted=replace(plan.predicted, seconds=round(plan.critical_path_s(), 1)))
+
+
+# Built once: making an adapter takes milliseconds, using one microseconds.
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind) for kind in (Plan, RunEvent, GateResult, Step)
+}
+
+
+def to_json(value: Plan | RunEvent | GateResult | Step) -> dict[str, Any]:
+    """Plain JSON data of a plan or of one of its parts."""
+    data: dict[str, Any] = _ADAPTERS[type(value)].dump_python(value, mode="json")
+    return {"format_version": FORMAT_VERSION, **data} if isinstance(value, Plan) else data
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """A plan read back. Raises `DcctlError` when it is none, or of another format."""
+    fields = dict(data)
+    version = fields.pop("format_version", None)
+    if version != FORMAT_VERSION:
+        raise DcctlError("plan", f"format_version is {version!r}, expected {FORMAT_VERSION}")
+    return _validated(Plan, fields, "plan")
+
+
+def event_from_json(data: Mapping[str, Any]) -> RunEvent:
+    """A journal record read back. Raises `DcctlError` when it is none."""
+    return _validated(RunEvent, data, "journal record")
+
+
+def _validated(kind: type[T], data: Mapping[str, Any], subject: str) -> T:
+    try:
+        value: T = _ADAPTERS[kind].validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DcctlError(subject, f"{place}: {first['msg']}", "was it written by another version?") from None
+    return value
+
+
+def canonical_json(data: Any) -> str:
+    """One text for equal data: keys sorted, no spaces, so that digests can be compared."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(data: Any) -> str:
+    """SHA-256 of the canonical JSON, shortened to 16 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(data).encode()).hexdigest()[:16]
