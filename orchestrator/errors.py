@@ -8,7 +8,8 @@
     ├── ClusterError             1  a Kafka cluster refused, or could not be asked
     ├── ConnectError             1  a Connect worker refused, or could not be asked
     ├── CoordinationError        1  the coordination ensemble refused, or could not be asked
-    │   └── LockHeldError        5  somebody else holds the lock
+    │   ├── LockHeldError        5  somebody else holds the lock
+    │   └── LockLostError        6  it was held and is lost; nothing more is done without it
     ├── PlaybookError            1  a playbook failed
     ├── SimulationError          1  a simulated data centre did not do what it should
     ├── AuditError               1  the audit could not be made
@@ -78,6 +79,12 @@ class LockHeldError(CoordinationError):
     """Somebody else holds the lock."""
 
     exit_status = 5
+
+
+class LockLostError(CoordinationError):
+    """The lock was held and is lost. Nothing more is done without it."""
+
+    exit_status = 6
 
 
 class PlaybookError(DcctlError):

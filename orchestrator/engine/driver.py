@@ -1,0 +1,175 @@
+"""The small part of the engine that acts: carries out what `decide` says, steps side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from orchestrator.engine.decide import (
+    Attempted,
+    Begun,
+    Check,
+    Checked,
+    End,
+    Event,
+    Instruction,
+    JournalLost,
+    Perform,
+    Record,
+    Recorded,
+    decide,
+)
+from orchestrator.engine.ports import Actions, Clock, Journal, Lock, Results, StepOutcome
+from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
+from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.planning.plan import Plan, RunEvent, Step
+
+OnEvent = Callable[[RunEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended: outcome, the reason if it is not ok, and the last state."""
+
+    outcome: RunOutcome
+    reason: str
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What a run works through."""
+
+    journal: Journal
+    lock: Lock
+    actions: Actions
+    clock: Clock
+
+
+def run_plan(
+    plan: Plan,
+    run_id: str,
+    ports: Ports,
+    *,
+    records: Iterable[RunEvent] = (),
+    on_event: OnEvent | None = None,
+    executor: Executor | None = None,
+) -> RunEnd:
+    """Run a plan whose gates are ok, or go on with one from the `records` of its journal.
+
+    `on_event` gets every record once it is in the journal. Raises `GateRefusedError` for a plan
+    that may not run. An interruption (Ctrl-C) cancels what is waiting and goes up to the caller;
+    the journal then holds all that a later resume needs.
+    """
+    if not plan.is_allowed:
+        raise GateRefusedError("plan", "a gate refused or is unknown: it cannot be run")
+    pool = executor or ThreadPoolExecutor(max_workers=max(len(plan.steps), 1))
+    state = state_from_journal(plan, run_id, records)
+    try:
+        return _Driver(state, ports, pool, on_event or (lambda _: None)).run()
+    except BaseException:
+        ports.actions.cancel()
+        raise
+    finally:
+        if pool is not executor:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Driver:
+    def __init__(self, state: RunState, ports: Ports, executor: Executor, on_event: OnEvent) -> None:
+        self._state = state
+        self._ports = ports
+        self._executor = executor
+        self._on_event = on_event
+        self._inbox: SimpleQueue[Event | BaseException] = SimpleQueue()
+        self._has_journal = True
+
+    def run(self) -> RunEnd:
+        self._ports.lock.on_loss(lambda reason: self._inbox.put(JournalLost(reason)))
+        self._inbox.put(Begun())
+        while True:
+            event = self._inbox.get()
+            if isinstance(event, BaseException):
+                raise event
+            self._state, instructions = decide(self._state, event)
+            for instruction in instructions:
+                if isinstance(instruction, End):
+                    return RunEnd(instruction.outcome, instruction.reason, self._state)
+                self._carry_out(instruction)
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case Record():
+                self._record(instruction)
+            case Perform(step_id):
+                self._submit(self._attempted, step_id)
+            case Check(step_id):
+                self._submit(self._checked, step_id)
+
+    def _record(self, wanted: Record) -> None:
+        if not self._has_journal:
+            return
+        record = RunEvent(
+            run_id=self._state.run_id,
+            sequence=wanted.sequence,
+            kind=wanted.kind,
+            at_s=self._ports.clock.now_s(),
+            step=wanted.step,
+            outcome=wanted.outcome,
+            message=wanted.message,
+            data=wanted.data,
+        )
+        try:
+            self._ports.journal.append(record)
+        except DcctlError as error:
+            self._has_journal = False
+            self._inbox.put(JournalLost(in_words(error)))
+            return
+        self._inbox.put(Recorded(record))
+        self._on_event(record)
+
+    def _submit(self, work: Callable[[Step, Results], Event], step_id: str) -> None:
+        future = self._executor.submit(work, self._state.plan.step(step_id), self._state.results)
+        future.add_done_callback(self._deliver)
+
+    def _deliver(self, future: Future[Event]) -> None:
+        if future.cancelled():
+            return
+        self._inbox.put(future.exception() or future.result())
+
+    def _attempted(self, step: Step, results: Results) -> Event:
+        begun_s = self._ports.clock.monotonic_s()
+        found = _attempt(self._ports.actions, step, results)
+        return Attempted(step.id, found, self._ports.clock.monotonic_s() - begun_s)
+
+    def _checked(self, step: Step, results: Results) -> Event:
+        return Checked(step.id, _look(self._ports.actions, step, results))
+
+
+def _attempt(actions: Actions, step: Step, results: Results) -> StepOutcome:
+    """Perform, then let the verification decide: an error alone does not say what happened."""
+    try:
+        performed = actions.perform(step, results)
+    except DcctlError as error:
+        performed = StepOutcome("failed" if step.verify is None else "unknown", in_words(error))
+    if step.verify is None or performed.outcome == "failed":
+        return performed
+    seen = _look(actions, step, {**results, step.id: performed.result})
+    if seen.outcome == "ok":
+        return StepOutcome("ok", seen.message or performed.message, {**performed.result, **seen.result})
+    said = "; ".join(dict.fromkeys(text for text in (performed.message, seen.message) if text))
+    return StepOutcome(seen.outcome, said, {**performed.result, **seen.result})
+
+
+def _look(actions: Actions, step: Step, results: Results) -> StepOutcome:
+    try:
+        return actions.verify(step, results)
+    except DcctlError as error:
+        return StepOutcome("unknown", in_words(error))
+
+
+def in_words(error: DcctlError) -> str:
+    """An error in one line, for the journal."""
+    return f"{error.subject}: {error.problem}"

@@ -1,0 +1,67 @@
+"""What the engine needs from the outside: effects, a journal, a lock's word, a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from orchestrator.planning.plan import Outcome, RunEvent, Step
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What one attempt, or one look, found. `result` is JSON data that later steps and reports use.
+
+    From `perform`: ok, failed (surely nothing was changed), or unknown. From `verify`: ok (the effect
+    is there), failed (it surely is not), or unknown (cannot be told).
+    """
+
+    outcome: Outcome
+    message: str = ""
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Actions(Protocol):
+    """Effects by the names in the plan. `results` holds the results of the steps done so far.
+
+    A `DcctlError` from either method means that it cannot be told what happened.
+    """
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        """Make the effect. May run beside other steps, in a thread of its own."""
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        """Look whether the effect is there. Changes nothing."""
+
+    def cancel(self) -> None:
+        """Make all that is waiting return soon; called when the run is interrupted."""
+
+
+class Journal(Protocol):
+    """The records of one run, in a store that other machines can read."""
+
+    def append(self, record: RunEvent) -> None:
+        """Write one record, only while the lock is held, and only once.
+
+        Raises `DcctlError` when the lock is lost or the store cannot be reached.
+        """
+
+
+class Lock(Protocol):
+    """The word on whether this process is still the one holder."""
+
+    def on_loss(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with a reason, from any thread, once the lock is lost."""
+
+
+class Clock(Protocol):
+    """Time, passed in so that tests own it."""
+
+    def now_s(self) -> float:
+        """Unix epoch seconds."""
+
+    def monotonic_s(self) -> float:
+        """Seconds that never go back, for durations."""
