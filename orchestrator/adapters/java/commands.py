@@ -1,0 +1,77 @@
+"""Command lines of the servers, for whoever starts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.adapters.java.runtime import KafkaRuntime
+from orchestrator.errors import JavaError
+
+Role = Literal["kafka", "zookeeper", "connect"]
+
+MAIN_CLASS: dict[Role, str] = {
+    "kafka": "kafka.Kafka",
+    "zookeeper": "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+    "connect": "org.apache.kafka.connect.cli.ConnectDistributed",
+}
+
+
+def server_command(
+    runtime: KafkaRuntime, role: Role, *, properties: Path, logs: Path, heap_mb: int
+) -> tuple[list[str], dict[str, str]]:
+    """Command line and further environment of one server.
+
+    `properties` is the server's own configuration file. `logs` is made if need be; the server writes
+    `<role>.log` there, rolled at 10 MB with two older ones kept, and unpacks its native libraries to
+    `logs/tmp`, so that a killed one leaves nothing outside. An archive of loaded classes is used if there
+    is one. The class path stands in the environment: the command line stays readable.
+    """
+    main = MAIN_CLASS[role]
+    if role == "zookeeper" and not runtime.has_zookeeper:
+        raise JavaError(
+            f"Kafka {runtime.version}",
+            "has no ZooKeeper",
+            "run ZooKeeper from Kafka 3.9.1, or use `metadata: kraft`",
+        )
+    (logs / "tmp").mkdir(parents=True, exist_ok=True)
+    command = [
+        str(runtime.java.executable),
+        f"-Xmx{heap_mb}m",
+        *_jvm_options(archive_path(runtime, role)),
+        f"-Djava.io.tmpdir={logs / 'tmp'}",
+        f"-Ddcctl.log={logs / role}.log",
+        *_logging_options(runtime),
+        main,
+        str(properties),
+    ]
+    return command, {"CLASSPATH": runtime.class_path}
+
+
+def archive_path(runtime: KafkaRuntime, role: Role) -> Path:
+    """Where the archive of the classes that this server loads lies, once it was made."""
+    return runtime.folder / f"{role}.jsa"
+
+
+def _jvm_options(archive: Path) -> list[str]:
+    options = [
+        "-XX:+UseSerialGC",  # least memory and threads: many servers share one machine
+        "-XX:TieredStopAtLevel=1",  # start-up time counts, and the optimising compiler costs it
+        "-XX:-UsePerfData",  # no files in the system's temporary folder
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Xshare:auto",  # an archive that does not fit is passed over
+        "-Djava.awt.headless=true",
+    ]
+    if archive.exists():
+        options.append(f"-XX:SharedArchiveFile={archive}")
+    return options
+
+
+def _logging_options(runtime: KafkaRuntime) -> list[str]:
+    folder = Path(__file__).parent
+    if runtime.has_zookeeper:
+        return [f"-Dlog4j.configuration={(folder / 'reload4j.properties').as_uri()}"]
+    return [
+        f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
+        "-Dlog4j2.disableJmx=true",
+    ]
