@@ -1,0 +1,218 @@
+"""What the watcher has recorded about a source cluster, and how it lies in the samples topic.
+
+The topic is at the target, so it survives the source. It is compacted with about an hour of history.
+Records are JSON; the key says which part of the picture a record replaces:
+
+    ["round", watcher, "good" | "failed"]              one for each sampling round
+    ["positions", watcher, group, topic, block]        committed offsets of a group
+    ["ends", watcher, topic, block]                    log start, log end and leader epoch, topic id
+    ["copy", watcher, query]                           the copy of a Spark checkpoint
+
+Only what changed is written. A round that did not fail confirms, at its time, everything that its
+watcher wrote before and has not withdrawn (a record without a value), except what the round names as
+missed. Every watcher process writes under a name of its own, so that two of them at once never undo
+each other's records by compaction; a reader takes, for each part, the one confirmed last. A block
+holds `BLOCK_PARTITIONS` partitions of one topic, so no record nears Kafka's limit of 1 MB.
+
+All times are Unix epoch seconds by the watcher's clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from orchestrator.values import LogEnd
+
+BLOCK_PARTITIONS = 500
+
+Outcome = Literal["good", "partial", "failed"]
+Cause = Literal["", "refused", "silent", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One sampling round.
+
+    `outcome`: good; partial (the source answered, but not for all: `missed`); failed.
+    `cause` of a failed one: every broker `refused` the connection; was `silent`; answered an `error`.
+    `ends_at_s`: when the reading of the log ends began and ended; None unless they were read.
+    `last_good_at_s`: begin of the newest round that did not fail, of any watcher that this one knows of.
+    `failing_since_s`: end of the first failed round of this outage, as this watcher saw it.
+    `full_at_s`: begin of this watcher's newest round in which it wrote everything, changed or not.
+    `missed`: subject (see `group_subject`, `topic_subject`) -> when it was confirmed last, or None.
+    """
+
+    watcher: str
+    begun_at_s: float
+    ended_at_s: float
+    outcome: Outcome
+    cause: Cause = ""
+    reason: str = ""
+    ends_at_s: tuple[float, float] | None = None
+    last_good_at_s: float | None = None
+    failing_since_s: float | None = None
+    full_at_s: float | None = None
+    missed: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPositions:
+    """Committed offsets (the next to read) of one group in one block of a topic's partitions."""
+
+    watcher: str
+    group: str
+    topic: str
+    block: int
+    at_s: float
+    offsets: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEnds:
+    """Log ends of one block of a topic's partitions."""
+
+    watcher: str
+    topic: str
+    block: int
+    at_s: float
+    topic_id: str
+    ends: Mapping[int, LogEnd]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointCopy:
+    """How far the copy of a Spark checkpoint has come.
+
+    `batch`: newest committed batch in the copy, None while there is none; `committed_at_s`: when Spark
+    committed it. `source_batch`: newest committed batch seen in the original. `at_s`: when the original
+    was last compared with the copy; it stands still once the original cannot be read, and `problem` says
+    why.
+    """
+
+    watcher: str
+    query: str
+    at_s: float
+    batch: int | None = None
+    committed_at_s: float | None = None
+    source_batch: int | None = None
+    path: str = ""
+    problem: str = ""
+
+
+Sample: TypeAlias = Round | GroupPositions | TopicEnds | CheckpointCopy
+
+
+def group_subject(group: str) -> str:
+    """How a round names a group that it missed."""
+    return f"group {group}"
+
+
+def topic_subject(topic: str) -> str:
+    """How a round names a topic whose log ends it missed."""
+    return f"topic {topic}"
+
+
+def blocks_of(partitions: Iterable[int]) -> dict[int, list[int]]:
+    """Partitions by the block that they lie in."""
+    blocks: dict[int, list[int]] = {}
+    for partition in partitions:
+        blocks.setdefault(partition // BLOCK_PARTITIONS, []).append(partition)
+    return blocks
+
+
+def sample_key(sample: Sample) -> bytes:
+    """The key under which a sample replaces an older one."""
+    match sample:
+        case Round():
+            parts: list[object] = [
+                "round",
+                sample.watcher,
+                "failed" if sample.outcome == "failed" else "good",
+            ]
+        case GroupPositions():
+            parts = ["positions", sample.watcher, sample.group, sample.topic, sample.block]
+        case TopicEnds():
+            parts = ["ends", sample.watcher, sample.topic, sample.block]
+        case CheckpointCopy():
+            parts = ["copy", sample.watcher, sample.query]
+    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def encode_sample(sample: Sample) -> tuple[bytes, bytes]:
+    """Key and value of a sample, as they lie in the samples topic."""
+    match sample:
+        case Round():
+            value: dict[str, Any] = {
+                "begun_at_s": sample.begun_at_s,
+                "ended_at_s": sample.ended_at_s,
+                "outcome": sample.outcome,
+                "cause": sample.cause,
+                "reason": sample.reason,
+                "ends_at_s": sample.ends_at_s,
+                "last_good_at_s": sample.last_good_at_s,
+                "failing_since_s": sample.failing_since_s,
+                "full_at_s": sample.full_at_s,
+                "missed": dict(sample.missed),
+            }
+        case GroupPositions():
+            value = {"at_s": sample.at_s, "offsets": sorted(sample.offsets.items())}
+        case TopicEnds():
+            value = {
+                "at_s": sample.at_s,
+                "topic_id": sample.topic_id,
+                "ends": [[partition, *end] for partition, end in sorted(sample.ends.items())],
+            }
+        case CheckpointCopy():
+            value = {
+                "at_s": sample.at_s,
+                "batch": sample.batch,
+                "committed_at_s": sample.committed_at_s,
+                "source_batch": sample.source_batch,
+                "path": sample.path,
+                "problem": sample.problem,
+            }
+    encoded = json.dumps({"v": 1, **value}, separators=(",", ":"), ensure_ascii=False).encode()
+    return sample_key(sample), encoded
+
+
+def decode_sample(key: bytes, value: bytes) -> Sample:
+    """The sample in a record. Raises `ValueError` for anything that is not one of ours."""
+    try:
+        kind, watcher, *names = json.loads(key)
+        data = json.loads(value)
+        decoder = _DECODERS[kind, data.pop("v")]
+        return decoder(watcher, names, data)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise ValueError(f"not a sample: {key!r}: {error}") from None
+
+
+def _round(watcher: str, _names: list[Any], data: dict[str, Any]) -> Sample:
+    ends_at_s = data.pop("ends_at_s")
+    return Round(watcher=watcher, ends_at_s=tuple(ends_at_s) if ends_at_s else None, **data)
+
+
+def _positions(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+    group, topic, block = names
+    offsets = dict(data["offsets"])
+    return GroupPositions(
+        watcher=watcher, group=group, topic=topic, block=block, at_s=data["at_s"], offsets=offsets
+    )
+
+
+def _ends(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+    topic, block = names
+    ends = {partition: LogEnd(start, end, epoch) for partition, start, end, epoch in data["ends"]}
+    return TopicEnds(
+        watcher=watcher, topic=topic, block=block, at_s=data["at_s"], topic_id=data["topic_id"], ends=ends
+    )
+
+
+def _copy(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+    (query,) = names
+    return CheckpointCopy(watcher=watcher, query=query, **data)
+
+
+_DECODERS = {("round", 1): _round, ("positions", 1): _positions, ("ends", 1): _ends, ("copy", 1): _copy}

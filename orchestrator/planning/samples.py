@@ -1,0 +1,392 @@
+"""The samples of a source cluster, put together: right with several watchers, duplicates and disorder.
+
+Adding the same set of records in any order, any of them several times, gives the same history.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
+
+from orchestrator.planning.rates import Reading, largest_rate, mean_rate
+from orchestrator.planning.sample_codec import (
+    BLOCK_PARTITIONS,
+    Cause,
+    CheckpointCopy,
+    GroupPositions,
+    Round,
+    Sample,
+    TopicEnds,
+    blocks_of,
+    decode_sample,
+    encode_sample,
+    group_subject,
+    sample_key,
+    topic_subject,
+)
+from orchestrator.values import LogEnd, TopicPartition
+
+__all__ = [
+    "BLOCK_PARTITIONS",
+    "CheckpointCopy",
+    "GroupPositions",
+    "LossWindow",
+    "Round",
+    "Sample",
+    "SampleHistory",
+    "SampledEnd",
+    "SampledPosition",
+    "TopicEnds",
+    "blocks_of",
+    "decode_sample",
+    "encode_sample",
+    "group_subject",
+    "sample_key",
+    "topic_subject",
+]
+
+HISTORY_S = 3600.0
+RATE_HORIZON_S = 15.0
+
+
+class SampledPosition(NamedTuple):
+    """A committed offset, and the newest moment at which it surely was what the group had committed."""
+
+    offset: int
+    sampled_at_s: float
+
+
+class SampledEnd(NamedTuple):
+    """A log end, and the newest moment at which it surely was the log's end."""
+
+    end: LogEnd
+    sampled_at_s: float
+
+
+class LossWindow(NamedTuple):
+    """When the source was lost: after `last_good_at_s`, and not after `first_failed_at_s`.
+
+    `cause` tells how sure the upper end is. `refused`: every broker's address refused the connection,
+    so no broker can have acknowledged anything later. `silent`: no answer; a cut link looks the same,
+    and behind it producers may have gone on: only the person who attests the loss knows more.
+    """
+
+    last_good_at_s: float
+    first_failed_at_s: float
+    cause: Cause
+
+    @property
+    def length_s(self) -> float:
+        """How long the window is."""
+        return self.first_failed_at_s - self.last_good_at_s
+
+
+Block: TypeAlias = GroupPositions | TopicEnds
+_Part: TypeAlias = tuple[str, int]  # topic and block
+_T = TypeVar("_T", bound=Sample)
+_ENDS = ""  # the scope of log ends; a group's positions have the scope `group_subject`
+
+
+class _Watcher:
+    """The records of one watcher process."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Round] = []  # that did not fail, by begin
+        self.failed: list[Round] = []  # by end
+        self.scopes: dict[str, dict[_Part, list[Block]]] = {}  # each list by time
+
+    def confirmed_at_s(self, block: Block) -> float:
+        """The newest moment at which the block was still what the source said."""
+        if not self.rounds or self.rounds[-1].begun_at_s <= block.at_s:
+            return block.at_s
+        newest = self.rounds[-1]
+        subject = _missed_as(block)
+        if subject not in newest.missed:
+            return max(block.at_s, newest.begun_at_s)
+        return max(block.at_s, newest.missed[subject] or 0.0)
+
+
+class SampleHistory:
+    """What is known of one source cluster. `add` takes records; everything else answers questions.
+
+    Readings older than `keep_s` before the newest are forgotten, but never the newest of each part.
+    """
+
+    def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = (), keep_s: float = HISTORY_S) -> None:
+        self.keep_s = keep_s
+        self.unreadable = 0
+        self._watchers: dict[str, _Watcher] = {}
+        self._copies: dict[str, CheckpointCopy] = {}
+        self._trimmed_at_s = 0.0
+        for key, value in records:
+            self.add_record(key, value)
+
+    def add_record(self, key: bytes, value: bytes | None) -> None:
+        """Take one record of the samples topic. One that is not ours is counted in `unreadable`.
+
+        A record without a value withdraws a watcher's part: it matters to compaction alone, because a
+        watcher withdraws by an empty block first; see `orchestrator.watch`.
+        """
+        if value is None:
+            return
+        try:
+            self.add(decode_sample(key, value))
+        except ValueError:
+            self.unreadable += 1
+
+    def add(self, sample: Sample) -> None:
+        """Take one sample."""
+        if isinstance(sample, CheckpointCopy):
+            known = self._copies.get(sample.query)
+            if known is None or (known.at_s, known.watcher) < (sample.at_s, sample.watcher):
+                self._copies[sample.query] = sample
+            return
+        watcher = self._watchers.setdefault(sample.watcher, _Watcher())
+        if isinstance(sample, Round):
+            if sample.outcome == "failed":
+                _insert(watcher.failed, sample, _ended_at_s)
+            else:
+                _insert(watcher.rounds, sample, _begun_at_s)
+            self._trim(sample.begun_at_s - self.keep_s)
+        else:
+            parts = watcher.scopes.setdefault(_scope(sample), {})
+            _insert(parts.setdefault(_part(sample), []), sample, _at_s)
+
+    @property
+    def watchers(self) -> frozenset[str]:
+        """Names of the watcher processes whose records were read."""
+        return frozenset(self._watchers)
+
+    @property
+    def last_sign_of_life_s(self) -> float | None:
+        """End of the newest round of any kind, of any watcher."""
+        ends = [
+            rounds[-1].ended_at_s
+            for w in self._watchers.values()
+            for rounds in (w.rounds, w.failed)
+            if rounds
+        ]
+        return max(ends, default=None)
+
+    @property
+    def last_good_at_s(self) -> float | None:
+        """Begin of the newest round that did not fail, of any watcher."""
+        times = [w.rounds[-1].begun_at_s for w in self._watchers.values() if w.rounds]
+        times += [
+            w.failed[-1].last_good_at_s
+            for w in self._watchers.values()
+            if w.failed and w.failed[-1].last_good_at_s is not None
+        ]
+        return max(times, default=None)
+
+    @property
+    def is_source_failing(self) -> bool:
+        """Whether a round has failed since the last one that did not."""
+        return self.loss_window() is not None
+
+    def loss_window(self) -> LossWindow | None:
+        """The window in which the source was lost; None while it answers, or when it never did.
+
+        Its end is the first failed round of a watcher that was not already failing while another one
+        still succeeded: such a one (a wrong password, a cut link of its own) cannot tell a moment, and
+        if there is nothing else, its newest failure is the end.
+        """
+        good = self.last_good_at_s
+        if good is None:
+            return None
+        since: list[tuple[float, Cause]] = []
+        other: list[tuple[float, Cause]] = []
+        for watcher in self._watchers.values():
+            later = watcher.failed[bisect_right(watcher.failed, good, key=_ended_at_s) :]
+            if not later:
+                continue
+            first = later[0]
+            begin = first.ended_at_s if first.failing_since_s is None else first.failing_since_s
+            if begin > good:
+                since.append((min(begin, first.ended_at_s), first.cause))
+            else:
+                other.append((later[-1].ended_at_s, later[-1].cause))
+        if since:
+            first_failed, cause = min(since)
+        elif other:
+            first_failed, cause = max(other)
+        else:
+            return None
+        return LossWindow(good, first_failed, cause)
+
+    @property
+    def full_at_s(self) -> float | None:
+        """Begin of the newest complete picture: records from then on suffice to know everything."""
+        times = [
+            w.rounds[-1].full_at_s
+            for w in self._watchers.values()
+            if w.rounds and w.rounds[-1].full_at_s is not None
+        ]
+        return max(times, default=None)
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Every group with recorded positions."""
+        return frozenset(
+            block.group
+            for watcher in self._watchers.values()
+            for parts in watcher.scopes.values()
+            for blocks in parts.values()
+            if isinstance(block := blocks[-1], GroupPositions) and block.offsets
+        )
+
+    @property
+    def copies(self) -> dict[str, CheckpointCopy]:
+        """The newest word on each Spark query's checkpoint copy."""
+        return dict(self._copies)
+
+    def positions(self, group: str) -> dict[TopicPartition, SampledPosition]:
+        """Committed offsets of one group, each with its time; empty for a group that is not known."""
+        return {
+            TopicPartition(block.topic, partition): SampledPosition(offset, confirmed)
+            for block, confirmed in self._newest(group_subject(group))
+            if isinstance(block, GroupPositions)
+            for partition, offset in block.offsets.items()
+        }
+
+    def sampled_ends(self) -> dict[TopicPartition, SampledEnd]:
+        """The newest log ends, each with its time."""
+        return {
+            TopicPartition(block.topic, partition): SampledEnd(end, confirmed)
+            for block, confirmed in self._newest(_ENDS)
+            if isinstance(block, TopicEnds)
+            for partition, end in block.ends.items()
+        }
+
+    def newest_ends(self) -> dict[TopicPartition, LogEnd]:
+        """The newest log ends."""
+        return {tp: sampled.end for tp, sampled in self.sampled_ends().items()}
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """Ids of the source's topics, as of the newest sample."""
+        newest: dict[str, tuple[float, str]] = {}
+        for block, confirmed in self._newest(_ENDS):
+            if isinstance(block, TopicEnds) and (confirmed, "") > newest.get(block.topic, (0.0, "")):
+                newest[block.topic] = (confirmed, block.topic_id)
+        return {topic: topic_id for topic, (_, topic_id) in newest.items()}
+
+    def end_readings(self, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
+        """End offsets of one partition over the last `horizon_s` before its newest sample."""
+        return self._readings(_ENDS, _part_of(tp), horizon_s, tp.partition)
+
+    def topic_end_readings(self, topic: str, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
+        """End offsets of one topic, summed over its partitions, over the last `horizon_s`."""
+        parts = {
+            part for w in self._watchers.values() for part in w.scopes.get(_ENDS, {}) if part[0] == topic
+        }
+        series = [self._readings(_ENDS, part, horizon_s, None) for part in sorted(parts)]
+        by_time = [{(r.begun_at_s, r.ended_at_s): r.value for r in readings} for readings in series]
+        if not by_time:
+            return []
+        common = sorted(set(by_time[0]).intersection(*by_time[1:]))
+        return [Reading(*times, sum(values[times] for values in by_time)) for times in common]
+
+    def position_readings(
+        self, group: str, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S
+    ) -> list[Reading]:
+        """Committed offsets of one group in one partition over the last `horizon_s`."""
+        return self._readings(group_subject(group), _part_of(tp), horizon_s, tp.partition)
+
+    def rate_records_per_s(
+        self, tp: TopicPartition, kind: Literal["largest", "mean"] = "largest"
+    ) -> float | None:
+        """How fast a partition grew over the last 15 s; None while there are too few samples to say."""
+        readings = self.end_readings(tp)
+        return largest_rate(readings) if kind == "largest" else mean_rate(readings)
+
+    def _newest(self, scope: str) -> Iterator[tuple[Block, float]]:
+        """For each part of a scope, the block confirmed last, and when that was."""
+        best: dict[_Part, tuple[float, str, Block]] = {}
+        for name, watcher in self._watchers.items():
+            for part, blocks in watcher.scopes.get(scope, {}).items():
+                confirmed = watcher.confirmed_at_s(blocks[-1])
+                if part not in best or (confirmed, name) > best[part][:2]:
+                    best[part] = (confirmed, name, blocks[-1])
+        for confirmed, _, block in best.values():
+            yield block, confirmed
+
+    def _readings(self, scope: str, part: _Part, horizon_s: float, partition: int | None) -> list[Reading]:
+        """Readings of the watcher that knows the part best, one for each round that did not miss it."""
+        known = {
+            name: (watcher, parts[part])
+            for name, watcher in self._watchers.items()
+            if part in (parts := watcher.scopes.get(scope, {}))
+        }
+        if not known:
+            return []
+        name = max(known, key=lambda name: (known[name][0].confirmed_at_s(known[name][1][-1]), name))
+        watcher, blocks = known[name]
+        since = watcher.confirmed_at_s(blocks[-1]) - horizon_s
+        subject = _missed_as(blocks[-1])
+        readings = []
+        for round_ in watcher.rounds[bisect_left(watcher.rounds, since, key=_begun_at_s) :]:
+            index = bisect_right(blocks, round_.begun_at_s, key=_at_s) - 1
+            value = _value(blocks[index], partition) if index >= 0 and subject not in round_.missed else None
+            if value is not None:
+                ends_at_s = round_.ends_at_s if scope == _ENDS else None
+                readings.append(Reading(*(ends_at_s or (round_.begun_at_s, round_.ended_at_s)), value))
+        return readings
+
+    def _trim(self, before_s: float) -> None:
+        if before_s - self._trimmed_at_s < 60:
+            return
+        self._trimmed_at_s = before_s
+        for watcher in self._watchers.values():
+            del watcher.rounds[: max(0, bisect_left(watcher.rounds[:-1], before_s, key=_begun_at_s))]
+            del watcher.failed[: max(0, bisect_left(watcher.failed[:-1], before_s, key=_ended_at_s))]
+            for parts in watcher.scopes.values():
+                for blocks in parts.values():
+                    # The last one before the limit still tells what held at the limit.
+                    del blocks[: max(0, bisect_left(blocks[:-1], before_s, key=_at_s) - 1)]
+
+
+def _insert(samples: list[_T], sample: _T, time_of: Callable[[_T], float]) -> None:
+    """Keep `samples` ordered by time. A second sample of the same time is the same one, read twice."""
+    time_s = time_of(sample)
+    index = bisect_right(samples, time_s, key=time_of)
+    if index == 0 or time_of(samples[index - 1]) != time_s:
+        samples.insert(index, sample)
+
+
+def _begun_at_s(sample: Round) -> float:
+    return sample.begun_at_s
+
+
+def _ended_at_s(sample: Round) -> float:
+    return sample.ended_at_s
+
+
+def _at_s(block: Block) -> float:
+    return block.at_s
+
+
+def _scope(block: Block) -> str:
+    return group_subject(block.group) if isinstance(block, GroupPositions) else _ENDS
+
+
+def _missed_as(block: Block) -> str:
+    return group_subject(block.group) if isinstance(block, GroupPositions) else topic_subject(block.topic)
+
+
+def _part(block: Block) -> _Part:
+    return block.topic, block.block
+
+
+def _part_of(tp: TopicPartition) -> _Part:
+    return tp.topic, tp.partition // BLOCK_PARTITIONS
+
+
+def _value(block: Block, partition: int | None) -> int | None:
+    """What the block says of one partition, or the sum of its end offsets."""
+    if isinstance(block, GroupPositions):
+        return block.offsets.get(partition) if partition is not None else sum(block.offsets.values())
+    if partition is None:
+        return sum(end.end_offset for end in block.ends.values())
+    return block.ends[partition].end_offset if partition in block.ends else None
