@@ -288,6 +288,23 @@ class SampleHistory:
         common = sorted(set(by_time[0]).intersection(*by_time[1:]))
         return [Reading(*times, sum(values[times] for values in by_time)) for times in common]
 
+    def last_at_or_below_s(self, tp: TopicPartition, offset: int) -> float | None:
+        """The newest moment at which the log surely ended at `offset` or before.
+
+        Records from `offset` on were written after it. None where the history does not reach back so far.
+        """
+        moments = []
+        for watcher in self._watchers.values():
+            blocks = watcher.scopes.get(_ENDS, {}).get(_part_of(tp), [])
+            index = bisect_right(blocks, offset, key=lambda block: _value(block, tp.partition) or 0)
+            if index == len(blocks) and blocks:
+                moments.append(watcher.confirmed_at_s(blocks[-1]))
+            elif index > 0:
+                before = bisect_left(watcher.rounds, blocks[index].at_s, key=_begun_at_s)
+                confirmed = watcher.rounds[before - 1].begun_at_s if before else 0.0
+                moments.append(max(blocks[index - 1].at_s, confirmed))
+        return max(moments, default=None)
+
     def position_readings(
         self, group: str, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S
     ) -> list[Reading]:

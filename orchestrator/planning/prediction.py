@@ -1,0 +1,287 @@
+"""What the loss of the source would cost, or has cost: records lost, and records read again.
+
+Loss of a partition = end of the source's log at the moment of the loss − next offset not replicated.
+Neither is known exactly afterwards. The end is the newest sampled one plus what can have been written
+since; the replicated position is what the target's own data surely says. With the largest rate of any
+second among the newest samples,
+
+    at_most = sampled end + rate × (end of the loss window − time of the sample) − replicated
+
+is never below the truth while the rate does not rise, and above it by no more than rate × (age of the
+newest sample + the mirror's offset flush interval), because the replicated position as known is behind
+the true one by no more than a flush interval's records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.planning.rates import Reading, largest_rate, largest_step, mean_rate
+from orchestrator.planning.samples import SampledEnd, SampledPosition, SampleHistory
+from orchestrator.values import TopicPartition
+
+# Records below a sampled end may not have been acknowledged yet when the site died: acknowledgements
+# follow the high watermark within milliseconds; a second is ample.
+ACKNOWLEDGED_AFTER_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLoss:
+    """Loss of one source partition in records. None: cannot be said, and `reason` tells why."""
+
+    at_least: int
+    expected: int | None
+    at_most: int | None
+    sampled_end: int | None = None
+    replicated: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLoss:
+    """Loss of one source topic.
+
+    `rate_records_per_s`: the largest of any second. `sample_age_s`: from the newest sample to the loss.
+    `seconds_at_most`: how far back before the loss the lost records reach; 0 if nothing can be lost,
+    None where the history does not reach back that far.
+    """
+
+    topic: str
+    at_least: int
+    expected: int | None
+    at_most: int | None
+    rate_records_per_s: float | None
+    sample_age_s: float | None
+    seconds_at_most: float | None
+    partitions: Mapping[int, PartitionLoss]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossPrediction:
+    """Loss of a mirror's topics if the source was lost at `until_s` at the latest."""
+
+    until_s: float
+    topics: Mapping[str, TopicLoss]
+
+    @property
+    def at_most(self) -> int | None:
+        """All topics together, or None where one of them cannot be said."""
+        return _total(topic.at_most for topic in self.topics.values())
+
+    @property
+    def seconds_at_most(self) -> float | None:
+        """The longest of the topics, or None where one of them cannot be said."""
+        seconds = [topic.seconds_at_most for topic in self.topics.values()]
+        return None if None in seconds else max((s for s in seconds if s is not None), default=0.0)
+
+
+def predict_loss(
+    history: SampleHistory,
+    partitions: Iterable[TopicPartition],
+    replicated: Mapping[TopicPartition, int],
+    *,
+    until_s: float | None = None,
+    replicated_at_most: Mapping[TopicPartition, int] | None = None,
+) -> LossPrediction:
+    """Predict the loss of mirrored source `partitions`.
+
+    `replicated`: next source offset that is surely replicated up to: the larger of Connect's offset + 1
+    and what the offset map says. A partition without an entry was not copied at all.
+    `replicated_at_most`: what it can be at most, from the target's log ends; give it only where these
+    stand still. Without it nothing is promised as `at_least`.
+    `until_s`: end of the window in which the source was lost; by default the first failed round, which
+    holds where the brokers refused connections. Pass the time of the decision for "if it were lost now".
+
+    Raises `ValueError` without `until_s` while the source answers.
+    """
+    window = history.loss_window()
+    if until_s is None:
+        if window is None:
+            raise ValueError("the source answers; say until when it is to be judged")
+        until_s = window.first_failed_at_s
+    ends = history.sampled_ends()
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for tp in sorted(set(partitions)):
+        by_topic.setdefault(tp.topic, []).append(tp)
+    topics = {}
+    for topic, members in by_topic.items():
+        losses = {
+            tp.partition: _partition_loss(
+                history.end_readings(tp),
+                ends.get(tp),
+                replicated.get(tp),
+                None if replicated_at_most is None else replicated_at_most.get(tp),
+                until_s,
+            )
+            for tp in members
+        }
+        topics[topic] = _topic_loss(history, topic, losses, ends, until_s)
+    return LossPrediction(until_s=until_s, topics=topics)
+
+
+def _partition_loss(
+    readings: Sequence[Reading],
+    sampled: SampledEnd | None,
+    replicated: int | None,
+    replicated_at_most: int | None,
+    until_s: float,
+) -> PartitionLoss:
+    if sampled is None:
+        reason = "its log end was never sampled"
+        return PartitionLoss(at_least=0, expected=None, at_most=None, replicated=replicated, reason=reason)
+    end = sampled.end.end_offset
+    copied = sampled.end.start_offset if replicated is None else replicated
+    age_s = max(0.0, until_s - sampled.sampled_at_s)
+    rate, mean = largest_rate(readings), mean_rate(readings)
+    at_least = 0
+    if replicated_at_most is not None and rate is not None:
+        in_flight = math.ceil(rate * ACKNOWLEDGED_AFTER_S)
+        at_least = max(0, end - in_flight - max(copied, replicated_at_most))
+    if rate is None or mean is None:
+        return PartitionLoss(
+            at_least=at_least,
+            expected=None,
+            at_most=None,
+            sampled_end=end,
+            replicated=copied,
+            reason="too few samples to know how fast it grows",
+        )
+    at_most = max(0, end + math.ceil(rate * age_s) - copied)
+    # The source died at some moment of the window: in the middle of it, for all that is known.
+    likely = end + round(mean * age_s / 2) - max(copied, replicated_at_most or 0)
+    return PartitionLoss(
+        at_least=min(at_least, at_most),
+        expected=min(max(at_least, likely), at_most),
+        at_most=at_most,
+        sampled_end=end,
+        replicated=copied,
+    )
+
+
+def _topic_loss(
+    history: SampleHistory,
+    topic: str,
+    losses: Mapping[int, PartitionLoss],
+    ends: Mapping[TopicPartition, SampledEnd],
+    until_s: float,
+) -> TopicLoss:
+    rate = largest_rate(history.topic_end_readings(topic))
+    sampled = [ends[tp].sampled_at_s for number in losses if (tp := TopicPartition(topic, number)) in ends]
+    age_s = max(0.0, until_s - min(sampled)) if len(sampled) == len(losses) else None
+    at_most = _total(loss.at_most for loss in losses.values())
+    if at_most is not None and rate is not None and age_s is not None:
+        # Partitions have their fastest seconds at different times; the topic as a whole is steadier.
+        waiting = sum(max(0, (loss.sampled_end or 0) - (loss.replicated or 0)) for loss in losses.values())
+        at_most = min(at_most, waiting + math.ceil(rate * age_s))
+    at_least = sum(loss.at_least for loss in losses.values())
+    expected = _total(loss.expected for loss in losses.values())
+    return TopicLoss(
+        topic=topic,
+        at_least=at_least if at_most is None else min(at_least, at_most),
+        expected=expected if expected is None or at_most is None else min(expected, at_most),
+        at_most=at_most,
+        rate_records_per_s=rate,
+        sample_age_s=age_s,
+        seconds_at_most=_seconds_at_most(history, topic, losses, until_s),
+        partitions=losses,
+    )
+
+
+def _seconds_at_most(
+    history: SampleHistory, topic: str, losses: Mapping[int, PartitionLoss], until_s: float
+) -> float | None:
+    longest = 0.0
+    for number, loss in losses.items():
+        if loss.at_most == 0:
+            continue
+        since = None
+        if loss.replicated is not None:
+            since = history.last_at_or_below_s(TopicPartition(topic, number), loss.replicated)
+        if since is None:
+            return None
+        longest = max(longest, until_s - since)
+    return longest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RereadPrediction:
+    """Records that one consumer will read again after a move. None: cannot be said.
+
+    `map`: what the translation costs, 0 where it is exact. `position_age`: what the consumer can have
+    committed after its recorded position. `at_most`: both, and what it can have processed without
+    committing. `position_age_s`: age of the oldest of its positions at the loss.
+    """
+
+    consumer: str
+    map: int | None
+    position_age: int | None
+    at_most: int | None
+    position_age_s: float | None
+
+
+def predict_reread(
+    history: SampleHistory,
+    consumer: str,
+    positions: Mapping[TopicPartition, SampledPosition],
+    reread_by_map: Mapping[TopicPartition, int | None],
+    *,
+    until_s: float,
+) -> RereadPrediction:
+    """Predict what `consumer` reads again when it goes on from its recorded `positions`.
+
+    For a group its own pace tells: the largest rate of any second and the largest step between two
+    commits, among its newest samples. Where there are none (a Spark query commits no offsets; its
+    positions are those of the copied checkpoint) it may have read up to the end of the log.
+    `reread_by_map`: from the translation of each position, None where it cannot say.
+    """
+    ends = history.sampled_ends()
+    committed: int | None = 0
+    total: int | None = 0
+    for tp, position in positions.items():
+        age_s = max(0.0, until_s - position.sampled_at_s)
+        ahead = _ahead_at_most(history, tp, position.offset, ends.get(tp), until_s)
+        readings = history.position_readings(consumer, tp)
+        rate = largest_rate(readings)
+        if rate is not None:
+            step = largest_step(readings)
+            pace = max(math.ceil(rate * age_s), step)
+            later = pace if ahead is None else min(pace, ahead)
+            both = pace + step if ahead is None else min(pace + step, ahead)
+        elif ahead is not None:
+            later = both = ahead
+        else:
+            committed = total = None
+            break
+        committed = None if committed is None else committed + later
+        total = None if total is None else total + both
+    by_map = _total(reread_by_map.get(tp, 0) for tp in positions)
+    oldest = min((position.sampled_at_s for position in positions.values()), default=None)
+    return RereadPrediction(
+        consumer=consumer,
+        map=by_map,
+        position_age=committed,
+        at_most=None if by_map is None or total is None else by_map + total,
+        position_age_s=None if oldest is None else max(0.0, until_s - oldest),
+    )
+
+
+def _ahead_at_most(
+    history: SampleHistory, tp: TopicPartition, offset: int, sampled: SampledEnd | None, until_s: float
+) -> int | None:
+    """How many records lay beyond `offset` at the loss, at most; None where that cannot be said."""
+    rate = history.rate_records_per_s(tp)
+    if sampled is None or rate is None:
+        return None
+    grown = math.ceil(rate * max(0.0, until_s - sampled.sampled_at_s))
+    return max(0, sampled.end.end_offset + grown - offset)
+
+
+def _total(numbers: Iterable[int | None]) -> int | None:
+    total = 0
+    for number in numbers:
+        if number is None:
+            return None
+        total += number
+    return total
