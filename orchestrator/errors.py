@@ -10,6 +10,7 @@
     ├── CoordinationError        1  the coordination ensemble refused, or could not be asked
     │   ├── LockHeldError        5  somebody else holds the lock
     │   └── LockLostError        6  it was held and is lost; nothing more is done without it
+    ├── FormatError              1  bytes in Kafka are not the record that they should be
     ├── PlaybookError            1  a playbook failed
     ├── SimulationError          1  a simulated data centre did not do what it should
     ├── AuditError               1  the audit could not be made
@@ -85,6 +86,10 @@ class LockLostError(CoordinationError):
     """The lock was held and is lost. Nothing more is done without it."""
 
     exit_status = 6
+
+
+class FormatError(DcctlError):
+    """Bytes in Kafka are not the record that they should be."""
 
 
 class PlaybookError(DcctlError):

@@ -52,7 +52,7 @@ def connector_names(replication: Replication) -> ConnectorNames:
     return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
 
 
-def desired_connectors(
+def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well in order
     topology: Topology,
     replication: Replication,
     source_client: Mapping[str, str],
