@@ -1,0 +1,167 @@
+"""The report on a terminal: verdict, a table for topics, one for consumers, time to recover, and the path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.operations.report import figures
+from orchestrator.operations.report.document import parse_report
+from orchestrator.operations.report.figures import NBSP
+from orchestrator.operations.report.model import Report, Verdict
+from orchestrator.operations.report.story import MEANING
+from orchestrator.operations.report.summary import (
+    ConsumerRow,
+    TopicRow,
+    consumer_rows,
+    phase_spans,
+    topic_rows,
+)
+
+_STYLES: dict[Verdict, str] = {
+    "valid": "bold white on dark_green",
+    "invalid": "bold white on dark_red",
+    "unknown": "bold black on dark_goldenrod",
+}
+_TAIL_MARKS: dict[bool | None, tuple[str, str]] = {
+    True: ("as stated", "green"),
+    False: ("NOT as stated", "bold red"),
+    None: ("unknown", "yellow"),
+}
+
+
+def render_verdict(console: Console, report: Report | Mapping[str, Any], path: Path | None = None) -> None:
+    """Print what a person wants to know first; `path` is where the whole report lies."""
+    if not isinstance(report, Report):
+        report = parse_report(report)
+    console.print()
+    console.print(
+        Text.assemble((f" {report.verdict.upper()} ", _STYLES[report.verdict]), " ", MEANING[report.verdict])
+    )
+    for reason in report.reasons:
+        console.print(Text(f"  • {reason}"))
+    if report.sabotage:
+        console.print(Text(f"  Sabotaged on purpose: {report.sabotage}.", style="yellow"))
+    if topics := topic_rows(report):
+        console.print(_topics(topics))
+        _print_partitions(console, topics)
+    if consumers := consumer_rows(report):
+        console.print(_consumers(consumers))
+    _print_recovery(console, report)
+    if path is not None:
+        console.print(Text.assemble("\nReport: ", (str(path), "bold")))
+
+
+def _topics(rows: tuple[TopicRow, ...]) -> Table:
+    table = _table("Topics, in records")
+    table.add_column("topic", overflow="fold")
+    for name in ("acknowledged", "present", "lost tail", "stated (expected, at most)"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for name in ("holes", "duplicates", "reordered"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        evidence, stated = row.evidence, "not stated"
+        if row.predicted is not None:
+            stated = f"{_number(row.predicted.expected)}, {_number(row.predicted.at_most)}"
+        mark, style = _TAIL_MARKS[row.is_as_predicted]
+        table.add_row(
+            Text(row.name),
+            _number(evidence.acked),
+            _number(evidence.present),
+            _number(evidence.lost.tail),
+            stated,
+            Text(mark, style=style),
+            _zero(evidence.lost.hole),
+            _zero(evidence.duplicates),
+            _zero(evidence.reordered),
+        )
+    return table
+
+
+def _print_partitions(console: Console, rows: tuple[TopicRow, ...]) -> None:
+    for row in rows:
+        for one in row.evidence.partitions:
+            counts = (("hole", one.hole), ("duplicate", one.duplicates), ("reordered record", one.reordered))
+            found = [
+                figures.counted(count, noun).replace(figures.THIN, ",") for noun, count in counts if count
+            ]
+            if found:
+                detail = f" ({one.detail})" if one.detail else ""
+                place = f"{one.topic or row.name}-{one.partition}"
+                console.print(Text(f"  ! {place}: {figures.joined(found)}{detail}", style="red"))
+
+
+def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
+    table = _table("Consumers, in records")
+    table.add_column("consumer", overflow="fold")
+    for name in (
+        "behind",
+        "read again",
+        "by translation",
+        "by age",
+        "uncommitted",
+        "MirrorMaker would",
+        "skipped",
+    ):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            Text(row.name + (" (Spark)" if row.kind == "spark" else "")),
+            _number(row.behind),
+            Text(_number(row.reread.total), style="bold"),
+            _number(row.reread.map),
+            _number(row.reread.position_age),
+            _number(row.reread.uncommitted),
+            _number(row.mirrormaker, unknown="no figure"),
+            _zero(row.skipped),
+        )
+    return table
+
+
+def _print_recovery(console: Console, report: Report) -> None:
+    console.print()
+    spans = " → ".join(f"{span.name} {_duration(span.seconds)}" for span in phase_spans(report))
+    console.print(Text.assemble("Out of service: ", (_duration(report.rto.seconds), "bold"), f"   {spans}"))
+    if report.rto.missing:
+        console.print(Text(f"Not seen again: {figures.joined(report.rto.missing)}", style="bold red"))
+    if report.rto.decision_to_first_ack_s is not None:
+        first = f"From the decision to the first write: {_duration(report.rto.decision_to_first_ack_s)}"
+        if report.rto.decision_to_first_record_s is not None:
+            first += f"; to the first processed record: {_duration(report.rto.decision_to_first_record_s)}"
+        console.print(first)
+    for query in report.spark:
+        if query.restart_s.session is not None:
+            session, batch = _duration(query.restart_s.session), _duration(query.restart_s.first_batch)
+            console.print(Text(f"Spark query {query.query}: session start {session}, first batch {batch}"))
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        header_style="dim",
+    )
+
+
+def _zero(value: int | None) -> Text:
+    style = "yellow" if value is None else "bold red" if value else "green"
+    return Text(_number(value), style=style)
+
+
+# Terminals and logs get commas and plain spaces: fonts and encodings there are not ours to choose.
+def _number(value: int | None, unknown: str = figures.UNKNOWN) -> str:
+    return figures.number(value, unknown=unknown, separator=",")
+
+
+def _duration(seconds: float | None) -> str:
+    return figures.duration(seconds).replace(NBSP, " ")
