@@ -1,0 +1,288 @@
+"""The coordination ensemble (ZooKeeper through kazoo): one lock, and records tied to it.
+
+A record is written in one transaction with a check of the lock's znode. A holder that was paused and
+has lost its session meanwhile can therefore not write any more, whatever it believes itself.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from kazoo.recipe.lock import Lock
+from kazoo.retry import KazooRetry, RetryFailedError
+
+from orchestrator.adapters.clock import utc_text
+from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+
+# A znode must stay below 1 MB (jute.maxbuffer); a transaction carries a little besides the value.
+MAX_VALUE_BYTES = 900_000
+
+_logger = logging.getLogger("orchestrator.kazoo")
+_logger.addHandler(logging.NullHandler())
+_logger.propagate = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock: what the holder said of itself, and since when by ZooKeeper's clock."""
+
+    about: Mapping[str, Any]
+    since_s: float
+
+    def __str__(self) -> str:
+        who = self.about.get("who", "somebody")
+        place = f" on {self.about['host']}" if "host" in self.about else ""
+        pid = f" (process {self.about['pid']})" if "pid" in self.about else ""
+        doing = f", for {self.about['command']}" if "command" in self.about else ""
+        return f"{who}{place}{pid} since {utc_text(self.since_s)}{doing}"
+
+
+class Coordination:
+    """A connection to the ensemble.
+
+    `session_timeout_s` is how long a dead holder keeps its lock, `deadline_s` how long one call may
+    take, repetitions included.
+    """
+
+    def __init__(self, hosts: str, *, session_timeout_s: float = 6.0, deadline_s: float = 8.0) -> None:
+        self.hosts = hosts
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=session_timeout_s,
+            logger=_logger,
+            connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=0.5, ignore_expire=False),
+        )
+        self._deadline_s = deadline_s
+        self._retry = KazooRetry(
+            max_tries=-1, delay=0.05, max_delay=0.5, deadline=deadline_s, ignore_expire=False
+        )
+
+    @property
+    def subject(self) -> str:
+        """How errors name it."""
+        return f"coordination at {self.hosts}"
+
+    @property
+    def session_timeout_s(self) -> float:
+        """As agreed with the ensemble."""
+        return float(self._client._session_timeout) / 1000  # noqa: SLF001 - kazoo has no other way to say it
+
+    def open(self, timeout_s: float = 5.0) -> None:
+        """Connect. Raises `CoordinationError` when no server answers in time."""
+        try:
+            self._client.start(timeout=timeout_s)
+        except (KazooTimeoutError, KazooException, OSError) as error:
+            self.close()
+            raise CoordinationError(
+                self.subject,
+                f"no answer within {timeout_s:g} s ({error or type(error).__name__})",
+                "is the ensemble up, and is `coordination.zookeeper` right?",
+            ) from None
+
+    def close(self) -> None:
+        """End the session: every lock held by it is free at once."""
+        with suppress(KazooException, KazooTimeoutError):
+            self._client.stop()
+        self._client.close()
+
+    def holder(self, path: str) -> Holder | None:
+        """Who holds the lock at `path`, if anybody does."""
+        for name in sorted(self.names(path), key=lambda child: child.rpartition("__")[2]):
+            try:
+                value, stat = self.call(f"asking who holds {path}", self._client.get, f"{path}/{name}")
+            except NoNodeError:
+                continue
+            return Holder(_json_or_empty(value), stat.created)
+        return None
+
+    def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
+        """Take the lock at `path`, or raise `LockHeldError` naming who holds it and since when."""
+        lock = Lock(self._client, path, json.dumps(dict(about)))
+        if not self.call(f"taking the lock {path}", lock.acquire, False):
+            holder = self.holder(path)
+            raise LockHeldError(
+                f"lock {path}",
+                f"held by {holder}" if holder else "held by another who let go of it just now",
+                f"wait for it; the lock of a process that died is free after {self.session_timeout_s:g} s",
+            )
+        return HeldLock(self, lock)
+
+    def read(self, path: str) -> bytes | None:
+        """Value of one node, or None where there is none."""
+        try:
+            return bytes(self.call(f"reading {path}", self._client.get, path)[0])
+        except NoNodeError:
+            return None
+
+    def read_children(self, path: str) -> dict[str, bytes]:
+        """Name and value of every node below `path`, in the order of their names."""
+
+        def read_all() -> dict[str, bytes]:
+            pending = {name: self._client.get_async(f"{path}/{name}") for name in names}
+            return {name: bytes(answer.get()[0]) for name, answer in pending.items()}
+
+        names = self.names(path)
+        found: dict[str, bytes] = self.call(f"reading {path}", read_all)
+        return found
+
+    def names(self, path: str) -> list[str]:
+        """Names below `path`, sorted; none where there is no such node."""
+        try:
+            return sorted(self.call(f"listing {path}", self._client.get_children, path))
+        except NoNodeError:
+            return []
+
+    def call(self, doing: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call kazoo with repetitions, a deadline, and its exceptions in our words.
+
+        `NoNodeError` passes through: whether a missing node is an error, the caller knows. The call is
+        made in a thread of its own, because kazoo keeps calls for as long as it has no connection.
+        """
+        answer: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                answer.set_result(self._retry(function, *arguments))
+            except Exception as error:  # noqa: BLE001 - handed to the waiting thread, as a pool does
+                answer.set_exception(error)
+
+        threading.Thread(target=run, name="dcctl-coordination", daemon=True).start()
+        try:
+            return answer.result(self._deadline_s)
+        except NoNodeError:
+            raise
+        except (TimeoutError, RetryFailedError, ConnectionClosedError, KazooTimeoutError):
+            raise CoordinationError(
+                self.subject, f"{doing}: no answer within {self._deadline_s:g} s", "is the ensemble up?"
+            ) from None
+        except SessionExpiredError:
+            raise LockLostError(self.subject, f"{doing}: the session has expired") from None
+        except KazooException as error:
+            raise CoordinationError(
+                self.subject, f"{doing}: {type(error).__name__} {error}".rstrip()
+            ) from None
+
+
+class HeldLock:
+    """A lock that was taken. It ends with `release`, or by a loss that `on_loss` tells of.
+
+    `Lock.is_acquired` of kazoo stays true when the session is gone, so it is never asked; what counts
+    is the session's state, and in the end the check inside each transaction.
+    """
+
+    def __init__(self, coordination: Coordination, lock: Lock) -> None:
+        self._coordination = coordination
+        self._client: KazooClient = coordination._client  # noqa: SLF001 - one module, one idea
+        self._lock = lock
+        self.path = f"{lock.path}/{lock.node}"
+        self._guard = threading.Lock()
+        self._lost = ""
+        self._callbacks: list[Callable[[str], None]] = []
+        self._timer: threading.Timer | None = None
+        self._client.add_listener(self._on_state)
+        # Version 0 is a version like any other; it is read, not assumed.
+        self._version = int(coordination.call(f"reading {self.path}", self._client.get, self.path)[1].version)
+
+    @property
+    def lost_reason(self) -> str:
+        """Why the lock is lost; empty while nothing says so."""
+        return self._lost
+
+    def on_loss(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the reason once the lock is lost (at once if it is already)."""
+        with self._guard:
+            self._callbacks.append(callback)
+            reason = self._lost
+        if reason:
+            callback(reason)
+
+    def create(self, path: str, value: bytes) -> None:
+        """Create the node `path` if the lock is still held, in one transaction. Parents are made.
+
+        Written twice it is still there once: a repetition after a lost connection finds the same
+        value and is content. Raises `LockLostError`, or `CoordinationError` where the node holds
+        another value or the ensemble cannot be reached.
+        """
+        if self._lost:
+            raise LockLostError(f"lock {self.path}", self._lost)
+        if len(value) > MAX_VALUE_BYTES:
+            raise CoordinationError(path, f"{len(value)} bytes; a record holds at most {MAX_VALUE_BYTES}")
+        call, doing = self._coordination.call, f"writing {path}"
+        checked, created = call(doing, self._commit, path, value)
+        if isinstance(created, NoNodeError) and not isinstance(checked, NoNodeError):
+            call(doing, self._client.ensure_path, path.rpartition("/")[0])
+            checked, created = call(doing, self._commit, path, value)
+        if isinstance(checked, NoNodeError | BadVersionError):
+            self._lose("its znode is gone: the session expired, or somebody removed the lock")
+            raise LockLostError(f"lock {self.path}", self._lost)
+        if isinstance(created, NodeExistsError):
+            if self._coordination.read(path) != value:
+                raise CoordinationError(path, "is there already, with another content")
+        elif isinstance(created, Exception):
+            raise CoordinationError(path, f"was not written: {type(created).__name__}")
+
+    def release(self) -> None:
+        """Let go. Nothing happens when the lock is lost already."""
+        self._client.remove_listener(self._on_state)
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._lost:
+            with suppress(CoordinationError, NoNodeError):
+                self._coordination.call(f"releasing {self.path}", self._lock.release)
+
+    def _commit(self, path: str, value: bytes) -> list[Any]:
+        transaction = self._client.transaction()
+        transaction.check(self.path, self._version)
+        transaction.create(path, value)
+        return list(transaction.commit())
+
+    def _on_state(self, state: str) -> None:
+        # kazoo calls this in its own thread: no call to the ensemble may be made here.
+        if state == KazooState.LOST:
+            self._lose("the session with the coordination ensemble has expired")
+        elif state == KazooState.SUSPENDED:
+            # kazoo only learns of an expiry when it is connected again. With no server left that is
+            # never, so a session without a connection counts as lost once its time has passed.
+            timeout_s = self._coordination.session_timeout_s
+            self._timer = threading.Timer(
+                timeout_s, self._lose, (f"no connection to the coordination ensemble for {timeout_s:g} s",)
+            )
+            self._timer.daemon = True
+            self._timer.start()
+        elif self._timer is not None:
+            self._timer.cancel()
+
+    def _lose(self, reason: str) -> None:
+        with self._guard:
+            if self._lost:
+                return
+            self._lost = reason
+            callbacks = tuple(self._callbacks)
+        for callback in callbacks:
+            callback(reason)
+
+
+def _json_or_empty(value: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(value)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}

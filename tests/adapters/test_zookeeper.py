@@ -1,0 +1,186 @@
+"""Lock and records on a real ZooKeeper: one holder, nothing written after a loss, errors in our words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.java.commands import server_command
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+
+pytestmark = pytest.mark.integration
+
+ABOUT = {"who": "ada", "host": "ops-1", "pid": 42, "command": "failover"}
+
+
+@dataclass
+class Server:
+    """One standalone ZooKeeper process."""
+
+    hosts: str
+    command: list[str]
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("zookeeper")
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    properties = folder / "zookeeper.properties"
+    properties.write_text(
+        f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
+        "tickTime=500\nadmin.enableServer=false\n"
+    )
+    command, environment = server_command(
+        kafka_runtime("3.9.1", find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
+    )
+    server = Server(f"127.0.0.1:{port}", command, environment)
+    server.start()
+    try:
+        with connected(server, timeout_s=30):
+            pass
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def connected(
+    server: Server, *, timeout_s: float = 20.0, session_timeout_s: float = 2.0
+) -> Iterator[Coordination]:
+    coordination = Coordination(server.hosts, session_timeout_s=session_timeout_s, deadline_s=4.0)
+    coordination.open(timeout_s)
+    try:
+        yield coordination
+    finally:
+        coordination.close()
+
+
+def test_a_second_holder_is_told_who_holds_it_and_since_when(server: Server) -> None:
+    """Exit status 5, with a name, a place and a time."""
+    with connected(server) as first, connected(server) as second:
+        first.acquire("/one/lock", ABOUT)
+        with pytest.raises(LockHeldError, match=r"ada on ops-1 \(process 42\) since 20.* UTC, for failover"):
+            second.acquire("/one/lock", {"who": "bob"})
+
+
+def test_a_released_lock_and_a_closed_session_are_free_at_once(server: Server) -> None:
+    """The next one need not wait for a time-out."""
+    with connected(server) as first:
+        first.acquire("/two/lock", ABOUT).release()
+        first.acquire("/two/lock", ABOUT)
+    with connected(server) as second:
+        assert second.holder("/two/lock") is None
+        second.acquire("/two/lock", ABOUT).release()
+
+
+def test_a_record_written_twice_is_there_once(server: Server) -> None:
+    """A repetition after a lost answer is harmless; another content under the same name is not."""
+    with connected(server) as coordination:
+        lock = coordination.acquire("/three/lock", ABOUT)
+        lock.create("/three/runs/r1/000001", b"intent")
+        lock.create("/three/runs/r1/000001", b"intent")
+        with pytest.raises(CoordinationError, match="another content"):
+            lock.create("/three/runs/r1/000001", b"something else")
+        lock.create("/three/runs/r1/000002", b"outcome")
+        assert coordination.read_children("/three/runs/r1") == {"000001": b"intent", "000002": b"outcome"}
+        assert coordination.read("/three/runs/r1/000003") is None
+
+
+def test_nothing_is_written_once_the_lock_is_gone(server: Server) -> None:
+    """Checked by ZooKeeper in the same transaction, not believed by the holder."""
+    told: list[str] = []
+    with connected(server) as first, connected(server) as second:
+        lock = first.acquire("/four/lock", ABOUT)
+        lock.on_loss(told.append)
+        second._client.delete(lock.path)
+        with pytest.raises(LockLostError):
+            lock.create("/four/runs/r1/000001", b"too late")
+        assert second.read("/four/runs/r1/000001") is None
+        assert told
+        assert lock.lost_reason
+
+
+def test_a_paused_holder_cannot_write_after_its_session_is_gone(server: Server) -> None:
+    """SIGSTOP until a second one has taken over, then SIGCONT: its record is refused."""
+    script = (
+        "import sys\n"
+        "from orchestrator.adapters.zookeeper import Coordination\n"
+        "from orchestrator.errors import LockLostError\n"
+        f"c = Coordination({server.hosts!r}, session_timeout_s=2, deadline_s=4); c.open(20)\n"
+        "lock = c.acquire('/five/lock', {'who': 'paused'})\n"
+        "print('held', flush=True); sys.stdin.readline()\n"
+        "try:\n    lock.create('/five/runs/r1/000001', b'zombie')\n"
+        "except LockLostError: print('lost', flush=True)\n"
+        "c.close()\n"
+    )
+
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "held\n"
+        child.send_signal(signal.SIGSTOP)
+        with connected(server) as second:
+            deadline = time.monotonic() + 15
+            while second.holder("/five/lock") is not None and time.monotonic() < deadline:
+                time.sleep(0.1)
+            second.acquire("/five/lock", {"who": "second"})
+            child.send_signal(signal.SIGCONT)
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == "lost\n"
+            assert second.read("/five/runs/r1/000001") is None
+    finally:
+        child.send_signal(signal.SIGCONT)
+        child.kill()
+        child.wait()
+
+
+def test_an_ensemble_that_is_gone_is_noticed_and_named(server: Server) -> None:
+    """No kazoo exception reaches a user; a session without a server counts as lost after its time."""
+    lost = threading.Event()
+    with connected(server) as coordination:
+        lock = coordination.acquire("/six/lock", ABOUT)
+        lock.on_loss(lambda _: lost.set())
+        server.stop()
+        try:
+            with pytest.raises(CoordinationError):
+                lock.create("/six/runs/r1/000001", b"unwritten")
+            assert lost.wait(10)
+            with pytest.raises(CoordinationError, match=r"no answer within 0\.5 s"):
+                Coordination(server.hosts).open(0.5)
+        finally:
+            server.start()
