@@ -16,7 +16,7 @@ def number(value: float | None, *, unknown: str = UNKNOWN, separator: str = THIN
     if value is None:
         return unknown
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
-    return text.replace(",", separator)
+    return text.replace(",", separator).replace("-", "−")
 
 
 def counted(value: int | None, noun: str, *, unknown: str = "an unknown number of") -> str:

@@ -30,7 +30,8 @@ class Plot:
     line: str
     area: str
     points: str
-    summary: tuple[float | None, float | None]
+    peak: int | None
+    last: int | None
 
     @property
     def unit(self) -> str:
@@ -157,7 +158,8 @@ def _plot(
         line=line_path(t_s, values, x, y),
         area=area_path(t_s, values, x, y),
         points=f"[{points}]",
-        summary=(max(known, default=None), known[-1] if known else None),
+        peak=round(max(known)) if known else None,
+        last=round(known[-1]) if known else None,
     )
 
 
