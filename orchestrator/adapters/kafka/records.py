@@ -105,8 +105,12 @@ def produce_records(
     topic: str,
     records: Iterable[tuple[bytes | None, bytes | None]] | Sequence[tuple[bytes | None, bytes | None]],
     timeout_s: float = 10.0,
+    partition: int = -1,
 ) -> None:
-    """Write records with acks=all and wait for each acknowledgement. Raises `ClusterError`."""
+    """Write records with acks=all and wait for each acknowledgement. Raises `ClusterError`.
+
+    Without `partition` the records' keys decide where they go.
+    """
     failures: list[object] = []
     producer = Producer(
         {
@@ -125,7 +129,7 @@ def produce_records(
     for key, value in records:
         while True:
             try:
-                producer.produce(topic, key=key, value=value, on_delivery=on_delivery)
+                producer.produce(topic, key=key, value=value, partition=partition, on_delivery=on_delivery)
                 break
             except BufferError:  # the local queue is full: let it drain (facts: machine)
                 producer.poll(0.1)
