@@ -1,0 +1,107 @@
+"""Playbooks through ansible-runner: quiet, logged into a folder, errors with the failed task's own words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ansible_runner
+
+from orchestrator.errors import PlaybookError
+
+_SETTINGS = {
+    # ansible-core refuses to start in a locale that is not UTF-8.
+    "LC_ALL": "C.UTF-8",
+    "ANSIBLE_GATHERING": "explicit",
+    "ANSIBLE_PIPELINING": "1",
+    "ANSIBLE_FORKS": "25",
+    "ANSIBLE_RETRY_FILES_ENABLED": "0",
+    "ANSIBLE_LOCALHOST_WARNING": "0",
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_DEPRECATION_WARNINGS": "0",
+}
+_FAILURES = ("runner_on_failed", "runner_on_unreachable")
+
+
+def playbook_path(name: str) -> Path:
+    """One of the project's own playbooks. Raises `PlaybookError` where it is not installed."""
+    path = Path(__file__).resolve().parents[2] / "playbooks" / name
+    if not path.is_file():
+        raise PlaybookError(f"playbook {name}", f"not found at {path}", "run dcctl from its own checkout")
+    return path
+
+
+def run_playbook(
+    name: str,
+    *,
+    inventory: Path,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float = 60.0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run one of the project's playbooks; everything it says is kept in `folder`, nothing is printed.
+
+    `folder` must be this run's own: ansible-runner keeps the variables there too. Raises
+    `PlaybookError` naming host, task and message, or the deadline that has passed.
+    """
+    playbook = playbook_path(name)
+    if not inventory.is_file():
+        raise PlaybookError(
+            f"inventory {inventory}", "no such file", "correct `inventory` in the topology file"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+
+    def note_failure(event: Mapping[str, Any]) -> bool:
+        data = event.get("event_data", {})
+        if event.get("event") in _FAILURES and not data.get("ignore_errors"):
+            failures.append(f"{data.get('host')}, task “{data.get('task')}”: {_message(data.get('res', {}))}")
+        return True  # keep the event's file: it is evidence
+
+    result = ansible_runner.run(
+        private_data_dir=str(folder),
+        ident="ansible",
+        playbook=str(playbook),
+        inventory=str(inventory.resolve()),
+        extravars=dict(variables),
+        envvars={
+            **_SETTINGS,
+            "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+        },
+        # The expect loop looks for a cancellation only as often as this.
+        settings={"job_timeout": int(timeout_s), "pexpect_timeout": 0.2},
+        quiet=True,
+        event_handler=note_failure,
+        # With a callback of ours ansible-runner leaves the process's signal handlers alone.
+        cancel_callback=is_cancelled,
+    )
+    if result.status == "successful":
+        return
+    log = folder / "artifacts" / "ansible" / "stdout"
+    if result.status == "timeout":
+        problem = f"not done within {timeout_s:g} s"
+    elif result.status == "canceled":
+        problem = "cancelled"
+    else:
+        problem = "; ".join(failures) or _last_line(log) or f"ended with status {result.rc}"
+    raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
+
+
+def _message(result: Mapping[str, Any]) -> str:
+    said = [str(result.get(key, "")).strip() for key in ("msg", "stderr", "stdout")]
+    return (
+        " – ".join(dict.fromkeys(" ".join(text.split()) for text in said if text)) or "failed without a word"
+    )
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

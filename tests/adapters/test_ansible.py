@@ -1,0 +1,133 @@
+"""Playbooks against a real supervisor: programs start and stop, failures speak in the task's words."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.ansible import run_playbook
+from orchestrator.errors import PlaybookError
+
+pytestmark = pytest.mark.integration
+
+_CONF = """\
+[unix_http_server]
+file={folder}/s.sock
+[supervisord]
+nodaemon=true
+logfile={folder}/supervisord.log
+pidfile={folder}/supervisord.pid
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+[supervisorctl]
+serverurl=unix://{folder}/s.sock
+[program:producer-a]
+command=/bin/sleep 600
+autostart=false
+startsecs=0
+[program:consumer-b]
+command=/bin/sleep 600
+autostart=false
+startsecs=0
+"""
+_INVENTORY = """\
+all:
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: {python}
+    service_manager: supervisor
+  hosts:
+    west: {{dc: west, supervisor_conf: /nowhere}}
+    east: {{dc: east, supervisor_conf: {folder}/supervisord.conf}}
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="dcctl-"))  # a socket's path must be short
+    (folder / "supervisord.conf").write_text(_CONF.format(folder=folder))
+    (folder / "inventory.yaml").write_text(_INVENTORY.format(folder=folder, python=sys.executable))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(folder / "supervisord.conf")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 20
+    while not (folder / "s.sock").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield folder
+    process.terminate()
+    process.wait()
+    shutil.rmtree(folder)
+
+
+def states(site: Path) -> dict[str, str]:
+    control = Path(sys.executable).with_name("supervisorctl")
+    lines = subprocess.run(
+        [control, "-c", site / "supervisord.conf", "status"], capture_output=True, text=True, check=False
+    ).stdout
+    return {line.split()[0]: line.split()[1] for line in lines.splitlines()}
+
+
+def test_clients_start_and_stop_at_one_data_centre(site: Path, tmp_path: Path) -> None:
+    """Twice is as good as once, and nothing is asked of the other data centre's hosts."""
+    variables = {"target_dc": "east", "clients": ["producer-a", "consumer-b"]}
+    for number in range(2):
+        run_playbook(
+            "start-clients.yml",
+            inventory=site / "inventory.yaml",
+            variables=variables,
+            folder=tmp_path / f"start-{number}",
+        )
+        assert states(site) == {"producer-a": "RUNNING", "consumer-b": "RUNNING"}
+    run_playbook(
+        "stop-clients.yml",
+        inventory=site / "inventory.yaml",
+        variables={**variables, "clients": ["consumer-b"]},
+        folder=tmp_path / "stop",
+    )
+    assert states(site) == {"producer-a": "RUNNING", "consumer-b": "STOPPED"}
+
+
+def test_a_failed_task_is_told_in_its_own_words(
+    site: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Host, task and message; nothing reaches the terminal, all of it the log."""
+    with pytest.raises(
+        PlaybookError, match=r"east, task “Start through supervisor”.*no such process"
+    ) as caught:
+        run_playbook(
+            "start-clients.yml",
+            inventory=site / "inventory.yaml",
+            variables={"target_dc": "east", "clients": ["producer-ghost"]},
+            folder=tmp_path,
+        )
+    assert "producer-ghost" in Path(caught.value.hint.removeprefix("log: ")).read_text()
+    assert capfd.readouterr().out == ""
+
+
+def test_a_missing_inventory_is_named(tmp_path: Path) -> None:
+    """Before anything is started."""
+    with pytest.raises(PlaybookError, match="no such file"):
+        run_playbook("start-clients.yml", inventory=tmp_path / "none", variables={}, folder=tmp_path)
+
+
+def test_a_cancelled_playbook_ends_soon(site: Path, tmp_path: Path) -> None:
+    """Ctrl-C must not wait for ansible."""
+    begun = time.monotonic()
+    with pytest.raises(PlaybookError, match="cancelled"):
+        run_playbook(
+            "start-clients.yml",
+            inventory=site / "inventory.yaml",
+            variables={"target_dc": "east", "clients": ["producer-a"]},
+            folder=tmp_path,
+            is_cancelled=lambda: True,
+        )
+    assert time.monotonic() - begun < 10
