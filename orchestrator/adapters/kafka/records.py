@@ -104,6 +104,7 @@ def produce_records(
     properties: Mapping[str, Any],
     topic: str,
     records: Iterable[tuple[bytes | None, bytes | None]] | Sequence[tuple[bytes | None, bytes | None]],
+    *,
     timeout_s: float = 10.0,
     partition: int = -1,
 ) -> None:
