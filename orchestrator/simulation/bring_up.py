@@ -1,0 +1,287 @@
+"""Brings a simulation up: everything side by side, told step by step, and undone if it fails."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka.acls import acl_bindings
+from orchestrator.adapters.ports import PortRegister
+from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
+from orchestrator.errors import DcctlError, SimulationError
+from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.simulation.contents import planned_acls, planned_topics
+from orchestrator.simulation.credentials import MIRROR, create_secrets, java_client, users
+from orchestrator.simulation.crew import Crew, OnProgress
+from orchestrator.simulation.estate import (
+    ConnectWorker,
+    Estate,
+    planned_estate,
+    port_count,
+    refuse_unsupported,
+    topology_completed,
+)
+from orchestrator.simulation.folders import Folders, failures_folder, simulations_folder
+from orchestrator.simulation.installation import ZOOKEEPER, Installer, Runtimes
+from orchestrator.simulation.readiness import (
+    DeathWatch,
+    await_brokers,
+    await_connectors,
+    await_worker,
+    await_zookeeper,
+    create_connector,
+)
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
+from orchestrator.simulation.state import SimulationState, write_state
+from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
+from orchestrator.topology.model import Replication, Topology
+
+_ZOOKEEPER_FROM = "3.9.1"
+_TIMEOUT_S = 180.0
+
+
+def _silent(_stage: str, _detail: str) -> None:
+    """Tell nobody."""
+
+
+def simulation_up(
+    topology: Topology,
+    *,
+    name: str | None = None,
+    on_progress: OnProgress = _silent,
+    owner_pid: int | None = None,
+    connector_overrides: Mapping[str, str] | None = None,
+    watch: bool = True,
+) -> Simulation:
+    """Bring up every server of a topology on this machine, and the mirrors between its clusters.
+
+    `name` must be free; without one, the topology's name is taken, with a number if need be.
+    `on_progress` is called with a stage and a detail, by this thread. A simulation lives until it is
+    taken down; with `owner_pid` it also goes when that process is gone (at the next `sim up`).
+    `connector_overrides` go into the configuration of each mirror's source connector. `watch` also
+    starts a watcher at each mirror's target.
+
+    Returns when all connectors run. Whatever goes wrong, Ctrl-C included: nothing is left but the logs of
+    what failed. Raises `SimulationError`, `JavaError` and `DownloadError`.
+    """
+    refuse_unsupported(topology)
+    names = users(topology)
+    remove_abandoned(on_progress)
+    runtimes = _runtimes(topology, on_progress)
+    folder = _new_folder(name, topology.name)
+    try:
+        simulation = _up(
+            folder,
+            topology,
+            names=names,
+            runtimes=runtimes,
+            on_progress=on_progress,
+            overrides=dict(connector_overrides or {}),
+            watch=watch,
+        )
+        owner = process_id(owner_pid) if owner_pid is not None else None
+        started = tuple(processes_with({SIMULATION_VARIABLE: str(folder)}))
+        write_state(
+            Folders(folder).state, replace(simulation.state, stage="running", owner=owner, processes=started)
+        )
+    except BaseException as error:
+        with undisturbed():
+            logs = _rescued_logs(folder) if isinstance(error, DcctlError) else None
+            take_down(folder)
+        if isinstance(error, OSError):
+            raise _disk_error(folder, error) from None
+        if logs is not None and isinstance(error, DcctlError):
+            hint = (
+                error.hint.replace(str(folder), str(logs)) if str(folder) in error.hint else f"logs: {logs}"
+            )
+            raise SimulationError(error.subject, error.problem, hint) from None
+        raise
+    return simulation
+
+
+def _up(
+    folder: Path,
+    topology: Topology,
+    *,
+    names: tuple[str, ...],
+    runtimes: Runtimes,
+    on_progress: OnProgress,
+    overrides: Mapping[str, str],
+    watch: bool,
+) -> Simulation:
+    on_progress("prepare", f"configuration in {folder}")
+    folders = Folders(folder)
+    folders.create()
+    estate = planned_estate(topology, PortRegister().claim(folder, port_count(topology)))
+    simulation = Simulation(folder, topology_completed(topology, estate, folders))
+    write_state(folders.state, replace(simulation.state, ports=estate.named_ports()))
+    installer = Installer(simulation, estate, runtimes, create_secrets(folders.secrets, names))
+    installer.write_all()
+    on_progress("start", f"{len(estate.nodes)} Kafka nodes, {len(estate.workers)} Connect workers, ZooKeeper")
+    started_at_s = time.time()
+    supervisors = [*(site.supervisor for site in simulation.sites.values()), simulation.coordination]
+    for supervisor in supervisors:
+        supervisor.launch()
+    processes = tuple(supervisor.await_answer() for supervisor in supervisors)
+    write_state(folders.state, replace(simulation.state, processes=processes))
+    _Start(simulation, estate, installer, overrides, on_progress).run()
+    if watch:
+        _start_watchers(simulation)
+    simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)
+    return simulation
+
+
+class _Start:
+    """From running processes to serving clusters and running mirrors."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        estate: Estate,
+        installer: Installer,
+        overrides: Mapping[str, str],
+        on_progress: OnProgress,
+    ) -> None:
+        self._simulation = simulation
+        self._topology = simulation.topology
+        self._estate = estate
+        self._installer = installer
+        self._overrides = overrides
+        self._crew = Crew(on_progress, _TIMEOUT_S)
+
+    def run(self) -> None:
+        """Clusters, coordination and Connect workers side by side; then the mirrors."""
+        tasks = {f"cluster {name}": partial(self._cluster, name) for name in self._topology.clusters}
+        coordination = DeathWatch(self._simulation.coordination, {ZOOKEEPER: self._installer.zookeeper_log})
+        tasks["coordination"] = partial(
+            await_zookeeper, self._crew, self._estate.zookeeper_port, coordination
+        )
+        self._crew.run(tasks)
+        mirrors = {f"{m.source} -> {m.target}": partial(self._mirror, m) for m in self._topology.replication}
+        self._crew.run(mirrors)
+
+    def _cluster(self, name: str) -> None:
+        cluster = self._simulation.cluster(name)
+        sites = self._topology.clusters[name].datacenters
+        watch = [
+            DeathWatch(self._simulation.sites[dc].supervisor, self._installer.node_logs(name, dc))
+            for dc in sites
+        ]
+        await_brokers(self._crew, cluster, len(self._estate.nodes_of(name)), watch)
+        cluster.create_acls(acl_bindings(planned_acls(self._topology, name)))
+        # The worker's principal has its rights now; its JVM starts while the topics are created.
+        workers = self._estate.workers_of(name)
+        for worker in workers:
+            self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])
+        topics = planned_topics(self._topology, name)
+        cluster.create_topics(topics)
+        self._crew.say(f"cluster {name}", f"{len(topics)} topics and all access rules are there")
+        self._crew.say(f"cluster {name}", "ready")
+        for worker in workers:
+            await_worker(self._crew, self._connect(name), self._worker_watch(worker))
+
+    def _mirror(self, mirror: Replication) -> None:
+        worker = self._estate.workers_of(mirror.target)[0]
+        security = java_client(MIRROR, self._installer.worker_secret(worker))
+        names = connector_names(mirror)
+        wanted = desired_connectors(
+            self._topology,
+            mirror,
+            security,
+            security,
+            ",".join(self._estate.bootstrap(mirror.source)),
+            ",".join(self._estate.bootstrap(mirror.target)),
+        )
+        wanted[names.source] |= self._overrides
+        connect = self._connect(mirror.target)
+        for name, config in wanted.items():
+            create_connector(self._crew, connect, name, config)
+        await_connectors(self._crew, connect, list(wanted), may_lack_tasks=[names.checkpoint])
+
+    def _connect(self, cluster: str) -> ConnectCluster:
+        return ConnectCluster(cluster, self._estate.connect(cluster))
+
+    def _worker_watch(self, worker: ConnectWorker) -> DeathWatch:
+        supervisor = self._simulation.sites[worker.dc].supervisor
+        return DeathWatch(supervisor, {worker.program: self._installer.worker_log(worker)})
+
+
+def _start_watchers(simulation: Simulation) -> None:
+    if importlib.util.find_spec("orchestrator.cli.watch") is None:
+        return
+    command = (sys.executable, "-m", "orchestrator.cli.main", "watch", str(simulation.topology_path))
+    program = Program("watch", command, autostart=True, autorestart=True)
+    for target in {mirror.target for mirror in simulation.topology.replication}:
+        dc = simulation.topology.clusters[target].datacenters[0]
+        simulation.sites[dc].add_programs([program])
+
+
+def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:
+    def tell(what: str, done_bytes: int, total_bytes: int) -> None:
+        amount = f": {done_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB" if total_bytes else ""
+        on_progress("java", f"{what}{amount}")
+
+    on_progress("java", "looking for Java and Kafka")
+    java = find_java()
+    by_version = {
+        version: kafka_runtime(version, java, tell)
+        for version in {_ZOOKEEPER_FROM, *(cluster.kafka for cluster in topology.clusters.values())}
+    }
+    clusters = {name: by_version[cluster.kafka] for name, cluster in topology.clusters.items()}
+    return Runtimes(clusters, by_version[_ZOOKEEPER_FROM])
+
+
+def _new_folder(name: str | None, topology_name: str) -> Path:
+    with simulations_locked():
+        parent = simulations_folder()
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = parent / (name or topology_name)
+        number = 1
+        while folder.exists():
+            if name is not None:
+                raise SimulationError(
+                    f"simulation {name}", "is there already", f"`dcctl sim down {name}` removes it"
+                )
+            number += 1
+            folder = parent / f"{topology_name}-{number}"
+        folder.mkdir()
+        owner: ProcessId = own_process_id()
+        write_state(
+            Folders(folder).state,
+            SimulationState(folder.name, "starting", created_at_s=time.time(), owner=owner, ports={}),
+        )
+        return folder
+
+
+def _rescued_logs(folder: Path) -> Path | None:
+    """Copy all logs of a simulation that failed out of its folder, in place of those of an earlier one."""
+    kept = failures_folder() / folder.name
+    try:
+        shutil.rmtree(kept, ignore_errors=True)
+        for log in [*folder.rglob("*.log"), *folder.rglob("*.out")]:
+            place = kept / log.relative_to(folder)
+            if "data" not in log.relative_to(folder).parts:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(log, place)
+    except OSError:
+        return None
+    return kept
+
+
+def _disk_error(folder: Path, error: OSError) -> SimulationError:
+    if error.errno == errno.ENOSPC:
+        return SimulationError(
+            str(folder), "the disk is full", "free some, or set DCCTL_STATE_DIR to a folder on another disk"
+        )
+    return SimulationError(str(folder), f"cannot be written: {error}", "check its rights, or DCCTL_STATE_DIR")

@@ -1,0 +1,81 @@
+"""Where a simulation keeps what: one folder each, below the user's state folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+
+def state_root() -> Path:
+    """Folder of all simulations' state: `$DCCTL_STATE_DIR`, or the user's state folder."""
+    chosen = os.environ.get("DCCTL_STATE_DIR")
+    return Path(chosen).absolute() if chosen else platformdirs.user_state_path("dcctl")
+
+
+def simulations_folder() -> Path:
+    """Holds one folder for each simulation that has not been taken down."""
+    return state_root() / "simulations"
+
+
+def failures_folder() -> Path:
+    """Holds the logs of each simulation that did not come up: its own folder is removed."""
+    return state_root() / "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The paths inside one simulation's folder."""
+
+    root: Path
+
+    @property
+    def topology(self) -> Path:
+        """The completed topology file."""
+        return self.root / "topology.yaml"
+
+    @property
+    def state(self) -> Path:
+        """State of the simulation (`state.SimulationState`)."""
+        return self.root / "simulation.json"
+
+    @property
+    def history(self) -> Path:
+        """Every fault and its healing, one JSON object a line."""
+        return self.root / "history.jsonl"
+
+    @property
+    def inventory(self) -> Path:
+        """Ansible's inventory."""
+        return self.root / "inventory.yaml"
+
+    @property
+    def secrets(self) -> Path:
+        """One file a principal, with its password."""
+        return self.root / "secrets"
+
+    @property
+    def coordination(self) -> Path:
+        """The operator's ZooKeeper, outside all sites."""
+        return self.root / "coordination"
+
+    @property
+    def ledgers(self) -> Path:
+        """What clients write down about themselves, outside all sites."""
+        return self.root / "ledgers"
+
+    def site(self, dc: str) -> Path:
+        """All that lies in one data centre."""
+        return self.root / "sites" / dc
+
+    def away(self, dc: str) -> Path:
+        """Where a lost data centre's files are out of reach until it returns."""
+        return self.root / "away" / dc
+
+    def create(self) -> None:
+        """Make the folders that are there from the beginning."""
+        self.secrets.mkdir(mode=0o700, parents=True)
+        for folder in (self.coordination, self.ledgers, self.root / "sites", self.root / "away"):
+            folder.mkdir(parents=True)

@@ -1,0 +1,161 @@
+"""Waiting for servers that were started: until they serve, or until it is clear that they will not."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.supervisor import Supervisor
+from orchestrator.errors import ClusterError, ConnectError, SimulationError
+from orchestrator.simulation.crew import Crew
+
+_POLL_S = 0.2
+_ASK_TIMEOUT_S = 1.0
+_DEAD = ("EXITED", "FATAL", "BACKOFF", "UNKNOWN")
+_TROUBLE = re.compile(r"\b(ERROR|FATAL|Exception|Error)\b")
+_CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ |^)[\w.$]*?(\w+(?:Exception|Error)): (.+)")
+
+
+class DeathWatch:
+    """Tells when one of some programs has died. `logs` are the server's own log files, by program."""
+
+    def __init__(self, supervisor: Supervisor, logs: Mapping[str, Path]) -> None:
+        self._supervisor = supervisor
+        self._logs = logs
+
+    def check(self) -> None:
+        """Raise `SimulationError` with the last meaningful log line of a program that has died."""
+        states = self._supervisor.states()
+        for program, log in self._logs.items():
+            if states.get(program) in _DEAD:
+                output = self._supervisor.log(program)
+                words = last_words([log, output])
+                raise SimulationError(
+                    f"{self._supervisor.name}, {program}",
+                    f"died at its start: {words}",
+                    f"log: {log if log.exists() else output}",
+                )
+
+
+def last_words(logs: Sequence[Path]) -> str:
+    """The line of a dead server's logs that says most: its last error's cause, or its very last line."""
+    lines = [line for log in logs for line in _tail(log)]
+    trouble = [line for line in lines if _TROUBLE.search(line)]
+    for line in reversed(trouble):
+        cause = _CAUSE.search(line)
+        if cause:
+            return f"{cause[2]} ({cause[1]})"[:300]
+    meaningful = [line for line in trouble or lines if not line.startswith(("\tat ", "    at "))]
+    return meaningful[-1].strip()[:300] if meaningful else "it said nothing"
+
+
+def _tail(log: Path, size_bytes: int = 64 * 1024) -> list[str]:
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - size_bytes))
+            return [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+
+
+def await_brokers(crew: Crew, cluster: KafkaCluster, expected: int, watch: Sequence[DeathWatch]) -> None:
+    """Wait until all brokers of a cluster are registered and serve."""
+    seen = -1
+    while True:
+        for one in watch:
+            one.check()
+        try:
+            brokers = len(cluster.brokers(timeout_s=_ASK_TIMEOUT_S))
+        except ClusterError:
+            brokers = 0
+        if brokers != seen:
+            seen = brokers
+            crew.say(f"cluster {cluster.name}", f"{seen} of {expected} brokers")
+        if brokers >= expected:
+            return
+        crew.check(cluster.subject, f"{seen} of {expected} brokers are up")
+        crew.pause(_POLL_S)
+
+
+def await_worker(crew: Crew, connect: ConnectCluster, watch: DeathWatch) -> None:
+    """Wait until a Connect worker answers as a member of its group."""
+    while True:
+        watch.check()
+        try:
+            connect.connectors()
+        except ConnectError as error:
+            crew.check(f"Connect at {connect.name}", error.problem)
+            crew.pause(_POLL_S)
+        else:
+            crew.say(f"connect {connect.name}", "the worker answers")
+            return
+
+
+def create_connector(crew: Crew, connect: ConnectCluster, name: str, config: Mapping[str, str]) -> None:
+    """Create one connector; a worker that is busy finding its group is asked again."""
+    while True:
+        try:
+            connect.configure(name, config)
+        except ConnectError as error:
+            if re.search(r"answered 4(?!09|08)", error.problem):
+                raise
+            crew.check(f"connector {name}", error.problem)
+            crew.pause(_POLL_S)
+        else:
+            return
+
+
+def await_connectors(
+    crew: Crew, connect: ConnectCluster, names: Sequence[str], *, may_lack_tasks: Sequence[str]
+) -> None:
+    """Wait until connectors and all their tasks are RUNNING.
+
+    MirrorMaker's checkpoint connector has no task before the source has a consumer group
+    (`MirrorCheckpointConnector.taskConfigs`): such ones are named in `may_lack_tasks`.
+    """
+    told: dict[str, str] = {}
+    while True:
+        statuses = connect.connectors()
+        waiting = {}
+        for name in names:
+            status = statuses.get(name)
+            states = [status["connector"], *status["tasks"]] if status else []
+            failed = next((state for state in states if state["state"] == "FAILED"), None)
+            if failed is not None:
+                cause = str(failed.get("trace", "")).splitlines()
+                raise SimulationError(
+                    f"connector {name}", f"failed: {cause[0] if cause else 'no reason given'}"
+                )
+            enough = len(states) > 1 or (states and name in may_lack_tasks)
+            if not enough or any(state["state"] != "RUNNING" for state in states):
+                waiting[name] = f"{len(states)} of its parts known" if states else "not started"
+        if waiting != told:
+            told = waiting
+            crew.say(f"connect {connect.name}", f"{len(names) - len(waiting)} of {len(names)} connectors run")
+        if not waiting:
+            return
+        crew.check(f"Connect at {connect.name}", f"waiting for {', '.join(sorted(waiting))}")
+        crew.pause(_POLL_S)
+
+
+def await_zookeeper(crew: Crew, port: int, watch: DeathWatch) -> None:
+    """Wait until the coordination's ZooKeeper serves (`ruok` is answered by `imok`)."""
+    while not _is_zookeeper_ok(port):
+        watch.check()
+        crew.check("coordination", "its ZooKeeper does not answer")
+        crew.pause(_POLL_S)
+    crew.say("coordination", "ZooKeeper serves")
+
+
+def _is_zookeeper_ok(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_ASK_TIMEOUT_S) as connection:
+            connection.sendall(b"ruok")
+            return connection.recv(4) == b"imok"
+    except OSError:
+        return False

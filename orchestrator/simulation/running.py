@@ -1,0 +1,123 @@
+"""A simulation that is there: its sites, its topology, and how its clients get in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.supervisor import Supervisor
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.credentials import librdkafka_client, user_of
+from orchestrator.simulation.folders import Folders, simulations_folder
+from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
+from orchestrator.simulation.state import History, SimulationState, read_state
+from orchestrator.simulation.teardown import take_down
+from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import Topology
+
+_COORDINATION_VARIABLE = "DCCTL_COORDINATION"
+
+
+class Simulation:
+    """Data centres on this machine, as they stand in one simulation's folder."""
+
+    def __init__(self, folder: Path, topology: Topology) -> None:
+        folders = Folders(folder)
+        self.name = folder.name
+        self.folder = folder
+        self.topology = topology
+        self.topology_path = folders.topology
+        self.ledgers = folders.ledgers
+        self.history = History(folders.history)
+        self.sites: Mapping[str, Site] = {
+            dc: Site(dc, folders.site(dc), folders.away(dc), simulation=folder, history=self.history)
+            for dc in topology.datacenters
+        }
+        self.coordination = Supervisor(
+            "coordination",
+            folders.coordination,
+            {SIMULATION_VARIABLE: str(folder), _COORDINATION_VARIABLE: "1"},
+        )
+
+    @property
+    def state(self) -> SimulationState:
+        """What the simulation says about itself, read anew."""
+        return read_state(Folders(self.folder).state)
+
+    def site(self, dc: str) -> Site:
+        """One data centre. Raises `SimulationError` for one that the topology does not have."""
+        if dc not in self.sites:
+            raise SimulationError(
+                f"data centre {dc}",
+                f"is not in simulation {self.name}",
+                f"it has: {', '.join(self.sites)}",
+            )
+        return self.sites[dc]
+
+    def cluster(self, name: str) -> KafkaCluster:
+        """A connection to one cluster as the operator."""
+        described = self.topology.clusters[name]
+        return KafkaCluster(name, described.bootstrap, described.client)
+
+    def client_properties(self, cluster: str, principal: str) -> dict[str, str]:
+        """librdkafka properties for a client of `cluster`: addresses, and the password of "User:x" or "x".
+
+        Raises `SimulationError` for a principal that the simulation does not know.
+        """
+        user = user_of(principal)
+        file = Folders(self.folder).secrets / user
+        try:
+            password = file.read_text(encoding="ascii")
+        except OSError:
+            known = ", ".join(sorted(entry.name for entry in file.parent.glob("*")))
+            raise SimulationError(
+                f"principal User:{user}", f"has no password in simulation {self.name}", f"known are: {known}"
+            ) from None
+        return {
+            "bootstrap.servers": ",".join(self.topology.clusters[cluster].bootstrap),
+            **librdkafka_client(user, password),
+        }
+
+    def down(self, *, keep_files: bool = False) -> Path | None:
+        """End everything; returns where the files were moved to with `keep_files`."""
+        kept = take_down(self.folder, keep_files=keep_files)
+        for site in self.sites.values():
+            site.supervisor.reap()
+        self.coordination.reap()
+        return kept
+
+
+def open_simulation(name: str | None = None) -> Simulation:
+    """A simulation that is running: the one called `name`, or the only one there is.
+
+    Raises `SimulationError` where there is none, or several and no name.
+    """
+    names = simulation_names()
+    if name is None:
+        if len(names) != 1:
+            raise SimulationError(
+                "simulation",
+                f"{len(names)} are running: {', '.join(names)}" if names else "none is running",
+                "say which one: --name NAME" if names else "`dcctl sim up FILE` brings one up",
+            )
+        name = names[0]
+    if name not in names:
+        raise SimulationError(
+            f"simulation {name}",
+            "there is none of this name",
+            f"running are: {', '.join(names)}" if names else "`dcctl sim up FILE` brings one up",
+        )
+    folder = simulations_folder() / name
+    stage = read_state(Folders(folder).state).stage
+    if stage != "running":
+        raise SimulationError(
+            f"simulation {name}", f"is {stage}", "wait until it is up, or remove it: `dcctl sim down`"
+        )
+    return Simulation(folder, load_topology(Folders(folder).topology))
+
+
+def simulation_names() -> list[str]:
+    """Names of all simulations that have a folder, running or half gone."""
+    folder = simulations_folder()
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.exists() else []

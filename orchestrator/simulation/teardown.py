@@ -1,0 +1,154 @@
+"""The end of a simulation, however it came about: no process, no port, no file stays."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from orchestrator.adapters.ports import PortRegister
+from orchestrator.adapters.processes import ProcessId, end_all, processes_with, values_carried
+from orchestrator.adapters.supervisor import socket_path
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.folders import Folders, simulations_folder, state_root
+from orchestrator.simulation.site import SIMULATION_VARIABLE
+from orchestrator.simulation.state import SimulationState, read_state
+
+_LOCK_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 15.0
+
+
+def take_down(folder: Path, *, keep_files: bool = False) -> Path | None:
+    """End every process of the simulation in `folder`, give back its ports and remove its files.
+
+    Works on what an aborted one left as well. With `keep_files` the folder is moved out of the way
+    instead, and its new path returned. Raises `SimulationError` if a process would not end or a file
+    would not go.
+    """
+    with undisturbed():
+        recorded = _recorded(folder)
+        left = end_all(
+            lambda: [*processes_with({SIMULATION_VARIABLE: str(folder)}), *recorded], _END_TIMEOUT_S
+        )
+        if left:
+            pids = ", ".join(str(process.pid) for process in left)
+            raise SimulationError(
+                f"simulation {folder.name}", f"processes survived SIGKILL: {pids}", "look at them by hand"
+            )
+        for site in (*(folder / "sites").glob("*"), *(folder / "away").glob("*"), folder / "coordination"):
+            socket_path(folder / "sites" / site.name if site.parent.name == "away" else site).unlink(
+                missing_ok=True
+            )
+        kept = _kept(folder) if keep_files else None
+        if kept is None:
+            _remove(folder)
+        PortRegister().release(folder)
+        return kept
+
+
+def abandoned() -> list[Path]:
+    """Simulations without a reason to live: their owner is gone, or nothing of them runs any more."""
+    found = []
+    for folder in _folders():
+        state = _state(folder)
+        if state is None or state.is_abandoned or (state.owner is None and _is_dead(folder)):
+            found.append(folder)
+    # Somebody may have removed a folder while its processes ran.
+    carried = (Path(value) for value in values_carried(SIMULATION_VARIABLE))
+    lost = [path for path in carried if path.parent == simulations_folder() and not path.exists()]
+    return [*found, *lost]
+
+
+def remove_abandoned(on_progress: Callable[[str, str], None]) -> list[Path]:
+    """Take down what aborted simulations left. Returns what was removed."""
+    with simulations_locked():
+        found = abandoned()
+        for folder in found:
+            on_progress("clean", f"removing what {folder.name} left")
+            take_down(folder)
+        return found
+
+
+@contextmanager
+def simulations_locked() -> Iterator[None]:
+    """Hold the lock on the set of simulations of this user."""
+    state_root().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(state_root() / "simulations.lock", timeout=_LOCK_TIMEOUT_S)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise SimulationError(
+            str(state_root()),
+            f"another dcctl has held the lock on the simulations for {_LOCK_TIMEOUT_S:g} s",
+            "wait for it, or end it",
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off Ctrl-C and SIGTERM until the block is done: half a clean-up is what nobody wants."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda received, _frame: arrived.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if arrived:
+        raise KeyboardInterrupt
+
+
+def _folders() -> list[Path]:
+    folder = simulations_folder()
+    return sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.exists() else []
+
+
+def _is_dead(folder: Path) -> bool:
+    return not processes_with({SIMULATION_VARIABLE: str(folder)})
+
+
+def _state(folder: Path) -> SimulationState | None:
+    try:
+        return read_state(Folders(folder).state)
+    except SimulationError:
+        return None
+
+
+def _recorded(folder: Path) -> list[ProcessId]:
+    state = _state(folder)
+    return list(state.processes) if state is not None else []
+
+
+def _kept(folder: Path) -> Path | None:
+    if not folder.exists():
+        return None
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    kept = state_root() / "kept" / f"{folder.name}-{stamp}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    folder.rename(kept)
+    return kept
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(3):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
+    raise SimulationError(str(folder), "cannot be removed", "check its rights and remove it by hand")
