@@ -73,6 +73,7 @@ class QueryConfig:
     driver_memory_mb: int = 512
     max_offsets_per_trigger: int = 50_000
     scratch: str = ""
+    class_archive: str = ""
     conf: dict[str, str] = field(default_factory=dict)
 
 
@@ -82,7 +83,7 @@ Config = TypeVar("Config", ProducerConfig, ConsumerConfig, QueryConfig)
 def write_config(path: Path, config: ProducerConfig | ConsumerConfig | QueryConfig) -> None:
     """Write one configuration, readable by its owner alone: it holds a password."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8", opener=_private) as file:  # noqa: PTH123 - Path.open has no opener
+    with open(path, "w", encoding="utf-8", opener=_private) as file:
         json.dump(asdict(config), file, indent=2)
 
 

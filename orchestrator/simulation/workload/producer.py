@@ -135,9 +135,7 @@ class WorkloadProducer:
             event = "timeout" if error.name() in _UNANSWERED else "failed"
             self._answered(event, sequence, sent_ms, is_resent, error)
 
-    def _answered(
-        self, event: str, sequence: int, sent_ms: int, is_resent: bool, error: KafkaError
-    ) -> None:
+    def _answered(self, event: str, sequence: int, sent_ms: int, is_resent: bool, error: KafkaError) -> None:
         fields = (event, sequence, *[None] * 4, sent_ms, _now_ms(), int(is_resent), error.name())
         self._ledger.add(*fields)
 

@@ -1,0 +1,152 @@
+"""Spark sessions, and Kafka as Spark reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.errors import AuditError
+from orchestrator.values import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Sessions of minutes, not days: the C1 compiler alone and the serial collector start soonest.
+_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_LIBRDKAFKA_ONLY = ("log.", "socket.", "reconnect.", "statistics.", "queued.", "queue.", "broker.address.")
+
+
+def spark_session(
+    app_name: str,
+    *,
+    master: str = "local[*]",
+    jars: Sequence[Path] = (),
+    shuffle_partitions: int = 4,
+    driver_memory_mb: int = 1024,
+    scratch: Path | None = None,
+    class_archive: Path | None = None,
+    recorded_archive: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session on `master`, with Kafka's connector from `jars`.
+
+    `scratch` is where it may spill; `class_archive` a class data sharing archive, used where it fits
+    the JVM and the class path, ignored where it does not; `recorded_archive` is where one is written at
+    the JVM's end. Raises `AuditError` where Spark does not start.
+    """
+    # The launcher is a JVM of its own that only prints a command line: let it start as fast.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_OPTIONS))
+    # Spark would resolve the host's name, which need not be one that this machine can bind.
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - a second of start-up that most commands do not need
+
+    options = [*_JVM_OPTIONS, "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off"]
+    if class_archive is not None and class_archive.exists():
+        options.append(f"-XX:SharedArchiveFile={class_archive}")
+    if recorded_archive is not None:
+        options.append(f"-XX:ArchiveClassesAtExit={recorded_archive}")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": f"{driver_memory_mb}m",
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        **_jar_settings(master, jars),
+        **({"spark.local.dir": str(scratch)} if scratch is not None else {}),
+        **({"spark.sql.warehouse.dir": str(scratch / "warehouse")} if scratch is not None else {}),
+        **(conf or {}),
+    }
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with translated_spark_errors(f"Spark at {master}", "starting a session"):
+        return builder.getOrCreate()
+
+
+def kafka_options(properties: Mapping[str, Any]) -> dict[str, str]:
+    """librdkafka's client properties as options of Spark's Kafka source (the Java client's names)."""
+    options: dict[str, str] = {}
+    for key, value in properties.items():
+        if key in {"sasl.username", "sasl.password"} or key.startswith(_LIBRDKAFKA_ONLY):
+            continue
+        if key in {"sasl.mechanisms", "sasl.mechanism"}:
+            options["kafka.sasl.mechanism"] = str(value)
+        elif key == "ssl.ca.location":
+            options |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(value)}
+        else:
+            options[f"kafka.{key}"] = str(value)
+    if "sasl.username" in properties:
+        options["kafka.sasl.jaas.config"] = _jaas(
+            str(properties.get("sasl.mechanisms", properties.get("sasl.mechanism", "PLAIN"))),
+            str(properties["sasl.username"]),
+            str(properties.get("sasl.password", "")),
+        )
+    return options
+
+
+def offsets_json(offsets: Mapping[TopicPartition, int]) -> str:
+    """Offsets per partition as Spark's `startingOffsets` and `endingOffsets` want them."""
+    by_topic: dict[str, dict[str, int]] = {}
+    for tp, offset in sorted(offsets.items()):
+        by_topic.setdefault(tp.topic, {})[str(tp.partition)] = offset
+    return json.dumps(by_topic)
+
+
+@contextmanager
+def translated_spark_errors(subject: str, doing: str) -> Iterator[None]:
+    """Turn what PySpark and py4j throw into `AuditError` about `subject` while `doing`."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        raise AuditError(subject, f"{doing}: {_words(error)}", _hint(str(error))) from None
+
+
+def _jar_settings(master: str, jars: Sequence[Path]) -> dict[str, str]:
+    if not jars:
+        return {}
+    # In one process the class path suffices; executors elsewhere must be sent the jars.
+    if master.startswith("local"):
+        return {"spark.driver.extraClassPath": ":".join(str(jar) for jar in jars)}
+    return {"spark.jars": ",".join(str(jar) for jar in jars)}
+
+
+def _jaas(mechanism: str, user: str, password: str) -> str:
+    module = (
+        "org.apache.kafka.common.security.plain.PlainLoginModule"
+        if mechanism == "PLAIN"
+        else "org.apache.kafka.common.security.scram.ScramLoginModule"
+    )
+    return f'{module} required username="{_quoted(user)}" password="{_quoted(password)}";'
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _words(error: Exception) -> str:
+    """What Java said first, without its stack: py4j's own first line only names the call."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+
+    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
+    return (text.strip() or type(error).__name__).splitlines()[0]
+
+
+def _hint(text: str) -> str:
+    if "JAVA_GATEWAY_EXITED" in text:
+        return "Spark needs Java 17 or 21: is it installed, and is there memory left?"
+    if "Failed to find data source: kafka" in text:
+        return "Spark's Kafka connector is not on the class path"
+    if "TimeoutException" in text or "No resolvable bootstrap" in text:
+        return "does the cluster answer, and are its bootstrap addresses right?"
+    return ""

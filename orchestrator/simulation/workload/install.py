@@ -1,0 +1,210 @@
+"""Putting the workload into a simulation: a configuration file and a supervised program per client.
+
+Each client is installed twice: life 1 at the site of its cluster, life 2 at the site of that
+cluster's mirror. None is started; whoever moves applications starts them by their program names.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import spark_connector_jars
+from orchestrator.adapters.spark_archive import spark_class_archive
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.site import Program, Site
+from orchestrator.simulation.workload.config import (
+    ConsumerConfig,
+    ProducerConfig,
+    QueryConfig,
+    write_config,
+)
+from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
+from orchestrator.topology.model import Consumer, Producer, Replication, Topology
+
+LIFE_AT_SOURCE = 1
+LIFE_AT_TARGET = 2
+
+_PACKAGE = "orchestrator.simulation.workload"
+_STOP_TIMEOUT_S = 20
+
+
+class Place(NamedTuple):
+    """Where a client lives: which life, at which cluster and site, and the mirror that leads there."""
+
+    life: int
+    cluster: str
+    dc: str
+    mirror: Replication | None
+
+
+def install_workload(simulation: Simulation, scenario: Scenario) -> None:
+    """Write every client's configuration and make its program known at each of its sites.
+
+    Raises `SimulationError` where a site is not up, and `DownloadError` where Spark's connector
+    cannot be had.
+    """
+    programs: dict[str, list[Program]] = {dc: [] for dc in simulation.sites}
+    topology = simulation.topology
+    shares = scenario.shares([producer.name for producer in topology.producers])
+    roles = scenario.roles_of([c.name for c in topology.consumers if c.kind == "group"])
+    for producer in topology.producers:
+        for place in places(topology, producer.cluster):
+            site = simulation.sites[place.dc]
+            config = _producer_config(simulation, scenario, shares[producer.name], producer, place)
+            programs[place.dc].append(_program(site, "producer", producer.name, config))
+    for consumer in topology.consumers:
+        for place in places(topology, consumer.cluster):
+            site = simulation.sites[place.dc]
+            if consumer.kind == "spark":
+                query = _query_config(simulation, site, consumer, place)
+                programs[place.dc].append(_program(site, "spark", consumer.name, query))
+                continue
+            group = _consumer_config(simulation, consumer, place, roles[consumer.name])
+            programs[place.dc].append(_program(site, "consumer", consumer.name, group))
+    for dc, found in programs.items():
+        simulation.sites[dc].add_programs(found)
+
+
+def start_workload(simulation: Simulation, dc: str) -> None:
+    """Start every client whose cluster is at `dc`, consumers first: they shall see the first record."""
+    site = simulation.sites[dc]
+    names = client_programs(simulation.topology, dc)
+    site.start([name for name in names if not name.startswith("producer-")])
+    site.start([name for name in names if name.startswith("producer-")])
+
+
+def stop_producers(simulation: Simulation, dc: str) -> None:
+    """Let every producer at `dc` end cleanly: its last records are answered before it goes."""
+    site = simulation.sites[dc]
+    running = {name for name, state in site.states().items() if state == "RUNNING"}
+    site.stop(sorted(name for name in running if name.startswith("producer-")))
+
+
+def stop_consumers(simulation: Simulation, dc: str) -> None:
+    """Let every consumer and Spark query at `dc` commit and end cleanly."""
+    site = simulation.sites[dc]
+    running = {name for name, state in site.states().items() if state == "RUNNING"}
+    site.stop(sorted(name for name in running if name.startswith(("consumer-", "spark-"))))
+
+
+def client_programs(topology: Topology, dc: str) -> list[str]:
+    """Names of the programs of all clients that start their first life at `dc`, in file order."""
+
+    def is_here(cluster: str) -> bool:
+        return places(topology, cluster)[0].dc == dc
+
+    consumers = [
+        f"{'spark' if consumer.kind == 'spark' else 'consumer'}-{consumer.name}"
+        for consumer in topology.consumers
+        if is_here(consumer.cluster)
+    ]
+    return consumers + [f"producer-{p.name}" for p in topology.producers if is_here(p.cluster)]
+
+
+def places(topology: Topology, cluster: str) -> list[Place]:
+    """Where clients of a cluster live: at the cluster itself, and at the target of its mirror if any."""
+    found = [Place(LIFE_AT_SOURCE, cluster, _datacenter(topology, cluster), None)]
+    mirror = next((mirror for mirror in topology.replication if mirror.source == cluster), None)
+    if mirror is not None:
+        found.append(Place(LIFE_AT_TARGET, mirror.target, _datacenter(topology, mirror.target), mirror))
+    return found
+
+
+def topics_read(consumer: Consumer, mirror: Replication | None) -> list[str]:
+    """Topics that a consumer reads: its own, and after a move the mirrored ones before them."""
+    mirrored = [] if mirror is None else [mirror.mirrored_topic(topic) for topic in consumer.topics]
+    return list(dict.fromkeys([*mirrored, *consumer.topics]))
+
+
+def _datacenter(topology: Topology, cluster: str) -> str:
+    datacenters = topology.clusters[cluster].datacenters
+    if not datacenters:
+        raise SimulationError(f"cluster {cluster}", "has no nodes, so its clients have no site")
+    return datacenters[0]
+
+
+def _producer_config(
+    simulation: Simulation, scenario: Scenario, share: float, producer: Producer, place: Place
+) -> ProducerConfig:
+    is_first = place.life == LIFE_AT_SOURCE
+    return ProducerConfig(
+        name=producer.name,
+        life=place.life,
+        ledgers=str(simulation.ledgers),
+        properties=simulation.client_properties(place.cluster, producer.principal or producer.name),
+        topics=list(producer.topics),
+        acks=producer.acks,
+        keys=scenario.keys,
+        rate_records_per_s=scenario.rate_records_per_s * share,
+        preload_records=round(scenario.records_before * share) if is_first else 0,
+        value_size_bytes=scenario.value_size_bytes,
+        sabotage_every=scenario.sabotage_every if is_first else None,
+    )
+
+
+def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> ConsumerConfig:
+    """At the source it plays its role; after a move it reads to the end, from nothing but given positions."""
+    is_first = place.life == LIFE_AT_SOURCE
+    played = role if is_first else AT_END
+    return ConsumerConfig(
+        name=consumer.name,
+        life=place.life,
+        ledgers=str(simulation.ledgers),
+        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name),
+        topics=topics_read(consumer, place.mirror),
+        offset_reset="earliest" if is_first else "error",
+        hold_lag_records=played.hold_lag_records,
+        max_rate_records_per_s=played.max_rate_records_per_s,
+        stop_after_records=played.stop_after_records,
+    )
+
+
+def _query_config(simulation: Simulation, site: Site, consumer: Consumer, place: Place) -> QueryConfig:
+    is_first = place.life == LIFE_AT_SOURCE
+    checkpoint = consumer.checkpoint if is_first else consumer.standby_checkpoint
+    if checkpoint is None:
+        raise SimulationError(
+            f"consumer {consumer.name}", "has no checkpoint path at this site", "add it to the topology file"
+        )
+    archive = spark_class_archive()
+    return QueryConfig(
+        name=consumer.name,
+        life=place.life,
+        ledgers=str(simulation.ledgers),
+        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name),
+        topics=topics_read(consumer, place.mirror),
+        checkpoint=checkpoint,
+        jars=[str(jar) for jar in spark_connector_jars()],
+        scratch=str(site.folder / "clients" / f"spark-{consumer.name}-scratch"),
+        class_archive="" if archive is None else str(archive),
+    )
+
+
+_MODULES = {"producer": "producer", "consumer": "consumer", "spark": "spark_query"}
+
+
+def _program(
+    site: Site, kind: str, name: str, config: ProducerConfig | ConsumerConfig | QueryConfig
+) -> Program:
+    path = site.folder / "clients" / f"{kind}-{name}.json"
+    write_config(path, config)
+    return Program(
+        name=f"{kind}-{name}",
+        command=(sys.executable, "-m", f"{_PACKAGE}.{_MODULES[kind]}", str(path)),
+        environment=_environment(kind, site.folder),
+        stop_timeout_s=_STOP_TIMEOUT_S,
+    )
+
+
+def _environment(kind: str, folder: Path) -> dict[str, str]:
+    """Temporary files inside the site; for Spark the Java that the servers run on, wherever it was found."""
+    scratch = folder / "clients" / "tmp"
+    scratch.mkdir(parents=True, exist_ok=True)
+    environment = {"TMPDIR": str(scratch)}
+    if kind == "spark":
+        environment["JAVA_HOME"] = str(find_java().home)
+    return environment

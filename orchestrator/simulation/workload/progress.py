@@ -1,0 +1,113 @@
+"""How far the workload is, read from its ledgers: cheap enough to be called each second."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.audit.ledgers import END_MARK, lives, positions_path
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, LIFE_AT_TARGET, places, topics_read
+from orchestrator.topology.model import Consumer
+from orchestrator.values import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadProgress:
+    """Records acknowledged per producer and processed per consumer, all lives together."""
+
+    acked: Mapping[str, int]
+    processed: Mapping[str, int]
+
+
+def workload_progress(ledgers: Path) -> WorkloadProgress:
+    """Count lines of the ledgers as they stand. A Spark query counts by what it committed."""
+    acked = {
+        folder.name: sum(path.read_bytes().count(b"\nack,") for path in folder.glob("life-*.csv"))
+        for folder in sorted((ledgers / "producers").glob("*"))
+    }
+    processed = {}
+    for folder in sorted((ledgers / "consumers").glob("*")):
+        logs = [path.read_bytes().count(b"\n") - 1 for path in folder.glob("life-*.processed.csv")]
+        if logs:
+            processed[folder.name] = sum(max(lines, 0) for lines in logs)
+            continue
+        processed[folder.name] = sum(
+            sum(offset - first.get(tp, 0) for tp, offset in last.items())
+            for life in lives(ledgers, "consumers", folder.name)
+            for first, last in [_first_and_last(positions_path(ledgers, folder.name, life))]
+        )
+    return WorkloadProgress(acked, processed)
+
+
+def lags(simulation: Simulation, cluster: str) -> dict[str, int]:
+    """Records that each consumer has still to process at `cluster`, by its own log and the log ends there.
+
+    At the target of a mirror the mirrored and the landing topics count. A consumer that has not been
+    seen there yet has everything before it.
+    """
+    remaining = {}
+    reading: dict[str, tuple[list[TopicPartition], dict[TopicPartition, int]]] = {}
+    for consumer in simulation.topology.consumers:
+        found = _reads(simulation, consumer, cluster)
+        if found is not None:
+            reading[consumer.name] = found
+    wanted = {tp for partitions, _ in reading.values() for tp in partitions}
+    ends = simulation.cluster(cluster).log_ends(wanted)
+    for name, (partitions, positions) in reading.items():
+        remaining[name] = sum(
+            max(0, ends[tp].end_offset - positions.get(tp, ends[tp].start_offset)) for tp in partitions
+        )
+    return remaining
+
+
+def is_drained(simulation: Simulation, cluster: str) -> bool:
+    """Whether every consumer has processed and committed all there is at `cluster`."""
+    return not any(lags(simulation, cluster).values())
+
+
+def _reads(
+    simulation: Simulation, consumer: Consumer, cluster: str
+) -> tuple[list[TopicPartition], dict[TopicPartition, int]] | None:
+    """What a consumer reads at a cluster, and its newest positions there; None if it does not live there."""
+    topology = simulation.topology
+    place = next((p for p in places(topology, consumer.cluster) if p.cluster == cluster), None)
+    if place is None:
+        return None
+    counts = {topic.name: topic.partitions for topic in topology.topics if topic.cluster == consumer.cluster}
+    if place.mirror is not None:
+        counts |= {
+            place.mirror.mirrored_topic(name): count
+            for name, count in counts.items()
+            if name in place.mirror.topics
+        }
+    partitions = [
+        TopicPartition(topic, number)
+        for topic in topics_read(consumer, place.mirror)
+        for number in range(counts.get(topic, 0))
+    ]
+    life = LIFE_AT_SOURCE if place.mirror is None else LIFE_AT_TARGET
+    return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life))[1]
+
+
+def _first_and_last(path: Path) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """The position that a consumer was assigned at, and the newest that it committed or was assigned at."""
+    first: dict[TopicPartition, int] = {}
+    last: dict[TopicPartition, int] = {}
+    for event, tp, offset in _positions(path):
+        if event == "assigned":
+            first.setdefault(tp, offset)
+        last[tp] = offset
+    return first, last
+
+
+def _positions(path: Path) -> Iterable[tuple[str, TopicPartition, int]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for fields in csv.reader(lines):
+        if len(fields) == 7 and fields[-1] == END_MARK and fields[0] in {"assigned", "commit"} and fields[3]:
+            yield fields[0], TopicPartition(fields[1], int(fields[2])), int(fields[3])

@@ -1,0 +1,93 @@
+"""How much the applications of a rehearsal do, and how the consumers behave. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """How one consumer group behaves before the fault. After the move every one reads to the end.
+
+    `hold_lag_records` keeps it behind the end by so many, `max_rate_records_per_s` lets it catch up
+    steadily, `stop_after_records` makes it commit and end.
+    """
+
+    name: str
+    hold_lag_records: int = 0
+    max_rate_records_per_s: float | None = None
+    stop_after_records: int | None = None
+
+
+AT_END = Role(name="at the end")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One rehearsal's load.
+
+    `records_before` are written as fast as the cluster takes them, then `rate_records_per_s` in
+    total go on through the fault: `steady_s` seconds before it and `after_s` seconds after the
+    failover. `roles` are given to the consumer groups in file order; those beyond are at the end.
+    With `sabotage_every` N, each producer marks each Nth record after the preload for a mirror
+    that loses marked ones.
+    """
+
+    name: str
+    records_before: int
+    rate_records_per_s: float
+    steady_s: float
+    after_s: float
+    roles: Sequence[Role]
+    keys: int = 1_000
+    value_size_bytes: int = 100
+    sabotage_every: int | None = None
+
+    def shares(self, producers: Sequence[str]) -> Mapping[str, float]:
+        """Which part of the load each producer carries: the first the most (1, 1/2, 1/3, … of it)."""
+        weights = {name: 1 / (position + 1) for position, name in enumerate(producers)}
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()}
+
+    def roles_of(self, groups: Sequence[str]) -> Mapping[str, Role]:
+        """The role of each consumer group, in file order."""
+        assigned = zip_longest(groups, self.roles[: len(groups)], fillvalue=AT_END)
+        return {str(group): role for group, role in assigned if isinstance(role, Role)}
+
+
+DEFAULT = Scenario(
+    name="default",
+    records_before=200_000,
+    rate_records_per_s=2_000.0,
+    steady_s=15.0,
+    after_s=10.0,
+    roles=(
+        AT_END,
+        Role(name="100 behind", hold_lag_records=100),
+        Role(name="5,000 behind", hold_lag_records=5_000),
+        Role(name="50,000 behind", hold_lag_records=50_000),
+        Role(name="moving", max_rate_records_per_s=1_500.0),
+        Role(name="stopped", stop_after_records=20_000),
+    ),
+)
+
+SMALL = Scenario(
+    name="small",
+    records_before=5_000,
+    rate_records_per_s=500.0,
+    steady_s=5.0,
+    after_s=4.0,
+    roles=(
+        AT_END,
+        Role(name="10 behind", hold_lag_records=10),
+        Role(name="200 behind", hold_lag_records=200),
+        Role(name="2,000 behind", hold_lag_records=2_000),
+        Role(name="moving", max_rate_records_per_s=200.0),
+        Role(name="stopped", stop_after_records=500),
+    ),
+    keys=100,
+)
+
+SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in (DEFAULT, SMALL)}
