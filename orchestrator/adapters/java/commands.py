@@ -10,10 +10,10 @@ from orchestrator.errors import JavaError
 
 Role = Literal["kafka", "zookeeper", "connect"]
 
-MAIN_CLASS: dict[Role, str] = {
-    "kafka": "kafka.Kafka",
-    "zookeeper": "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-    "connect": "org.apache.kafka.connect.cli.ConnectDistributed",
+_MAIN_CLASS_AND_JAR: dict[Role, tuple[str, str]] = {
+    "kafka": ("kafka.Kafka", "kafka_2.13"),
+    "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain", "zookeeper"),
+    "connect": ("org.apache.kafka.connect.cli.ConnectDistributed", "connect-runtime"),
 }
 
 
@@ -27,12 +27,14 @@ def server_command(
     `logs/tmp`, so that a killed one leaves nothing outside. An archive of loaded classes is used if there
     is one. The class path stands in the environment: the command line stays readable.
     """
-    main = MAIN_CLASS[role]
-    if role == "zookeeper" and not runtime.has_zookeeper:
+    main, artifact = _MAIN_CLASS_AND_JAR[role]
+    if not runtime.has_jar(artifact):
         raise JavaError(
-            f"Kafka {runtime.version}",
-            "has no ZooKeeper",
-            "run ZooKeeper from Kafka 3.9.1, or use `metadata: kraft`",
+            f"{runtime.name} {runtime.version}",
+            f"cannot run as {role}: it has no {artifact}-*.jar",
+            "Kafka up to 3.9 brings a ZooKeeper, later ones need `metadata: kraft`"
+            if role == "zookeeper"
+            else "",
         )
     (logs / "tmp").mkdir(parents=True, exist_ok=True)
     command = [
@@ -69,7 +71,7 @@ def _jvm_options(archive: Path) -> list[str]:
 
 def _logging_options(runtime: KafkaRuntime) -> list[str]:
     folder = Path(__file__).parent
-    if runtime.has_zookeeper:
+    if runtime.has_jar("reload4j"):
         return [f"-Dlog4j.configuration={(folder / 'reload4j.properties').as_uri()}"]
     return [
         f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",

@@ -12,6 +12,9 @@ from importlib.resources import files
 
 from orchestrator.errors import JavaError
 
+ZOOKEEPER_SET = "zookeeper-3.8.4"
+"""Name of the set that runs ZooKeeper alone, of the version that Kafka 3.9 ships."""
+
 _SUFFIX = ".lock"
 
 

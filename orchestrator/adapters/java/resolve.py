@@ -15,7 +15,7 @@ import pyspark
 from jgo.maven import MavenContext
 
 from orchestrator.adapters.java.download import repository_url
-from orchestrator.adapters.java.parts import Part, PartSet, dump_set, kafka_set, spark_set
+from orchestrator.adapters.java.parts import ZOOKEEPER_SET, Part, PartSet, dump_set, kafka_set, spark_set
 
 _KAFKA = "org.apache.kafka"
 _SPARK = "org.apache.spark"
@@ -26,6 +26,7 @@ class _Roots:
     name: str
     roots: tuple[str, ...]
     why: str
+    excluded: tuple[str, ...] = ()
 
 
 def _kafka(version: str, *further: str) -> _Roots:
@@ -38,6 +39,21 @@ _SETS = (
     # Kafka 4 logs through SLF4J 1.7 and brings log4j2, but no binding between the two.
     _kafka("4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     _kafka("3.9.1"),
+    # After the first: what Kafka 3.9.1 adds, too: provided, or newer than ZooKeeper's own wish.
+    _Roots(
+        ZOOKEEPER_SET,
+        (
+            "org.apache.zookeeper:zookeeper:3.8.4",
+            "io.dropwizard.metrics:metrics-core:4.1.12.1",
+            "org.xerial.snappy:snappy-java:1.1.10.5",
+            "org.slf4j:slf4j-reload4j:1.7.36",
+            "org.slf4j:slf4j-api:1.7.36",
+            "ch.qos.reload4j:reload4j:1.2.25",
+            "commons-io:commons-io:2.14.0",
+        ),
+        "ZooKeeper for coordination",
+        excluded=("ch.qos.logback:logback-core", "ch.qos.logback:logback-classic"),
+    ),
     _Roots(
         spark_set("4.0.0"),
         (f"{_SPARK}:spark-sql-kafka-0-10_2.13:4.0.0",),
@@ -50,7 +66,7 @@ def main() -> None:
     """Write every list anew, beside this module."""
     context = MavenContext(remote_repos={"central": repository_url()}, timeout=60)
     for wanted in _SETS:
-        parts = _resolved(context, wanted.roots)
+        parts = _resolved(context, wanted)
         if wanted.name.startswith("spark"):
             parts = _without_pyspark(parts)
         made = PartSet(wanted.name, parts)
@@ -61,9 +77,11 @@ def main() -> None:
         sys.stdout.write(f"{made.name}: {len(parts)} jars, {made.size_bytes / 1e6:.1f} MB\n")
 
 
-def _resolved(context: MavenContext, roots: tuple[str, ...]) -> tuple[Part, ...]:
+def _resolved(context: MavenContext, wanted: _Roots) -> tuple[Part, ...]:
+    excluded = [context.project(*project.split(":")) for project in wanted.excluded]
     # "!" keeps jgo from letting each root's own dependencyManagement rule the others, as Maven would not.
-    inputs, transitive = context.resolver.resolve([context.create_dependency(f"{root}!") for root in roots])
+    roots = [context.create_dependency(f"{root}!", excluded) for root in wanted.roots]
+    inputs, transitive = context.resolver.resolve(roots)
     parts = []
     for dependency in (*inputs, *transitive):
         jar = Path(dependency.artifact.resolve()).read_bytes()

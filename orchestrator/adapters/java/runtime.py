@@ -12,7 +12,14 @@ from pathlib import Path
 from orchestrator.adapters.java.cache import cache_folder
 from orchestrator.adapters.java.detection import Java
 from orchestrator.adapters.java.download import fetch
-from orchestrator.adapters.java.parts import PartSet, kafka_set, known_sets, load_set, spark_set
+from orchestrator.adapters.java.parts import (
+    ZOOKEEPER_SET,
+    PartSet,
+    kafka_set,
+    known_sets,
+    load_set,
+    spark_set,
+)
 from orchestrator.adapters.java.progress import OnProgress, silent
 from orchestrator.errors import JavaError
 
@@ -21,12 +28,13 @@ _CLIENTS_JAR = re.compile(r"kafka-clients-(\d+\.\d+\.\d+.*)\.jar")
 
 @dataclass(frozen=True, slots=True)
 class KafkaRuntime:
-    """Kafka's servers, Connect and MirrorMaker (and ZooKeeper up to 3.9) of one version, and a Java for them.
+    """Jars of one version, and a Java for them: Kafka, Connect and MirrorMaker (with ZooKeeper up to 3.9).
 
     `folder` holds what was prepared for exactly these jars and this Java: archives of loaded classes and
     the storage template. It may not exist yet.
     """
 
+    name: str
     version: str
     java: Java
     jars: tuple[Path, ...]
@@ -37,10 +45,9 @@ class KafkaRuntime:
         """All jars, in a fixed order: an archive of loaded classes is only good for that order."""
         return os.pathsep.join(str(jar) for jar in self.jars)
 
-    @property
-    def has_zookeeper(self) -> bool:
-        """ZooKeeper mode, and ZooKeeper itself, ended with 3.9."""
-        return int(self.version.split(".")[0]) < 4
+    def has_jar(self, artifact: str) -> bool:
+        """Whether a jar `<artifact>-<version>.jar` is among them."""
+        return any(re.match(re.escape(artifact) + r"-\d", jar.name) for jar in self.jars)
 
 
 def kafka_runtime(version: str, java: Java, on_progress: OnProgress = silent) -> KafkaRuntime:
@@ -51,11 +58,17 @@ def kafka_runtime(version: str, java: Java, on_progress: OnProgress = silent) ->
     `DownloadError`.
     """
     home = os.environ.get("KAFKA_HOME")
-    cache = cache_folder()
-    jars = _own_jars(Path(home), version) if home else fetch(_known(version), cache, on_progress)
-    identity = "\n".join((java.version, str(java.home), *(_stamp(jar) for jar in jars)))
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return KafkaRuntime(version, java, jars, cache / "sets" / f"{kafka_set(version)}-{digest}")
+    jars = _own_jars(Path(home), version) if home else fetch(_known(version), cache_folder(), on_progress)
+    return _runtime("Kafka", version, java, jars)
+
+
+def zookeeper_runtime(java: Java, on_progress: OnProgress = silent) -> KafkaRuntime:
+    """ZooKeeper alone, for the operator's own coordination; KAFKA_HOME does not matter to it.
+
+    Raises `DownloadError`.
+    """
+    version = ZOOKEEPER_SET.rpartition("-")[2]
+    return _runtime("ZooKeeper", version, java, fetch(load_set(ZOOKEEPER_SET), cache_folder(), on_progress))
 
 
 def spark_connector_jars(on_progress: OnProgress = silent) -> tuple[Path, ...]:
@@ -64,6 +77,13 @@ def spark_connector_jars(on_progress: OnProgress = silent) -> tuple[Path, ...]:
     Raises `JavaError` when no list fits the installed PySpark, and `DownloadError`.
     """
     return fetch(load_set(spark_set(installed_version("pyspark"))), cache_folder(), on_progress)
+
+
+def _runtime(name: str, version: str, java: Java, jars: tuple[Path, ...]) -> KafkaRuntime:
+    identity = "\n".join((java.version, str(java.home), *(_stamp(jar) for jar in jars)))
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    folder = cache_folder() / "sets" / f"{name.lower()}-{version}-{digest}"
+    return KafkaRuntime(name, version, java, jars, folder)
 
 
 def _known(version: str) -> PartSet:
