@@ -31,7 +31,7 @@ class ProcessId(NamedTuple):
 def process_id(pid: int) -> ProcessId | None:
     """The process that has this pid now, or None."""
     try:
-        return ProcessId(pid, psutil.Process(pid).create_time())
+        return _id(psutil.Process(pid))
     except psutil.Error:
         return None
 
@@ -42,16 +42,30 @@ def own_process_id() -> ProcessId:
 
 
 def processes_with(environment: Mapping[str, str]) -> list[ProcessId]:
-    """Every living process, but this one, that was started with all of these environment variables."""
-    found = []
+    """Every living process, but this one, that was started with all of these environment variables.
+
+    The descendants of each belong to it as well, whatever environment they were given.
+    """
+    children: dict[int, list[psutil.Process]] = {}
+    found: list[psutil.Process] = []
     for process in psutil.process_iter():
         try:
+            children.setdefault(process.ppid(), []).append(process)
             carried = process.environ()
-            if all(carried.get(key) == value for key, value in environment.items()):
-                found.append(ProcessId(process.pid, process.create_time()))
         except (psutil.Error, OSError):
             continue  # it ended meanwhile, or belongs to somebody else
-    return [process for process in found if process.pid != os.getpid() and process.is_alive]
+        if process.pid != os.getpid() and all(
+            carried.get(key) == value for key, value in environment.items()
+        ):
+            found.append(process)
+    meant = {process.pid: process for process in found}
+    while found:
+        for child in children.get(found.pop().pid, []):
+            if child.pid not in meant and child.pid != os.getpid():
+                meant[child.pid] = child
+                found.append(child)
+    ids = (_id(process) for process in meant.values())
+    return [process for process in ids if process is not None and process.is_alive]
 
 
 def values_carried(variable: str) -> set[str]:
@@ -65,17 +79,6 @@ def values_carried(variable: str) -> set[str]:
         if value is not None and process.pid != os.getpid():
             found.add(value)
     return found
-
-
-def descendants(root: ProcessId) -> list[ProcessId]:
-    """The children of a process, their children, and so on."""
-    process = _living(root)
-    if process is None:
-        return []
-    try:
-        return [ProcessId(child.pid, child.create_time()) for child in process.children(recursive=True)]
-    except psutil.Error:
-        return []
 
 
 def send(signal_number: signal.Signals, processes: Iterable[ProcessId]) -> None:
@@ -130,5 +133,12 @@ def _living(wanted: ProcessId) -> psutil.Process | None:
             return None
         # The kernel's clock ticks are 10 ms; a pid is not used again that soon.
         return process if abs(process.create_time() - wanted.created_at_s) < 0.05 else None
+    except psutil.Error:
+        return None
+
+
+def _id(process: psutil.Process) -> ProcessId | None:
+    try:
+        return ProcessId(process.pid, process.create_time())
     except psutil.Error:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import re
 import shutil
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.java.detection import find_java
-from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.java.runtime import kafka_runtime, zookeeper_runtime
 from orchestrator.adapters.kafka.acls import acl_bindings
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
@@ -47,8 +48,8 @@ from orchestrator.simulation.state import SimulationState, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
 from orchestrator.topology.model import Replication, Topology
 
-_ZOOKEEPER_FROM = "3.9.1"
 _TIMEOUT_S = 180.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def _silent(_stage: str, _detail: str) -> None:
@@ -76,6 +77,7 @@ def simulation_up(
     what failed. Raises `SimulationError`, `JavaError` and `DownloadError`.
     """
     refuse_unsupported(topology)
+    _refuse_name(name)
     names = users(topology)
     remove_abandoned(on_progress)
     runtimes = _runtimes(topology, on_progress)
@@ -128,7 +130,9 @@ def _up(
     write_state(folders.state, replace(simulation.state, ports=estate.named_ports()))
     installer = Installer(simulation, estate, runtimes, create_secrets(folders.secrets, names))
     installer.write_all()
-    on_progress("start", f"{len(estate.nodes)} Kafka nodes, {len(estate.workers)} Connect workers, ZooKeeper")
+    on_progress(
+        "servers", f"{len(estate.nodes)} Kafka nodes, {len(estate.workers)} Connect workers, ZooKeeper"
+    )
     started_at_s = time.time()
     supervisors = [*(site.supervisor for site in simulation.sites.values()), simulation.coordination]
     for supervisor in supervisors:
@@ -137,7 +141,7 @@ def _up(
     write_state(folders.state, replace(simulation.state, processes=processes))
     _Start(simulation, estate, installer, overrides, on_progress).run()
     if watch:
-        _start_watchers(simulation)
+        _start_watchers(simulation, on_progress)
     simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)
     return simulation
 
@@ -158,24 +162,29 @@ class _Start:
         self._estate = estate
         self._installer = installer
         self._overrides = overrides
-        self._crew = Crew(on_progress, _TIMEOUT_S)
+        self._on_progress = on_progress
+        self._crew = Crew("servers", on_progress, _TIMEOUT_S)
 
     def run(self) -> None:
         """Clusters, coordination and Connect workers side by side; then the mirrors."""
-        tasks = {f"cluster {name}": partial(self._cluster, name) for name in self._topology.clusters}
-        coordination = DeathWatch(self._simulation.coordination, {ZOOKEEPER: self._installer.zookeeper_log})
-        tasks["coordination"] = partial(
-            await_zookeeper, self._crew, self._estate.zookeeper_port, coordination
+        coordination = DeathWatch(self._simulation.coordination, [ZOOKEEPER])
+        self._crew.run(
+            [
+                *(partial(self._cluster, name) for name in self._topology.clusters),
+                partial(await_zookeeper, self._crew, self._estate.zookeeper_port, coordination),
+            ]
         )
-        self._crew.run(tasks)
-        mirrors = {f"{m.source} -> {m.target}": partial(self._mirror, m) for m in self._topology.replication}
-        self._crew.run(mirrors)
+        self._crew = Crew("mirrors", self._on_progress, _TIMEOUT_S)
+        self._crew.run([partial(self._mirror, mirror) for mirror in self._topology.replication])
 
     def _cluster(self, name: str) -> None:
         cluster = self._simulation.cluster(name)
         sites = self._topology.clusters[name].datacenters
         watch = [
-            DeathWatch(self._simulation.sites[dc].supervisor, self._installer.node_logs(name, dc))
+            DeathWatch(
+                self._simulation.sites[dc].supervisor,
+                [node.program for node in self._estate.nodes_of(name) if node.dc == dc],
+            )
             for dc in sites
         ]
         await_brokers(self._crew, cluster, len(self._estate.nodes_of(name)), watch)
@@ -186,8 +195,7 @@ class _Start:
             self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])
         topics = planned_topics(self._topology, name)
         cluster.create_topics(topics)
-        self._crew.say(f"cluster {name}", f"{len(topics)} topics and all access rules are there")
-        self._crew.say(f"cluster {name}", "ready")
+        self._crew.say(name, f"ready, {len(topics)} topics")
         for worker in workers:
             await_worker(self._crew, self._connect(name), self._worker_watch(worker))
 
@@ -214,12 +222,13 @@ class _Start:
 
     def _worker_watch(self, worker: ConnectWorker) -> DeathWatch:
         supervisor = self._simulation.sites[worker.dc].supervisor
-        return DeathWatch(supervisor, {worker.program: self._installer.worker_log(worker)})
+        return DeathWatch(supervisor, [worker.program])
 
 
-def _start_watchers(simulation: Simulation) -> None:
+def _start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
     if importlib.util.find_spec("orchestrator.cli.watch") is None:
         return
+    on_progress("watcher", "starting")
     command = (sys.executable, "-m", "orchestrator.cli.main", "watch", str(simulation.topology_path))
     program = Program("watch", command, autostart=True, autorestart=True)
     for target in {mirror.target for mirror in simulation.topology.replication}:
@@ -236,10 +245,17 @@ def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:
     java = find_java()
     by_version = {
         version: kafka_runtime(version, java, tell)
-        for version in {_ZOOKEEPER_FROM, *(cluster.kafka for cluster in topology.clusters.values())}
+        for version in {cluster.kafka for cluster in topology.clusters.values()}
     }
     clusters = {name: by_version[cluster.kafka] for name, cluster in topology.clusters.items()}
-    return Runtimes(clusters, by_version[_ZOOKEEPER_FROM])
+    return Runtimes(clusters, zookeeper_runtime(java, tell))
+
+
+def _refuse_name(name: str | None) -> None:
+    if name is not None and not _NAME.fullmatch(name):
+        raise SimulationError(
+            f"simulation {name}", "a name has letters, digits, `.`, `_` and `-`", "choose another name"
+        )
 
 
 def _new_folder(name: str | None, topology_name: str) -> Path:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from orchestrator.errors import SimulationError
 
@@ -19,19 +18,33 @@ class Cancelled(Exception):  # noqa: N818 - no error: the way out of work that n
     """The work was called off."""
 
 
-class Crew:
-    """Runs tasks in threads. `say` and `check` are for them; `run` is for the caller."""
+class _Word(NamedTuple):
+    part: str
+    text: str
 
-    def __init__(self, on_progress: OnProgress, timeout_s: float) -> None:
+
+class _Ended(NamedTuple):
+    error: BaseException | None
+
+
+class Crew:
+    """Runs tasks in threads. `say`, `check` and `pause` are for them; `run` is for the caller.
+
+    All that the tasks say is one stage's detail: the newest word of each part, side by side.
+    """
+
+    def __init__(self, stage: str, on_progress: OnProgress, timeout_s: float) -> None:
+        self._stage = stage
+        self._parts: dict[str, str] = {}
         self._on_progress = on_progress
-        self._messages: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Word | _Ended] = queue.SimpleQueue()
         self._cancelled = threading.Event()
         self._deadline = time.monotonic() + timeout_s
         self._timeout_s = timeout_s
 
-    def say(self, stage: str, detail: str) -> None:
-        """Tell the user how far a task is; told by the thread that called `run`."""
-        self._messages.put((stage, detail))
+    def say(self, part: str, word: str) -> None:
+        """Tell the user how far a part is; told by the thread that called `run`."""
+        self._events.put(_Word(part, word))
 
     def check(self, subject: str, waiting_for: str) -> None:
         """Leave a task that waits: it was called off, or the time is up (`SimulationError`)."""
@@ -49,28 +62,35 @@ class Crew:
         if self._cancelled.wait(seconds):
             raise Cancelled
 
-    def run(self, tasks: Mapping[str, Callable[[], Any]]) -> None:
-        """Run all tasks side by side until the last is done; the first failure calls off the others."""
-        executor = ThreadPoolExecutor(max_workers=max(1, len(tasks)), thread_name_prefix="sim")
+    def run(self, tasks: Sequence[Callable[[], object]]) -> None:
+        """Run all tasks side by side until the last is done; the first failure calls off the others.
+
+        It does not wait for the others then: one may hang in a library's call until that gives up.
+        """
+        for task in tasks:
+            threading.Thread(target=self._work, args=(task,), daemon=True).start()
+        running = len(tasks)
         try:
-            pending: set[Future[Any]] = {executor.submit(task) for task in tasks.values()}
-            while pending:
-                self._tell(0.05)
-                for future in [future for future in pending if future.done()]:
-                    pending.discard(future)
-                    future.result()
-            self._tell(0)
+            while running:
+                event = self._events.get()
+                if isinstance(event, _Ended):
+                    running -= 1
+                    if event.error is not None:
+                        raise event.error
+                else:
+                    self._parts[event.part] = event.text
+                    told = " · ".join(f"{part}: {text}" for part, text in sorted(self._parts.items()))
+                    self._on_progress(self._stage, told)
         except BaseException:
             self._cancelled.set()
             raise
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
 
-    def _tell(self, wait_s: float) -> None:
+    def _work(self, task: Callable[[], object]) -> None:
+        error: BaseException | None = None
         try:
-            message = self._messages.get(timeout=wait_s) if wait_s else self._messages.get_nowait()
-            while True:
-                self._on_progress(*message)
-                message = self._messages.get_nowait()
-        except queue.Empty:
-            return
+            task()
+        except Cancelled:
+            pass
+        except BaseException as failure:  # noqa: BLE001 - raised again by the thread that called `run`
+            error = failure
+        self._events.put(_Ended(error))

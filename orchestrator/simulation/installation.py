@@ -65,20 +65,6 @@ class Installer:
             self._write_nodes(name)
         self._write_zookeeper()
 
-    def node_logs(self, cluster: str, dc: str) -> dict[str, Path]:
-        """The log file of each Kafka node of a cluster in one data centre, by program."""
-        nodes = [node for node in self.estate.nodes_of(cluster) if node.dc == dc]
-        return {node.program: self._folder(node) / "logs" / "kafka.log" for node in nodes}
-
-    def worker_log(self, worker: ConnectWorker) -> Path:
-        """The log file of a Connect worker."""
-        return self._folder(worker) / "logs" / "connect.log"
-
-    @property
-    def zookeeper_log(self) -> Path:
-        """The log file of the coordination's ZooKeeper."""
-        return Folders(self.simulation.folder).coordination / "logs" / "zookeeper.log"
-
     def worker_program(self, worker: ConnectWorker) -> Program:
         """Write a Connect worker's files; returns the program that runs it."""
         topology = self.simulation.topology
@@ -132,8 +118,9 @@ class Installer:
             self.simulation.sites[node.dc].supervisor.write_programs([program])
 
     def _write_zookeeper(self) -> None:
-        folder = Folders(self.simulation.folder).coordination
         self.simulation.coordination.prepare()
+        folder = self.simulation.coordination.folder / ZOOKEEPER
+        folder.mkdir()
         properties = folder / "zoo.cfg"
         settings = servers.zookeeper_properties(self.estate.zookeeper_port, folder / "data")
         properties.write_text(servers.java_properties(settings), encoding="utf-8")

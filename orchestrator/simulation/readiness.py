@@ -21,23 +21,27 @@ _CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ |^)[\w.$]*?(\w+(?:E
 
 
 class DeathWatch:
-    """Tells when one of some programs has died. `logs` are the server's own log files, by program."""
+    """Tells when one of some supervised servers has died.
 
-    def __init__(self, supervisor: Supervisor, logs: Mapping[str, Path]) -> None:
+    A server's own log lies in `<program>/logs` in its supervisor's folder; what it printed, in the
+    supervisor's logs.
+    """
+
+    def __init__(self, supervisor: Supervisor, programs: Sequence[str]) -> None:
         self._supervisor = supervisor
-        self._logs = logs
+        self._programs = programs
 
     def check(self) -> None:
         """Raise `SimulationError` with the last meaningful log line of a program that has died."""
         states = self._supervisor.states()
-        for program, log in self._logs.items():
+        for program in self._programs:
             if states.get(program) in _DEAD:
-                output = self._supervisor.log(program)
-                words = last_words([log, output])
+                own = sorted((self._supervisor.folder / program / "logs").glob("*.log"))
+                logs = [*own, self._supervisor.log(program)]
                 raise SimulationError(
                     f"{self._supervisor.name}, {program}",
-                    f"died at its start: {words}",
-                    f"log: {log if log.exists() else output}",
+                    f"died at its start: {last_words(logs)}",
+                    f"log: {logs[0]}",
                 )
 
 
@@ -75,7 +79,7 @@ def await_brokers(crew: Crew, cluster: KafkaCluster, expected: int, watch: Seque
             brokers = 0
         if brokers != seen:
             seen = brokers
-            crew.say(f"cluster {cluster.name}", f"{seen} of {expected} brokers")
+            crew.say(cluster.name, f"{seen} of {expected} brokers")
         if brokers >= expected:
             return
         crew.check(cluster.subject, f"{seen} of {expected} brokers are up")
@@ -92,7 +96,7 @@ def await_worker(crew: Crew, connect: ConnectCluster, watch: DeathWatch) -> None
             crew.check(f"Connect at {connect.name}", error.problem)
             crew.pause(_POLL_S)
         else:
-            crew.say(f"connect {connect.name}", "the worker answers")
+            crew.say(f"Connect at {connect.name}", "answers")
             return
 
 
@@ -136,7 +140,9 @@ def await_connectors(
                 waiting[name] = f"{len(states)} of its parts known" if states else "not started"
         if waiting != told:
             told = waiting
-            crew.say(f"connect {connect.name}", f"{len(names) - len(waiting)} of {len(names)} connectors run")
+            crew.say(
+                f"Connect at {connect.name}", f"{len(names) - len(waiting)} of {len(names)} connectors run"
+            )
         if not waiting:
             return
         crew.check(f"Connect at {connect.name}", f"waiting for {', '.join(sorted(waiting))}")
@@ -149,7 +155,7 @@ def await_zookeeper(crew: Crew, port: int, watch: DeathWatch) -> None:
         watch.check()
         crew.check("coordination", "its ZooKeeper does not answer")
         crew.pause(_POLL_S)
-    crew.say("coordination", "ZooKeeper serves")
+    crew.say("coordination", "ready")
 
 
 def _is_zookeeper_ok(port: int) -> bool:

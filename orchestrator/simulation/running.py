@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.credentials import librdkafka_client, user_of
+from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.folders import Folders, simulations_folder
+from orchestrator.simulation.readiness import DeathWatch, await_brokers, await_worker
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
 from orchestrator.simulation.state import History, SimulationState, read_state
 from orchestrator.simulation.teardown import take_down
@@ -78,6 +82,26 @@ class Simulation:
             "bootstrap.servers": ",".join(self.topology.clusters[cluster].bootstrap),
             **librdkafka_client(user, password),
         }
+
+    def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> None:
+        """Wait until the brokers and Connect workers of a data centre that was restarted serve again.
+
+        Raises `SimulationError` if one has died, or after `timeout_s`.
+        """
+        site = self.site(dc)
+        programs = site.states()
+        watch = [DeathWatch(site.supervisor, [p for p in programs if p.startswith(("broker-", "connect-"))])]
+        crew = Crew(dc, on_progress, timeout_s)
+        tasks: list[Callable[[], None]] = []
+        for name, cluster in self.topology.clusters.items():
+            rows = [row for row in cluster.nodes if row.dc == dc]
+            if any(row.brokers for row in rows):
+                everywhere = sum(row.brokers for row in cluster.nodes)
+                tasks.append(partial(await_brokers, crew, self.cluster(name), everywhere, watch))
+            if any(row.connect_workers for row in rows):
+                connect = ConnectCluster(name, cluster.connect)
+                tasks.append(partial(await_worker, crew, connect, watch[0]))
+        crew.run(tasks)
 
     def down(self, *, keep_files: bool = False) -> Path | None:
         """End everything; returns where the files were moved to with `keep_files`."""

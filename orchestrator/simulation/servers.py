@@ -63,6 +63,7 @@ def node_properties(
         "share.coordinator.state.topic.num.partitions": str(INTERNAL_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
         "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "6000",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "background.threads": "2",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from orchestrator.adapters.processes import (
     ProcessId,
-    descendants,
     end_all,
     is_stopped,
     process_id,
@@ -53,8 +52,7 @@ class Site:
 
     def processes(self) -> list[ProcessId]:
         """Every living process of this site, however it was started."""
-        marked = processes_with(self._marker)
-        return list(dict.fromkeys([*marked, *(child for root in marked for child in descendants(root))]))
+        return processes_with(self._marker)
 
     def add_programs(self, programs: Sequence[Program]) -> None:
         """Make programs known; those with `autostart` start, now and whenever the site comes back."""
@@ -83,9 +81,9 @@ class Site:
         """
         if self.state == "killed":
             return
-        started_at_s = time.time()
         root = self._supervisor_process()
         victims = self.processes()
+        started_at_s = time.time()
         if root is not None:
             # A supervisor that still runs would restart what dies before it does.
             send(signal.SIGSTOP, [root])

@@ -75,6 +75,28 @@ def remove_abandoned(on_progress: Callable[[str, str], None]) -> list[Path]:
         return found
 
 
+def downed_simulations(
+    name: str | None, *, every: bool = False, keep_files: bool = False
+) -> dict[Path, Path | None]:
+    """Take down one simulation, or all and whatever aborted ones left: folder -> where its files are kept.
+
+    Without a name it is the only one there is. Raises `SimulationError` for an unknown name, and where
+    there are several and none was named.
+    """
+    folders = _folders()
+    if name is not None:
+        folders = [folder for folder in folders if folder.name == name]
+        if not folders:
+            names = ", ".join(folder.name for folder in _folders()) or "none"
+            raise SimulationError(f"simulation {name}", "there is none of this name", f"there are: {names}")
+    elif every:
+        folders = list(dict.fromkeys([*folders, *abandoned()]))
+    elif len(folders) > 1:
+        names = ", ".join(folder.name for folder in folders)
+        raise SimulationError("simulation", f"there are {len(folders)}: {names}", "name one, or use --all")
+    return {folder: take_down(folder, keep_files=keep_files) for folder in folders}
+
+
 @contextmanager
 def simulations_locked() -> Iterator[None]:
     """Hold the lock on the set of simulations of this user."""

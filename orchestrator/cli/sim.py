@@ -1,0 +1,184 @@
+"""`dcctl sim …`: data centres on this machine, brought up, lost, brought back and taken down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from orchestrator.simulation.simulation import Simulation
+
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+_NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
+_DC = typer.Argument(..., metavar="DC", help="A data centre of the topology.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(no_args_is_help=True, help="Data centres on this machine, with real servers.")
+    for command in (up, status, kill, pause, resume, restart, down):
+        group.command(command.__name__)(command)
+    app.add_typer(group, name="sim")
+
+
+def up(
+    file: Path = typer.Argument(..., help="A topology file."),
+    name: str | None = typer.Option(None, "--name", help="Name of the simulation; default: the topology's."),
+    as_json: bool = _JSON,
+) -> None:
+    """Bring up every server of a topology; it stays up until `sim down`."""
+    import time
+
+    from orchestrator.cli.output import emit
+    from orchestrator.cli.progress import Narrator
+    from orchestrator.simulation.simulation import simulation_up
+    from orchestrator.topology.loading import load_topology
+
+    topology = load_topology(file)
+    started = time.monotonic()
+    with Narrator() as narrator:
+        simulation = simulation_up(topology, name=name, on_progress=narrator.stage)
+    seconds = round(time.monotonic() - started, 1)
+    data = {
+        "simulation": simulation.name,
+        "folder": str(simulation.folder),
+        "topology": str(simulation.topology_path),
+        "seconds": seconds,
+        "ports": dict(simulation.state.ports),
+    }
+    summary = f"{simulation.name} is up after {seconds:.0f} s: {simulation.topology_path}"
+    emit(data, as_json=as_json, summary=summary)
+
+
+def status(name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Show what runs: sites, programs, clusters, ports."""
+    from orchestrator.cli.output import emit
+    from orchestrator.simulation.status import simulation_statuses
+
+    statuses = simulation_statuses(name)
+    count = len(statuses)
+    summary = f"{count} simulation{'s' if count != 1 else ''}" if count else "no simulation is running"
+
+    def render(console: Console) -> None:
+        for one in statuses:
+            _render_status(console, one)
+
+    emit({"simulations": statuses}, as_json=as_json, summary=summary, render=render)
+
+
+def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Lose a data centre: every process at once, its disks out of reach."""
+    simulation = _opened(name)
+    site = simulation.site(dc)
+    was_killed = site.state == "killed"
+    site.kill()
+    _emit_fault(simulation, dc, as_json, f"{dc} was lost already" if was_killed else f"{dc} is lost")
+
+
+def pause(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Freeze a data centre: its processes stand still and answer nothing."""
+    simulation = _opened(name)
+    simulation.site(dc).pause()
+    _emit_fault(simulation, dc, as_json, f"{dc} stands still; `dcctl sim resume {dc}` lets it go on")
+
+
+def resume(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Let a paused data centre go on."""
+    simulation = _opened(name)
+    simulation.site(dc).resume()
+    _emit_fault(simulation, dc, as_json, f"{dc} goes on")
+
+
+def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Switch a lost data centre on again, its disks included; one that is up is lost first."""
+    from orchestrator.cli.progress import Narrator
+
+    simulation = _opened(name)
+    site = simulation.site(dc)
+    with Narrator() as narrator:
+        narrator.stage(dc, "starting")
+        site.restart()
+        simulation.await_site(dc, narrator.stage)
+    _emit_fault(simulation, dc, as_json, f"{dc} is back and serves")
+
+
+def down(
+    name: str | None = typer.Argument(None, help="Which simulation; not needed when there is only one."),
+    every: bool = typer.Option(False, "--all", help="All simulations, and whatever aborted ones left."),
+    keep_files: bool = typer.Option(False, "--keep-files", help="Keep the folder with disks and logs."),
+    as_json: bool = _JSON,
+) -> None:
+    """End a simulation: no process, no port, no file stays."""
+    from orchestrator.cli.output import emit
+    from orchestrator.simulation.teardown import downed_simulations
+
+    results = downed_simulations(name, every=every, keep_files=keep_files)
+    listed = ", ".join(folder.name for folder in results)
+    data = {
+        "down": [
+            {"simulation": folder.name, "kept": str(kept) if kept else None}
+            for folder, kept in results.items()
+        ]
+    }
+    kept_paths = [str(kept) for kept in results.values() if kept]
+    summary = f"{listed}: nothing is left" if results else "no simulation is there: nothing to do"
+    if kept_paths:
+        summary = f"{listed}: ended; files kept in {', '.join(kept_paths)}"
+    emit(data, as_json=as_json, summary=summary)
+
+
+def _opened(name: str | None) -> Simulation:
+    from orchestrator.simulation.simulation import open_simulation
+
+    return open_simulation(name)
+
+
+def _emit_fault(simulation: Simulation, dc: str, as_json: bool, summary: str) -> None:
+    from orchestrator.cli.output import emit
+
+    entries = [entry for entry in simulation.history.entries() if entry["target"] == dc]
+    data: dict[str, Any] = {"simulation": simulation.name, "dc": dc, "state": simulation.site(dc).state}
+    if entries:
+        data["fault"] = entries[-1]
+        summary += f" ({entries[-1]['detail']})" if entries[-1]["detail"] else ""
+    emit(data, as_json=as_json, summary=summary)
+
+
+def _render_status(console: Console, status: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(f"[bold]{escape(status['simulation'])}[/]  {status['stage']}  {escape(status['folder'])}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("site", "program", "state", "ports"):
+        table.add_column(column, no_wrap=True)
+    places = {"coordination": status["coordination"], **status["sites"]}
+    for place, found in places.items():
+        table.add_row(place, "", _coloured(found["state"]), "")
+        for program, state in sorted(found["programs"].items()):
+            table.add_row("", program, _coloured(state), _ports(status["ports"], f"{place}/{program}"))
+    console.print(table)
+    for cluster, found in status["clusters"].items():
+        answer = f"{found['brokers']} of {found['expected']} brokers" if found["reachable"] else "unreachable"
+        console.print(f"cluster {cluster}: {answer}  [dim]{escape(','.join(found['bootstrap']))}[/]")
+    console.print()
+
+
+def _ports(ports: dict[str, int], program: str) -> str:
+    found: Sequence[tuple[str, int]] = [
+        (name.removeprefix(program).removeprefix("/"), port)
+        for name, port in ports.items()
+        if name == program or name.startswith(program + "/")
+    ]
+    return ", ".join(f"{name} {port}".strip() for name, port in found)
+
+
+def _coloured(state: str) -> str:
+    colour = {"up": "green", "RUNNING": "green", "paused": "yellow", "STOPPED": "dim"}.get(state, "red")
+    return f"[{colour}]{state}[/]"
