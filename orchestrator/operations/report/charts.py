@@ -41,14 +41,16 @@ def nice_step(span: float, most_ticks: int) -> float:
 def value_axis(values: Iterable[float | None], most_ticks: int = 4) -> Axis:
     """From 0 up to a round number that no value passes."""
     highest = max((value for value in values if value is not None), default=0.0)
-    step = nice_step(highest, most_ticks) if highest > 0 else 1.0
+    if highest < 1e-9:
+        return Axis(0.0, 1.0, (0.0, 1.0))
+    step = nice_step(highest, most_ticks)
     count = max(1, math.ceil(round(highest / step, 9)))
     return Axis(0.0, count * step, tuple(index * step for index in range(count + 1)))
 
 
 def time_axis(low: float, high: float, most_ticks: int = 8) -> Axis:
     """Exactly from `low` to `high` seconds, with round ticks inside; zero is the fault."""
-    if high <= low:
+    if high - low < 0.001:
         high = low + 1.0
     step = time_step(high - low, most_ticks)
     first = math.ceil(round(low / step, 9))

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from orchestrator.operations.report import figures
 from orchestrator.operations.report.document import parse_report
-from orchestrator.operations.report.figures import NBSP
 from orchestrator.operations.report.model import Report, Verdict
 from orchestrator.operations.report.story import MEANING
 from orchestrator.operations.report.summary import (
@@ -53,6 +52,12 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
         _print_partitions(console, topics)
     if consumers := consumer_rows(report):
         console.print(_consumers(consumers))
+    for row in report.consumers:
+        if row.skipped:
+            place = f"{row.target_topic or row.topic}-{row.partition}"
+            console.print(
+                Text(f"  ! {row.name} skipped {_number(row.skipped)} records of {place}", style="red")
+            )
     _print_recovery(console, report)
     if path is not None:
         console.print(Text.assemble("\nReport: ", (str(path), "bold")))
@@ -89,9 +94,7 @@ def _print_partitions(console: Console, rows: tuple[TopicRow, ...]) -> None:
     for row in rows:
         for one in row.evidence.partitions:
             counts = (("hole", one.hole), ("duplicate", one.duplicates), ("reordered record", one.reordered))
-            found = [
-                figures.counted(count, noun).replace(figures.THIN, ",") for noun, count in counts if count
-            ]
+            found = [_plain(figures.counted(count, noun)) for noun, count in counts if count]
             if found:
                 detail = f" ({one.detail})" if one.detail else ""
                 place = f"{one.topic or row.name}-{one.partition}"
@@ -158,10 +161,14 @@ def _zero(value: int | None) -> Text:
     return Text(_number(value), style=style)
 
 
-# Terminals and logs get commas and plain spaces: fonts and encodings there are not ours to choose.
 def _number(value: int | None, unknown: str = figures.UNKNOWN) -> str:
     return figures.number(value, unknown=unknown, separator=",")
 
 
 def _duration(seconds: float | None) -> str:
-    return figures.duration(seconds).replace(NBSP, " ")
+    return _plain(figures.duration(seconds))
+
+
+def _plain(text: str) -> str:
+    """Terminals and logs get commas and plain spaces: fonts and encodings there are not ours to choose."""
+    return text.replace(figures.THIN, ",").replace(figures.NBSP, " ")

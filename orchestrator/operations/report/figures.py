@@ -37,7 +37,7 @@ def duration(seconds: float | None, *, unknown: str = UNKNOWN) -> str:
     if round(seconds, 1) < 60:
         return f"{seconds:.1f}{NBSP}s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{number(minutes)}{NBSP}min{NBSP}{rest:02d}{NBSP}s"
+    return f"{number(minutes)}{NBSP}min" + (f"{NBSP}{rest:02d}{NBSP}s" if rest else "")
 
 
 def share(part: int | None, whole: int | None) -> str:

@@ -25,6 +25,7 @@ from orchestrator.operations.report.plots import (
 from orchestrator.operations.report.story import MEANING, story
 from orchestrator.operations.report.summary import (
     consumer_rows,
+    is_refused,
     origin_s,
     phase_spans,
     topic_rows,
@@ -41,6 +42,7 @@ def page(report: Report) -> str:
         meaning=MEANING[report.verdict],
         story=story(report),
         totals=totals(report),
+        refused=is_refused(report),
         topics=topic_rows(report),
         consumers=consumer_rows(report),
         origin_s=origin_s(report),
@@ -67,6 +69,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         num=_number,
+        plain=figures.number,
         sec=_duration,
         scalar=_scalar,
         share=figures.share,

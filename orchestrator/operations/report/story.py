@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from orchestrator.operations.report.figures import counted, duration, joined, moment, number, share
 from orchestrator.operations.report.model import Report, Verdict
-from orchestrator.operations.report.summary import Totals, consumer_rows, phase_spans, topic_rows, totals
+from orchestrator.operations.report.summary import (
+    Totals,
+    consumer_rows,
+    is_refused,
+    phase_spans,
+    topic_rows,
+    totals,
+)
 
 MEANING: dict[Verdict, str] = {
     "valid": "What was measured is what had been stated beforehand, and nothing else went wrong.",
@@ -48,8 +55,8 @@ def _before(report: Report, figures: Totals) -> str:
 
 
 def _recovery(report: Report) -> str:
-    refused = [gate.id for gate in report.gates if gate.outcome != "ok"]
-    if refused and not report.steps:
+    if is_refused(report):
+        refused = [gate.id for gate in report.gates if gate.outcome != "ok"]
         return f"The failover was refused ({joined(refused)}), and nothing was changed."
     decided = next((span for span in phase_spans(report) if span.name == "decide"), None)
     begun = f"The decision to fail over stood {duration(decided.end_s)} after the fault. " if decided else ""

@@ -206,6 +206,11 @@ def _comparison(consumers: Iterable[ConsumerRow]) -> Comparison | None:
     return Comparison(len(pairs), sum(ours for ours, _ in pairs), sum(theirs for _, theirs in pairs))
 
 
+def is_refused(report: Report) -> bool:
+    """Whether a gate stopped the run before anything was changed."""
+    return not report.steps and any(gate.outcome != "ok" for gate in report.gates)
+
+
 def origin_s(report: Report) -> float:
     """Epoch seconds of the fault: zero of every relative time. Without a fault, the first phase's start."""
     if report.fault is not None:

@@ -182,6 +182,13 @@ def refused_report() -> dict[str, Any]:
         "hint": "dcctl failover … --accept-loss 2805, if that can be borne",
     }
     never = dict.fromkeys
+    for line in (*report["series"]["producers"], *report["series"]["consumers"]):
+        for values in (line.get("acked_per_s"), line.get("processed_per_s")):
+            if values is not None:
+                values[:] = [0.0 if t >= 0 else value for t, value in zip(line["t_s"], values, strict=True)]
+        lags = line.get("lag_records", [])
+        lags[:] = [lags[-SECONDS.start] if t >= 0 else lag for t, lag in zip(line["t_s"], lags, strict=False)]
+    report["timeline"] = [event for event in report["timeline"] if event["at_s"] <= FAULT_S + 4]
     report |= {"steps": [], "consumers": [], "spark": [], "phases": _phases()[:2], "verdict": "valid"}
     report["reasons"] = ["the failover was refused, as stated, and nothing was changed"]
     report["rto"] = {
