@@ -93,20 +93,20 @@ def decode_sync_key(key: bytes) -> TopicPartition:
     return TopicPartition(topic, partition)
 
 
-def decode_sync_values(values: Sequence[bytes]) -> tuple[Offsets, Offsets]:
+def decode_sync_values(values: Sequence[bytes], first: int = 0) -> tuple[Offsets, Offsets]:
     """Upstream and downstream offsets of many offset syncs at once, from the bytes of their values.
 
-    Raises `FormatError` naming the first value that is not one.
+    Raises `FormatError` naming the first value that is not one, counted from `first`.
     """
     if any(length != _SYNC_VALUE.size for length in set(map(len, values))):
         at = next(i for i, value in enumerate(values) if len(value) != _SYNC_VALUE.size)
-        _Reader(f"value of an offset sync, number {at} of the batch", values[at]).whole(_SYNC_VALUE)
+        _Reader(f"value of an offset sync, number {first + at}", values[at]).whole(_SYNC_VALUE)
     pairs = np.frombuffer(b"".join(values), dtype=">i8").reshape(-1, 2)
     upstream, downstream = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     if len(pairs) and min(upstream.min(), downstream.min()) < 0:
         at = int(np.flatnonzero((upstream < 0) | (downstream < 0))[0])
         raise FormatError(
-            f"value of an offset sync, number {at} of the batch",
+            f"value of an offset sync, number {first + at}",
             f"offsets {upstream[at]} and {downstream[at]}, expected none below 0",
         )
     return upstream, downstream

@@ -1,0 +1,206 @@
+"""The exact offset map of a mirror, built from every offset sync that MirrorMaker wrote.
+
+MirrorMaker itself keeps 64 syncs a partition and never interpolates; a group that lags is set far back.
+Here every sync counts: see `partition_map.py` for the rules and for what they take for granted, `runs.py`
+for how syncs are folded, and `inverse_map.py` for the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.replication.formats import Offsets, decode_sync_key, decode_sync_values
+from orchestrator.replication.inverse_map import InversePartitionMap
+from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated, build_partition_map
+from orchestrator.replication.runs import NO_RUNS, Runs, fold, in_log_order
+from orchestrator.values import TopicPartition
+
+__all__ = ["OffsetMap", "OffsetMapBuilder", "Translated"]
+
+_BATCH = 100_000
+_JOINED_UP_TO = 1_000_000
+
+
+class OffsetMapBuilder:
+    """Collects offset syncs in the order of their topic, folding them as they come."""
+
+    def __init__(self) -> None:
+        self._ids: dict[bytes, int] = {}
+        self._collected: list[_Collected] = []
+        self._partitions: list[TopicPartition] = []
+        self._ends: dict[TopicPartition, MirrorEnd] = {}
+        self._keys: list[bytes] = []
+        self._values: list[bytes] = []
+        self._taken = 0
+
+    def add_syncs(self, keys: Sequence[bytes], values: Sequence[bytes | None]) -> None:
+        """Take over records of the syncs topic, in topic order; call it again for the next ones.
+
+        A value of None (a tombstone) says nothing and is left out. Raises `FormatError` for bytes that
+        are no offset sync; as records are decoded many at a time, also for records given earlier.
+        """
+        for start in range(0, len(keys), _BATCH):
+            for key, value in zip(keys[start : start + _BATCH], values[start : start + _BATCH], strict=True):
+                if value is not None:
+                    self._keys.append(key)
+                    self._values.append(value)
+            if len(self._keys) >= _BATCH:
+                self._take()
+
+    def add_end(self, source: TopicPartition, last_upstream: int, target_end: int) -> None:
+        """One more pair, from a mirror that was stopped: where it stands for certain.
+
+        `last_upstream` is the source connector's offset in Connect, the last source offset read (-1: it
+        has none); `target_end` the end offset of the target partition, read *after* the mirror stopped.
+        Not to be called while the mirror runs: positions beyond it would skip what still arrives.
+        """
+        self._ends[source] = MirrorEnd(last_upstream, target_end)
+
+    def build(self) -> OffsetMap:
+        """The map of everything added so far; the builder can be added to afterwards."""
+        self._take()
+        maps: dict[TopicPartition, PartitionMap] = {}
+        logs: dict[TopicPartition, Runs] = {}
+        for partition, collected in zip(self._partitions, self._collected, strict=True):
+            log = in_log_order(collected.joined())
+            found, log = build_partition_map(log, self._ends.get(partition))
+            if found is not None:
+                maps[partition], logs[partition] = found, log
+        known = frozenset(self._partitions)
+        empty = frozenset(p for p, end in self._ends.items() if end.target_end == 0) - known
+        return OffsetMap(maps, logs, empty)
+
+    def _take(self) -> None:
+        keys, values, self._keys, self._values = self._keys, self._values, [], []
+        if not keys:
+            return
+        upstream, downstream = decode_sync_values(values, first=self._taken)
+        self._taken += len(values)
+        for key in set(keys).difference(self._ids):
+            self._partitions.append(decode_sync_key(key))
+            self._collected.append(_Collected())
+            self._ids[key] = len(self._ids)
+        ids = np.fromiter(map(self._ids.__getitem__, keys), np.int32, len(keys))
+        order = np.argsort(ids, kind="stable")
+        ids, upstream, downstream = ids[order], upstream[order], downstream[order]
+        starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1, [len(ids)]))
+        for start, stop in pairwise(starts):
+            pairs = slice(int(start), int(stop))
+            self._collected[int(ids[start])].add(upstream[pairs], downstream[pairs])
+
+
+class OffsetMap:
+    """Where a group that stood at a source offset has to stand at the target, and the way back."""
+
+    def __init__(
+        self,
+        maps: Mapping[TopicPartition, PartitionMap],
+        logs: Mapping[TopicPartition, Runs],
+        empty: frozenset[TopicPartition],
+    ) -> None:
+        self._maps = dict(maps)
+        self._logs = dict(logs)
+        self._empty = empty
+        self._inverse: dict[TopicPartition, InversePartitionMap] = {}
+        self.partitions = frozenset(self._maps) | empty
+
+    def translate(self, source: TopicPartition, upstream: int) -> Translated:
+        """The target offset for a group whose next offset to read at the source is `upstream`.
+
+        From it on, every mirrored record at or above `upstream` can be read. If it is exact, none below
+        `upstream` can, as far as the offset syncs reach.
+        """
+        found = self._maps.get(source)
+        return self._unmapped(source) if found is None else found.translate(upstream)
+
+    def translate_many(
+        self, source: TopicPartition, upstream: Offsets
+    ) -> tuple[Offsets, npt.NDArray[np.bool_]]:
+        """The same for many offsets of one partition: target offsets (-1 for none), and which are exact."""
+        found = self._maps.get(source)
+        if found is not None:
+            return found.translate_many(upstream)
+        single = self._unmapped(source)
+        offset = -1 if single.offset is None else single.offset
+        return np.full(len(upstream), offset, np.int64), np.full(len(upstream), single.is_exact)
+
+    def inverse(self, source: TopicPartition, downstream: int) -> Translated:
+        """The source offset for a group whose next offset to read at the target is `downstream`.
+
+        From it on, every source record whose copy is not below `downstream` can be read.
+        """
+        if source not in self._logs:
+            return Translated(None, False, None, "no offset sync of this partition")
+        if source not in self._inverse:
+            self._inverse[source] = InversePartitionMap(self._logs[source])
+        return self._inverse[source].translate(downstream)
+
+    def mirrored_end(self, source: TopicPartition) -> int | None:
+        """The next source offset that is not copied, as far as the map surely knows; None: it does not."""
+        found = self._maps.get(source)
+        return None if found is None else found.mirrored_end
+
+    def is_settled(self, source: TopicPartition) -> bool:
+        """Whether no restart of the mirror can be unfinished, that is still copying records again."""
+        found = self._maps.get(source)
+        return found is not None and found.is_settled
+
+    def runs(self, source: TopicPartition) -> int:
+        """How many runs the syncs of a partition were folded into: the size of its map."""
+        return len(self._logs.get(source, NO_RUNS))
+
+    def _unmapped(self, source: TopicPartition) -> Translated:
+        if source in self._empty:
+            return Translated(0, True, 0, "nothing of this partition was ever mirrored")
+        return Translated(None, False, None, "no offset sync of this partition")
+
+
+class _Collected:
+    """Runs of one partition in topic order, in few pieces; the last run is kept apart as it may grow."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Runs] = []
+        self._last = NO_RUNS
+
+    def add(self, upstream: Offsets, downstream: Offsets) -> None:
+        single = np.ones(len(upstream), np.int64)
+        runs = fold(_joined([self._last, Runs(upstream, downstream, single)]))
+        self._last = runs[-1:]
+        if len(runs) > 1:
+            self._pieces.append(runs[:-1])
+        while len(self._pieces) > 1 and len(self._pieces[-2]) <= min(len(self._pieces[-1]), _JOINED_UP_TO):
+            self._pieces[-2:] = [_joined(self._pieces[-2:])]
+
+    def joined(self) -> Runs:
+        """All runs, column by column in place of the pieces, so that little is held twice."""
+        pieces = [*self._pieces, self._last]
+        if len(pieces) > 1:
+            columns = [
+                [piece.upstream for piece in pieces],
+                [piece.downstream for piece in pieces],
+                [piece.length for piece in pieces],
+            ]
+            pieces.clear()
+            self._pieces.clear()
+            whole = Runs(*(_concatenated(column) for column in columns))
+            self._pieces = [whole[:-1]]
+            return whole
+        return self._last
+
+
+def _concatenated(column: list[Offsets]) -> Offsets:
+    whole = np.concatenate(column)
+    column.clear()
+    return whole
+
+
+def _joined(pieces: Sequence[Runs]) -> Runs:
+    return Runs(
+        np.concatenate([piece.upstream for piece in pieces]),
+        np.concatenate([piece.downstream for piece in pieces]),
+        np.concatenate([piece.length for piece in pieces]),
+    )
