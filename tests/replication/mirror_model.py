@@ -68,7 +68,7 @@ class _Choices:
 
 def mirrors() -> st.SearchStrategy[Mirror]:
     """Mirrors of a few dozen records, with gaps, markers and restarts."""
-    return st.binary(min_size=150, max_size=150).map(lambda data: mirror_of(data))
+    return st.binary(min_size=150, max_size=150).map(mirror_of)
 
 
 def simple_mirrors() -> st.SearchStrategy[Mirror]:
