@@ -110,14 +110,15 @@ def client_plots(report: Report) -> tuple[ClientPlots, ...]:
 def overview_plots(report: Report) -> tuple[ClientPlots, ...]:
     """All producers added up, and all consumers, where they were measured at the same times."""
     x = common_axis(report)
-    longest = Outage(report.rto.seconds if not report.rto.missing else None) if report.fault else None
-    sums: tuple[tuple[str, Measure, list[_Line]], ...] = (
-        ("All producers", "acked", [(one.t_s, one.acked_per_s) for one in report.series.producers]),
-        ("All consumers", "processed", [(one.t_s, one.processed_per_s) for one in report.series.consumers]),
+    acked = [(one.t_s, one.acked_per_s) for one in report.series.producers]
+    processed = [(one.t_s, one.processed_per_s) for one in report.series.consumers]
+    sums: tuple[tuple[str, Measure, list[_Line], Mapping[str, float | None]], ...] = (
+        ("All producers", "acked", acked, report.rto.per_producer),
+        ("All consumers", "processed", processed, report.rto.per_consumer),
     )
     return tuple(
-        ClientPlots(name, "together", longest, (_plot(name, measure, *added, x),))
-        for name, measure, lines in sums
+        ClientPlots(name, "together", _longest(clients), (_plot(name, measure, *added, x),))
+        for name, measure, lines, clients in sums
         if len(lines) > 1 and (added := _added(lines)) is not None
     )
 
@@ -165,3 +166,11 @@ def _plot(
 
 def _outage(clients: Mapping[str, float | None], name: str) -> Outage | None:
     return Outage(clients[name]) if name in clients else None
+
+
+def _longest(clients: Mapping[str, float | None]) -> Outage | None:
+    """Until the last of them is back."""
+    known = [seconds for seconds in clients.values() if seconds is not None]
+    if not clients:
+        return None
+    return Outage(max(known) if len(known) == len(clients) else None)
