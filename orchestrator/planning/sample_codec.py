@@ -9,10 +9,10 @@ Records are JSON; the key says which part of the picture a record replaces:
     ["copy", watcher, query]                           the copy of a Spark checkpoint
 
 Only what changed is written. A round that did not fail confirms, at its time, everything that its
-watcher wrote before and has not withdrawn (a record without a value), except what the round names as
-missed. Every watcher process writes under a name of its own, so that two of them at once never undo
-each other's records by compaction; a reader takes, for each part, the one confirmed last. A block
-holds `BLOCK_PARTITIONS` partitions of one topic, so no record nears Kafka's limit of 1 MB.
+watcher wrote before and has not withdrawn by an empty block, except what the round names as missed.
+Every watcher process writes under a name of its own, so that two of them at once never undo each
+other's records by compaction; a reader takes, for each part, the one confirmed last. A block holds
+`BLOCK_PARTITIONS` partitions of one topic, so no record nears Kafka's limit of 1 MB.
 
 All times are Unix epoch seconds by the watcher's clock.
 """

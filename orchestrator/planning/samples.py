@@ -15,6 +15,7 @@ from orchestrator.planning.sample_codec import (
     Cause,
     CheckpointCopy,
     GroupPositions,
+    Outcome,
     Round,
     Sample,
     TopicEnds,
@@ -29,9 +30,11 @@ from orchestrator.values import LogEnd, TopicPartition
 
 __all__ = [
     "BLOCK_PARTITIONS",
+    "Cause",
     "CheckpointCopy",
     "GroupPositions",
     "LossWindow",
+    "Outcome",
     "Round",
     "Sample",
     "SampleHistory",
@@ -125,8 +128,8 @@ class SampleHistory:
     def add_record(self, key: bytes, value: bytes | None) -> None:
         """Take one record of the samples topic. One that is not ours is counted in `unreadable`.
 
-        A record without a value withdraws a watcher's part: it matters to compaction alone, because a
-        watcher withdraws by an empty block first; see `orchestrator.watch`.
+        A record without a value only tells compaction that a dead watcher's part may go: what is no
+        longer there is withdrawn by an empty block.
         """
         if value is None:
             return
@@ -139,7 +142,7 @@ class SampleHistory:
         """Take one sample."""
         if isinstance(sample, CheckpointCopy):
             known = self._copies.get(sample.query)
-            if known is None or (known.at_s, known.watcher) < (sample.at_s, sample.watcher):
+            if known is None or _copy_order(known) < _copy_order(sample):
                 self._copies[sample.query] = sample
             return
         watcher = self._watchers.setdefault(sample.watcher, _Watcher())
@@ -378,6 +381,11 @@ def _begun_at_s(sample: Round) -> float:
 
 def _ended_at_s(sample: Round) -> float:
     return sample.ended_at_s
+
+
+def _copy_order(copy: CheckpointCopy) -> tuple[float, str, str]:
+    """Newest first by time; a problem found later keeps the time of the last good look."""
+    return copy.at_s, copy.watcher, copy.problem
 
 
 def _at_s(block: Block) -> float:

@@ -112,6 +112,15 @@ class KafkaCluster:
             else {}
         )
 
+    def groups(self, timeout_s: float = 10.0) -> set[str]:
+        """Every group that the operator may see, with running members or without."""
+        listed = self._result(
+            self._admin.list_consumer_groups(request_timeout=timeout_s), "listing groups", timeout_s
+        )
+        if listed.errors:
+            raise cluster_error(self.subject, "listing groups", listed.errors[0].args[0])
+        return {group.group_id for group in listed.valid}
+
     def committed(
         self, groups: Iterable[str], timeout_s: float = 10.0
     ) -> dict[str, dict[TopicPartition, int]]:

@@ -1,0 +1,54 @@
+"""`dcctl watch`: the watcher, long-running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("watch")(watch)
+
+
+def watch(  # noqa: PLR0917 - typer passes them by name
+    file: Path = typer.Argument(..., help="A topology file with addresses."),
+    target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
+    interval_s: float = typer.Option(0.5, "--interval", min=0.1, max=1.0, help="Seconds between rounds."),
+    metrics_port: int = typer.Option(0, "--metrics-port", help="Serve Prometheus metrics on this port."),
+    metrics_address: str = typer.Option("127.0.0.1", "--metrics-address", help="Address to serve them on."),
+    log_file: Path | None = typer.Option(None, "--log-file", help="Append the log here, not to stderr."),
+) -> None:
+    """Keep at the mirror's target what a failover will need; runs until it is stopped."""
+    import signal
+    import threading
+
+    from orchestrator.topology.loading import load_topology
+    from orchestrator.watch.estate import mirrors_into
+    from orchestrator.watch.log import watch_log
+    from orchestrator.watch.watcher import Watcher
+
+    topology = load_topology(file)
+    mirrors = mirrors_into(topology, target or None)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with watch_log(log_file) as log:
+        watchers = [Watcher(topology, mirror, log, interval_s) for mirror in mirrors]
+        if metrics_port:
+            from orchestrator.watch.metrics import serve_metrics
+
+            serve_metrics(watchers, metrics_port, metrics_address)
+        threads = [threading.Thread(target=watcher.run) for watcher in watchers]
+        for thread in threads:
+            thread.start()
+        # A watcher that ended by itself ends the command, with an error status.
+        while not stop.wait(1.0) and all(thread.is_alive() for thread in threads):
+            pass
+        for watcher in watchers:
+            watcher.stop()
+        for thread in threads:
+            thread.join()
+    if not stop.is_set():
+        raise typer.Exit(1)

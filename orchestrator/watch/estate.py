@@ -1,0 +1,39 @@
+"""Connections of one mirror, as a watcher or a command needs them."""
+
+from __future__ import annotations
+
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.errors import UsageError
+from orchestrator.topology.model import Consumer, Replication, Topology
+
+
+def kafka_cluster(topology: Topology, name: str, **overrides: str) -> KafkaCluster:
+    """A connection to one cluster of the topology; `overrides` are librdkafka properties."""
+    cluster = topology.clusters[name]
+    return KafkaCluster(name, cluster.bootstrap, {**cluster.client, **overrides})
+
+
+def connect_cluster(topology: Topology, name: str, timeout_s: float = 10.0) -> ConnectCluster:
+    """The Connect workers that run the mirrors into one cluster."""
+    return ConnectCluster(name, topology.clusters[name].connect, timeout_s=timeout_s)
+
+
+def mirrors_into(topology: Topology, target: str | None = None) -> tuple[Replication, ...]:
+    """The topology's mirrors, or those into `target`. Raises `UsageError` if there is none."""
+    mirrors = tuple(m for m in topology.replication if target in (None, m.target))
+    if not mirrors:
+        into = f" into {target}" if target else ""
+        known = ", ".join(sorted({m.target for m in topology.replication})) or "none"
+        raise UsageError(f"topology {topology.name}", f"has no mirror{into}", f"mirrors lead into: {known}")
+    return mirrors
+
+
+def mirrored_consumers(topology: Topology, mirror: Replication, kind: str) -> tuple[Consumer, ...]:
+    """Consumers of one kind at the mirror's source that read any mirrored topic."""
+    topics = set(mirror.topics)
+    return tuple(
+        consumer
+        for consumer in topology.consumers_of(mirror.source)
+        if consumer.kind == kind and topics & set(consumer.topics)
+    )

@@ -1,0 +1,151 @@
+"""How the mirror is, as far as the target can tell: states, lag, heartbeats."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.planning.samples import SampledEnd
+from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.formats import decode_heartbeat
+from orchestrator.topology.model import Replication
+from orchestrator.values import LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorHealth:
+    """One look at a mirror. What could not be asked is absent, and `problems` says why.
+
+    `states`: connector -> RUNNING, PAUSED, STOPPED, FAILED, MISSING, or the worst state of its tasks.
+    `replicated`: next source offset after the last that Connect has stored as copied.
+    `heartbeat_at_s`: when the newest heartbeat that arrived was written at the source.
+    """
+
+    at_s: float
+    states: Mapping[str, str] = field(default_factory=dict)
+    replicated: Mapping[TopicPartition, int] | None = None
+    heartbeat_at_s: float | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether every connector and every task runs."""
+        return bool(self.states) and set(self.states.values()) == {"RUNNING"}
+
+    def lag_records(self, ends: Mapping[TopicPartition, LogEnd]) -> dict[TopicPartition, int]:
+        """Records of each source partition that the mirror has not stored as copied."""
+        if self.replicated is None:
+            return {}
+        return {
+            tp: max(0, end.end_offset - self.replicated.get(tp, end.start_offset)) for tp, end in ends.items()
+        }
+
+    def gaps(self, ends: Mapping[TopicPartition, SampledEnd]) -> dict[TopicPartition, str]:
+        """Source partitions of which records went by without being copied, or will.
+
+        The source was purged beyond the mirror's position, or is shorter than it: MirrorMaker goes on
+        from the earliest offset in both cases, without a word.
+        """
+        found = {}
+        for tp, position in (self.replicated or {}).items():
+            sampled = ends.get(tp)
+            if sampled is None:
+                continue
+            end = sampled.end
+            if position < end.start_offset:
+                found[tp] = f"{end.start_offset - position} records were purged before they were copied"
+            elif sampled.sampled_at_s > self.at_s and position > end.end_offset:
+                found[tp] = f"the source's log ends at {end.end_offset}, the mirror stands at {position}"
+        return found
+
+
+def mirror_health(cluster: KafkaCluster, connect: ConnectCluster, mirror: Replication) -> MirrorHealth:
+    """Ask Connect and the target about one mirror. Never raises for what they say or leave unsaid."""
+    at_s, problems = time.time(), []
+    states: dict[str, str] = {}
+    replicated: dict[TopicPartition, int] | None = None
+    names = connector_names(mirror)
+    try:
+        known = connect.connectors()
+        states = {name: _worst_state(known.get(name)) for name in names}
+        problems += [f"connector {name} is {state}" for name, state in states.items() if state != "RUNNING"]
+        if names.source in known:
+            offsets = connect.source_offsets(names.source)
+            replicated = {tp: offset + 1 for tp, offset in offsets.items() if tp.topic in mirror.topics}
+    except ConnectError as error:
+        problems.append(str(error.problem))
+    heartbeat_at_s = None
+    try:
+        heartbeat_at_s = newest_heartbeat_s(cluster, mirror)
+    except ClusterError as error:
+        problems.append(f"heartbeats: {error.problem}")
+    return MirrorHealth(
+        at_s=at_s,
+        states=states,
+        replicated=replicated,
+        heartbeat_at_s=heartbeat_at_s,
+        problems=tuple(problems),
+    )
+
+
+def newest_heartbeat_s(cluster: KafkaCluster, mirror: Replication) -> float | None:
+    """When the newest heartbeat that came through the mirror was written at the source (Unix seconds)."""
+    topic = mirror.mirrored_topic("heartbeats")
+    partition = TopicPartition(topic, 0)
+    if not cluster.topics([topic], 5.0):
+        return None
+    log = cluster.log_ends([partition], 5.0)[partition]
+    start = max(log.start_offset, log.end_offset - 3)
+    newest = None
+    for chunk in read_records(cluster.name, cluster.properties, {partition: (start, log.end_offset)}, 5.0):
+        for record in chunk:
+            if record.key is not None and record.value is not None:
+                heartbeat = decode_heartbeat(record.key, record.value)
+                newest = max(newest or 0.0, heartbeat.timestamp_ms / 1000)
+    return newest
+
+
+class HealthKeeper:
+    """Looks at a mirror again and again in a thread of its own; a slow worker holds up nothing else."""
+
+    def __init__(self, look: Callable[[], MirrorHealth], log: Any, interval_s: float = 3.0) -> None:
+        self._look, self._log, self._interval_s = look, log, interval_s
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        self.newest: MirrorHealth | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a look under way is not waited for."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        said: tuple[str, ...] = ()
+        while not self._stopped.is_set():
+            health = self._look()
+            self.newest = health
+            if health.problems != said:
+                if health.problems:
+                    self._log.warning("mirror", problems=list(health.problems))
+                else:
+                    self._log.info("mirror runs", states=dict(health.states))
+                said = health.problems
+            self._stopped.wait(self._interval_s)
+
+
+def _worst_state(status: Mapping[str, Any] | None) -> str:
+    if status is None:
+        return "MISSING"
+    states = [str(status["connector"]["state"]), *(str(task["state"]) for task in status["tasks"])]
+    if states == ["RUNNING"]:
+        return "WITHOUT TASKS"
+    return next((state for state in states if state != "RUNNING"), "RUNNING")

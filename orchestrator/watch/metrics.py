@@ -1,0 +1,112 @@
+"""What the watcher tells Prometheus: if the source were lost now, and whether that can be believed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from orchestrator.errors import DcctlError
+from orchestrator.planning.prediction import predict_loss
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.watch.health import MirrorHealth
+from orchestrator.watch.watcher import Watcher
+
+_UNKNOWN = float("nan")
+_MIRROR = ["source", "target"]
+
+
+class WatchCollector(Collector):
+    """Computes every metric at the moment of the scrape. What cannot be said is NaN, never 0."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self._watchers = tuple(watchers)
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics of all mirrors."""
+        gauges = {
+            name: GaugeMetricFamily(f"dcctl_{name}", text, labels=[*_MIRROR, *labels])
+            for name, (text, labels) in _GAUGES.items()
+        }
+        for watcher in self._watchers:
+            mirror = [watcher.mirror.source, watcher.mirror.target]
+            with watcher.lock:
+                for name, labels, value in _values(watcher.history, watcher.health.newest, time.time()):
+                    gauges[name].add_metric([*mirror, *labels], value)
+        yield from gauges.values()
+
+
+_GAUGES: dict[str, tuple[str, list[str]]] = {
+    "watch_round_age_seconds": ("Age of the newest sampling round, good or not", []),
+    "watch_good_round_age_seconds": ("Age of the newest round in which the source answered", []),
+    "source_up": ("Whether the source answered in the newest round", []),
+    "records_at_risk": ("Records of a topic lost at most if the source were lost now", ["topic"]),
+    "seconds_at_risk": ("How far back lost records would reach if the source were lost now", ["topic"]),
+    "group_position_age_seconds": ("Age of the oldest recorded position of a group", ["group"]),
+    "mirror_lag_records": ("Records not stored as copied by the mirror", ["topic", "partition"]),
+    "mirror_gap_partitions": ("Partitions in which records were passed over", []),
+    "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
+    "connector_running": ("Whether a connector and all its tasks run", ["connector"]),
+    "checkpoint_copy_age_seconds": ("Time since the copy was compared with the original", ["query"]),
+    "checkpoint_copy_batch": ("Newest committed batch in the copy of a checkpoint", ["query"]),
+    "checkpoint_copy_batches_behind": ("Committed batches that the copy lacks", ["query"]),
+}
+
+
+def _values(
+    history: SampleHistory, health: MirrorHealth | None, now_s: float
+) -> Iterator[tuple[str, list[str], float]]:
+    yield "watch_round_age_seconds", [], _age(now_s, history.last_sign_of_life_s)
+    yield "watch_good_round_age_seconds", [], _age(now_s, history.last_good_at_s)
+    window = history.loss_window()
+    yield "source_up", [], float(history.last_good_at_s is not None and window is None)
+    ends = history.newest_ends()
+    judged_at_s = window.first_failed_at_s if window else now_s
+    replicated = health.replicated if health else None
+    if replicated is None:
+        for topic in sorted({tp.topic for tp in ends}):
+            yield "records_at_risk", [topic], _UNKNOWN
+    else:
+        for topic, loss in predict_loss(history, ends, replicated, until_s=judged_at_s).topics.items():
+            yield "records_at_risk", [topic], _number(loss.at_most)
+            yield "seconds_at_risk", [topic], _number(loss.seconds_at_most)
+    for group in sorted(history.groups):
+        positions = history.positions(group)
+        oldest = min((position.sampled_at_s for position in positions.values()), default=None)
+        yield "group_position_age_seconds", [group], _age(judged_at_s, oldest)
+    for query, copy in history.copies.items():
+        yield "checkpoint_copy_age_seconds", [query], _age(judged_at_s, copy.at_s or None)
+        yield "checkpoint_copy_batch", [query], _number(copy.batch)
+        is_known = copy.batch is not None and copy.source_batch is not None
+        behind = (copy.source_batch or 0) - (copy.batch or 0)
+        yield "checkpoint_copy_batches_behind", [query], float(behind) if is_known else _UNKNOWN
+    if health is not None:
+        yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
+        yield "mirror_gap_partitions", [], float(len(health.gaps(history.sampled_ends())))
+        for connector, state in health.states.items():
+            yield "connector_running", [connector], float(state == "RUNNING")
+        for tp, lag in sorted(health.lag_records(ends).items()):
+            yield "mirror_lag_records", [tp.topic, str(tp.partition)], float(lag)
+
+
+def serve_metrics(watchers: Sequence[Watcher], port: int, address: str) -> None:
+    """Serve the metrics over HTTP from a thread. Raises `DcctlError` if the port is taken."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(WatchCollector(watchers))
+    try:
+        start_http_server(port, addr=address, registry=registry)
+    except OSError as error:
+        raise DcctlError(
+            f"metrics port {address}:{port}", f"cannot be opened: {error.strerror}", "choose another one"
+        ) from None
+
+
+def _age(now_s: float, at_s: float | None) -> float:
+    return _UNKNOWN if at_s is None else max(0.0, now_s - at_s)
+
+
+def _number(value: float | None) -> float:
+    return _UNKNOWN if value is None else float(value)

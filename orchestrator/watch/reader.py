@@ -1,0 +1,58 @@
+"""Reading the samples topic: from its newest record backwards, only as far as is needed."""
+
+from __future__ import annotations
+
+from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.errors import ClusterError
+from orchestrator.planning.samples import RATE_HORIZON_S, SampleHistory
+from orchestrator.values import TopicPartition
+
+_FIRST_READ_RECORDS = 2_000
+_GROWTH = 5
+_CLOCKS_APART_S = 5.0
+
+
+def read_samples(
+    cluster: KafkaCluster, topic: str, *, history_s: float = RATE_HORIZON_S + 5, timeout_s: float = 10.0
+) -> SampleHistory:
+    """What the watcher has recorded at `cluster`, complete as of its newest round.
+
+    Watchers write everything anew twice a minute, so the end of the topic tells all that held at the
+    newest good round; `history_s` is how far before that round readings are wanted. An empty topic
+    gives an empty history. Raises `ClusterError` where the topic is missing or cannot be read.
+    """
+    partition = TopicPartition(topic, 0)
+    if topic not in cluster.topics([topic], timeout_s):
+        raise ClusterError(
+            f"{cluster.subject}, topic {topic}",
+            "there is no such topic: no watcher has ever recorded anything here",
+            "`dcctl watch TOPOLOGY` keeps it; without it a failover has nothing to go by",
+        )
+    log = cluster.log_ends([partition], timeout_s)[partition]
+    wanted = _FIRST_READ_RECORDS
+    while True:
+        start = max(log.start_offset, log.end_offset - wanted)
+        history, oldest_s = _read(cluster, partition, start, log.end_offset)
+        if start == log.start_offset or _reaches_back(history, oldest_s, history_s):
+            return history
+        wanted *= _GROWTH
+
+
+def _read(
+    cluster: KafkaCluster, partition: TopicPartition, start: int, end: int
+) -> tuple[SampleHistory, float | None]:
+    history = SampleHistory()
+    oldest_s: float | None = None
+    for chunk in read_records(cluster.name, cluster.properties, {partition: (start, end)}):
+        for record in chunk:
+            oldest_s = record.timestamp_ms / 1000 if oldest_s is None else oldest_s
+            if record.key is not None:
+                history.add_record(record.key, record.value)
+    return history, oldest_s
+
+
+def _reaches_back(history: SampleHistory, oldest_s: float | None, history_s: float) -> bool:
+    full_at_s, last_good_at_s = history.full_at_s, history.last_good_at_s
+    if oldest_s is None or full_at_s is None or last_good_at_s is None:
+        return False
+    return oldest_s <= min(full_at_s, last_good_at_s - history_s) - _CLOCKS_APART_S

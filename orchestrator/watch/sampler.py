@@ -1,0 +1,228 @@
+"""One sampling round: everything that a failover needs from the source, or the word that it is away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.probe import listening
+from orchestrator.errors import ClusterError
+from orchestrator.planning.samples import Cause, group_subject, topic_subject
+from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.recorder import SourceReading
+
+_PROBE_TIMEOUT_S = 0.3
+_PROBE_EVERY_S = 0.2
+_INVENTORY_EVERY_S = 5.0
+_OTHER_GROUPS_EVERY_S = 15.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Log ends with the times at which their reading began and ended, or the problem."""
+
+    ends: Mapping[TopicPartition, LogEnd]
+    read_at_s: tuple[float, float] | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Positions by group, and problems by group."""
+
+    offsets: Mapping[str, Mapping[TopicPartition, int]]
+    problems: Mapping[str, str]
+
+
+class _Call(Generic[_T]):
+    """A question that is asked again in each round, unless it still waits for its last answer."""
+
+    def __init__(self, pool: ThreadPoolExecutor, question: Callable[[], _T]) -> None:
+        self._pool, self._question = pool, question
+        self.future: Future[_T] | None = None
+        self._is_of_this_round = False
+
+    def ask(self) -> None:
+        self._is_of_this_round = self.future is None or self.future.done()
+        if self._is_of_this_round:
+            self.future = self._pool.submit(self._question)
+
+    def answer(self) -> _T | None:
+        """What was answered in this round; an answer to an earlier round's question is too old."""
+        if self._is_of_this_round and self.future is not None and self.future.done():
+            return self.future.result()
+        return None
+
+
+class SourceSampler:
+    """Samples one source cluster. A round takes `timeout_s` at most, and far less when nothing listens.
+
+    `topics` are the mirrored source topics, `groups` the consumer groups that the topology names; other
+    groups with positions in these topics are found by asking now and then.
+    """
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        bootstrap: Iterable[str],
+        topics: Iterable[str],
+        groups: Iterable[str],
+        *,
+        timeout_s: float = 1.0,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._cluster = cluster
+        self._addresses = tuple(bootstrap)
+        self._topics = frozenset(topics)
+        self._named_groups = frozenset(groups)
+        self._found_groups: frozenset[str] = frozenset()
+        self._timeout_s = timeout_s
+        self._now_s = now_s
+        self._partitions: dict[str, tuple[TopicPartition, ...]] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._inventory_due = 0.0
+        self._others_due = 0.0
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix=f"sample-{cluster.name}")
+        self._ends = _Call(self._pool, self._read_ends)
+        self._positions = _Call(self._pool, self._read_positions)
+
+    def warm_up(self, timeout_s: float) -> None:
+        """Connect, so that the first round is not taken for a failure. Nothing is raised."""
+        if self._is_anything_listening():
+            with suppress(ClusterError):
+                self._cluster.brokers(timeout_s)
+
+    def close(self) -> None:
+        """Wait for no call that is still under way."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def sample(self) -> SourceReading:
+        """One round. Never raises for anything that the source does."""
+        begun_at_s, deadline = self._now_s(), time.monotonic() + self._timeout_s
+        if not self._is_anything_listening():
+            return self._failed(begun_at_s, "refused", "every broker refuses connections")
+        self._ends.ask()
+        self._positions.ask()
+        self._await_answers(deadline)
+        ends, positions = self._ends.answer(), self._positions.answer()
+        if ends is None and positions is None:
+            return self._failed(begun_at_s, *self._why_silent())
+        return self._reading(begun_at_s, ends, positions)
+
+    def _reading(self, begun_at_s: float, ends: _Ends | None, positions: _Positions | None) -> SourceReading:
+        missed: set[str] = set()
+        reasons = []
+        if ends is None or ends.problem:
+            missed |= {topic_subject(topic) for topic in self._topics}
+            reasons.append(ends.problem if ends else "log ends: no answer in time")
+        if positions is None:
+            missed |= {group_subject(group) for group in self._named_groups | self._found_groups}
+            reasons.append("group positions: no answer in time")
+        else:
+            missed |= {group_subject(group) for group in positions.problems}
+            reasons += sorted(set(positions.problems.values()))
+        if missed and not (ends and ends.ends) and not (positions and positions.offsets):
+            return self._failed(begun_at_s, "error", "; ".join(reasons))
+        return SourceReading(
+            begun_at_s=begun_at_s,
+            ended_at_s=self._now_s(),
+            outcome="partial" if missed else "good",
+            reason="; ".join(reasons),
+            ends_at_s=ends.read_at_s if ends and not ends.problem else None,
+            ends=ends.ends if ends else {},
+            topic_ids=dict(self._topic_ids),
+            positions=positions.offsets if positions else {},
+            missed=frozenset(missed),
+        )
+
+    def _failed(self, begun_at_s: float, cause: Cause, reason: str) -> SourceReading:
+        return SourceReading(
+            begun_at_s=begun_at_s, ended_at_s=self._now_s(), outcome="failed", cause=cause, reason=reason
+        )
+
+    def _is_anything_listening(self) -> bool:
+        """Whether at least one broker does not plainly refuse."""
+        return any(answer != "refused" for answer in listening(self._addresses, _PROBE_TIMEOUT_S).values())
+
+    def _why_silent(self) -> tuple[Cause, str]:
+        if not self._is_anything_listening():
+            return "refused", "every broker refuses connections"
+        return "silent", f"no answer within {self._timeout_s:g} s"
+
+    def _await_answers(self, deadline: float) -> None:
+        """Wait until all have answered, the deadline has come, or every broker refuses connections."""
+        calls = (self._ends.future, self._positions.future)
+        pending: set[Future[Any]] = {future for future in calls if future is not None}
+        while pending and (left_s := deadline - time.monotonic()) > 0:
+            pending = wait(pending, timeout=min(_PROBE_EVERY_S, left_s)).not_done
+            if pending and not self._is_anything_listening():
+                return
+
+    def _read_ends(self) -> _Ends:
+        try:
+            self._refresh_inventory()
+            wanted = [tp for partitions in self._partitions.values() for tp in partitions]
+            begun_at_s = self._now_s()
+            ends = self._cluster.log_ends(wanted, self._timeout_s)
+            return _Ends(ends, (begun_at_s, self._now_s()))
+        except ClusterError as error:
+            self._inventory_due = 0.0
+            return _Ends({}, None, f"log ends: {error.problem}")
+
+    def _refresh_inventory(self) -> None:
+        """Which partitions there are, under which topic ids, and where all brokers listen."""
+        if time.monotonic() < self._inventory_due and self._partitions.keys() == self._topics:
+            return
+        described = self._cluster.topics(self._topics, self._timeout_s)
+        self._partitions = {name: topic.partitions for name, topic in described.items()}
+        self._topic_ids = {name: topic.topic_id for name, topic in described.items()}
+        brokers = self._cluster.brokers(self._timeout_s)
+        # While some broker is away the others do not name it; it may well be back before they are gone.
+        self._addresses = tuple(sorted(set(self._addresses) | set(brokers.values())))
+        self._inventory_due = time.monotonic() + _INVENTORY_EVERY_S
+
+    def _read_positions(self) -> _Positions:
+        self._find_other_groups()
+        wanted = self._named_groups | self._found_groups
+        try:
+            return _Positions(self._mirrored(self._cluster.committed(wanted, self._timeout_s)), {})
+        except ClusterError:
+            return self._one_by_one(wanted)
+
+    def _one_by_one(self, groups: Iterable[str]) -> _Positions:
+        """One group's coordinator may be away while the others answer."""
+        offsets: dict[str, dict[TopicPartition, int]] = {}
+        problems: dict[str, str] = {}
+        deadline = time.monotonic() + self._timeout_s
+        for group in sorted(groups):
+            try:
+                left_s = max(0.05, deadline - time.monotonic())
+                offsets |= self._mirrored(self._cluster.committed([group], left_s))
+            except ClusterError as error:
+                problems[group] = f"group {group}: {error.problem}"
+        return _Positions(offsets, problems)
+
+    def _find_other_groups(self) -> None:
+        if time.monotonic() < self._others_due:
+            return
+        try:
+            others = self._cluster.groups(self._timeout_s) - self._named_groups
+            found = self._mirrored(self._cluster.committed(others, self._timeout_s))
+        except ClusterError:
+            return  # asked again in the next round; what was found before stays
+        self._found_groups = frozenset(group for group, offsets in found.items() if offsets)
+        self._others_due = time.monotonic() + _OTHER_GROUPS_EVERY_S
+
+    def _mirrored(
+        self, committed: Mapping[str, Mapping[TopicPartition, int]]
+    ) -> dict[str, dict[TopicPartition, int]]:
+        return {
+            group: {tp: offset for tp, offset in offsets.items() if tp.topic in self._topics}
+            for group, offsets in committed.items()
+        }

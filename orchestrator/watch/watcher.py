@@ -1,0 +1,175 @@
+"""The watcher of one mirror: keeps at the target what a failover needs when the source is gone.
+
+The loop has a deadline for each round and never drifts. It survives whatever the clusters do: a source
+that goes away is recorded as such within about a second; a target that goes away is waited for, and
+what could not be written is written anew. Nothing is kept on disk, so it may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.adapters.kafka.writer import RecordWriter
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.planning.samples import (
+    CheckpointCopy,
+    Sample,
+    SampleHistory,
+    encode_sample,
+)
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.watch.copies import CopyKeeper
+from orchestrator.watch.estate import connect_cluster, kafka_cluster, mirrored_consumers
+from orchestrator.watch.health import HealthKeeper, mirror_health
+from orchestrator.watch.reader import read_samples
+from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
+from orchestrator.watch.sampler import SourceSampler
+from orchestrator.watch.tidying import create_samples_topic, withdraw_dead_watchers
+
+INTERVAL_S = 0.5
+ROUND_TIMEOUT_S = 1.0
+# While the source stays away, rounds only say that the watcher lives.
+_OUTAGE_INTERVAL_S = 1.0
+_WRITE_TIMEOUT_S = 2.0
+_COPY_RECORD_EVERY_S = 1.0
+_REMEMBERED_S = 60.0
+
+
+class Watcher:
+    """Watches one mirror. `run` returns after `stop`.
+
+    `history` (hold `lock` while reading it) and `health` are for metrics.
+    """
+
+    def __init__(
+        self, topology: Topology, mirror: Replication, log: Any, interval_s: float = INTERVAL_S
+    ) -> None:
+        self.mirror = mirror
+        self.name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+        self.history = SampleHistory(keep_s=_REMEMBERED_S)
+        self.lock = threading.Lock()
+        self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}", watcher=self.name)
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+        self._source = kafka_cluster(topology, mirror.source, **{"socket.timeout.ms": "2000"})
+        self._target = kafka_cluster(topology, mirror.target)
+        self._sampler = SourceSampler(
+            self._source,
+            topology.clusters[mirror.source].bootstrap,
+            mirror.topics,
+            [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")],
+            timeout_s=ROUND_TIMEOUT_S,
+        )
+        self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
+        self._copies = CopyKeeper(mirrored_consumers(topology, mirror, "spark"), self.name, self._log)
+        self._written_copies: dict[str, CheckpointCopy] = {}
+        connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
+        self.health = HealthKeeper(lambda: mirror_health(self._target, connect, mirror), self._log)
+        self._recorder = Recorder(self.name)
+        self._said_outcome = ""
+        self._said_problem = ""
+
+    def stop(self) -> None:
+        """End after the round under way."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Watch until stopped."""
+        self._log.info("watching", topics=list(self.mirror.topics), interval_s=self._interval_s)
+        self._copies.start()
+        self.health.start()
+        self._sampler.warm_up(5.0)
+        try:
+            self._take_over()
+            self._rounds()
+        finally:
+            self._sampler.close()
+            self.health.stop()
+            self._copies.stop()
+            self._writer.close()
+            self._log.info("stopped")
+
+    def _take_over(self) -> None:
+        """Learn from the records of earlier watchers when the source was last seen."""
+        while not self._stopped.is_set():
+            try:
+                create_samples_topic(self._target, self.mirror.samples_topic)
+                known = read_samples(self._target, self.mirror.samples_topic, timeout_s=5.0)
+            except ClusterError as error:
+                self._say_problem(error)
+                self._stopped.wait(1.0)
+                continue
+            self._recorder.last_good_at_s = known.last_good_at_s
+            with self.lock:
+                for copy in known.copies.values():
+                    self.history.add(copy)
+            threading.Thread(target=self._tidy, name="tidy", daemon=True).start()
+            return
+
+    def _tidy(self) -> None:
+        try:
+            withdrawn = withdraw_dead_watchers(self._target, self.mirror.samples_topic, time.time())
+        except DcctlError as error:
+            self._log.info("records of dead watchers stay", problem=error.problem)
+        else:
+            if withdrawn:
+                self._log.info("records of dead watchers withdrawn", records=withdrawn)
+
+    def _rounds(self) -> None:
+        due = time.monotonic()
+        while not self._stopped.is_set():
+            try:
+                reading = self._sampler.sample()
+                self._record(reading)
+            except DcctlError as error:
+                self._say_problem(error)
+            except Exception:  # noqa: BLE001 - a watcher that dies of a bug takes the failover with it
+                self._log.exception("bug: the round was lost, the next one follows")
+            else:
+                self._say_outcome(reading)
+            interval_s = _OUTAGE_INTERVAL_S if self._said_outcome == "failed" else self._interval_s
+            # A late round is not made up for: the next one comes at the next beat.
+            due = max(due + interval_s, time.monotonic())
+            self._stopped.wait(due - time.monotonic())
+
+    def _record(self, reading: SourceReading) -> None:
+        samples, round_ = self._recorder.records(reading)
+        copies = changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
+        try:
+            if samples or copies:
+                self._write([*samples, *copies])
+            # Only once all else is acknowledged may the round confirm it.
+            self._write([round_])
+        except ClusterError:
+            self._recorder.forget(round_)
+            self._written_copies.clear()
+            raise
+        self._recorder.written(samples, round_)
+        self._written_copies |= {copy.query: copy for copy in copies}
+        with self.lock:
+            for sample in (*samples, *copies, round_):
+                self.history.add(sample)
+        self._said_problem = ""
+
+    def _write(self, samples: Sequence[Sample]) -> None:
+        self._writer.write([encode_sample(sample) for sample in samples], _WRITE_TIMEOUT_S)
+
+    def _say_outcome(self, reading: SourceReading) -> None:
+        if reading.outcome == self._said_outcome:
+            return
+        self._said_outcome = reading.outcome
+        if reading.outcome == "good":
+            self._log.info("source answers", partitions=len(reading.ends), groups=len(reading.positions))
+        else:
+            event = "source lost" if reading.outcome == "failed" else "source answers in part"
+            self._log.warning(event, cause=reading.cause, reason=reading.reason)
+
+    def _say_problem(self, error: DcctlError) -> None:
+        if error.problem != self._said_problem:
+            self._said_problem = error.problem
+            self._log.warning("cannot record", subject=error.subject, problem=error.problem)
