@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,9 +28,9 @@ _STYLES: dict[Verdict, str] = {
     "unknown": "bold black on dark_goldenrod",
 }
 _TAIL_MARKS: dict[bool | None, tuple[str, str]] = {
-    True: ("as stated", "green"),
-    False: ("NOT as stated", "bold red"),
-    None: ("unknown", "yellow"),
+    True: ("yes", "green"),
+    False: ("NO", "bold red"),
+    None: ("?", "yellow"),
 }
 
 
@@ -64,24 +63,28 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
 
 
 def _topics(rows: tuple[TopicRow, ...]) -> Table:
-    table = _table("Topics, in records")
-    table.add_column("topic", overflow="fold")
-    for name in ("acknowledged", "present", "lost tail", "stated (expected, at most)"):
-        table.add_column(name, justify="right")
-    table.add_column("")
-    for name in ("holes", "duplicates", "reordered"):
-        table.add_column(name, justify="right")
+    headings = (
+        "acked",
+        "present",
+        "lost\ntail",
+        "expected",
+        "at\nmost",
+        "as\nstated",
+        "holes",
+        "twice",
+        "out of\norder",
+    )
+    table = _table("Topics, in records", "topic", headings)
     for row in rows:
-        evidence, stated = row.evidence, "not stated"
-        if row.predicted is not None:
-            stated = f"{_number(row.predicted.expected)}, {_number(row.predicted.at_most)}"
+        evidence, stated = row.evidence, row.predicted
         mark, style = _TAIL_MARKS[row.is_as_predicted]
         table.add_row(
             Text(row.name),
             _number(evidence.acked),
             _number(evidence.present),
-            _number(evidence.lost.tail),
-            stated,
+            Text(_number(evidence.lost.tail), style="bold"),
+            _number(stated.expected if stated else None, unknown="–"),
+            _number(stated.at_most if stated else None, unknown="–"),
             Text(mark, style=style),
             _zero(evidence.lost.hole),
             _zero(evidence.duplicates),
@@ -102,18 +105,16 @@ def _print_partitions(console: Console, rows: tuple[TopicRow, ...]) -> None:
 
 
 def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
-    table = _table("Consumers, in records")
-    table.add_column("consumer", overflow="fold")
-    for name in (
+    headings = (
         "behind",
-        "read again",
-        "by translation",
-        "by age",
-        "uncommitted",
-        "MirrorMaker would",
+        "read\nagain",
+        "by\nmap",
+        "by\nage",
+        "not\ncommitted",
+        "MirrorMaker\nwould",
         "skipped",
-    ):
-        table.add_column(name, justify="right")
+    )
+    table = _table("Consumers, in records", "consumer", headings)
     for row in rows:
         table.add_row(
             Text(row.name + (" (Spark)" if row.kind == "spark" else "")),
@@ -122,7 +123,7 @@ def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
             _number(row.reread.map),
             _number(row.reread.position_age),
             _number(row.reread.uncommitted),
-            _number(row.mirrormaker, unknown="no figure"),
+            _number(row.mirrormaker, unknown="–"),
             _zero(row.skipped),
         )
     return table
@@ -145,15 +146,21 @@ def _print_recovery(console: Console, report: Report) -> None:
             console.print(Text(f"Spark query {query.query}: session start {session}, first batch {batch}"))
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
+def _table(title: str, first: str, headings: tuple[str, ...]) -> Table:
+    """A table that fits 80 columns: headings stand on two lines."""
+    table = Table(
+        title=f"\n{title}",
         title_justify="left",
         title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
         header_style="dim",
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
     )
+    table.add_column(first, overflow="fold", vertical="bottom")
+    for heading in headings:
+        table.add_column(heading, justify="right", overflow="fold", vertical="bottom")
+    return table
 
 
 def _zero(value: int | None) -> Text:
@@ -161,7 +168,7 @@ def _zero(value: int | None) -> Text:
     return Text(_number(value), style=style)
 
 
-def _number(value: int | None, unknown: str = figures.UNKNOWN) -> str:
+def _number(value: int | None, unknown: str = "?") -> str:
     return figures.number(value, unknown=unknown, separator=",")
 
 
