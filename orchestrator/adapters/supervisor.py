@@ -118,10 +118,13 @@ class Supervisor:
             ended = self._child is not None and self._child.poll() is not None
             if ended or time.monotonic() > deadline:
                 output = self.logs / "supervisord.out"
-                words = output.read_text(encoding="utf-8", errors="replace").strip() or "it said nothing"
+                said = output.read_text(encoding="utf-8", errors="replace").splitlines()
+                words = [line for line in said if line.strip() and not line.startswith("For help")]
                 state = "ended at its start" if ended else f"does not answer within {timeout_s:g} s"
                 raise SimulationError(
-                    f"{self.name}, supervisord", f"{state}: {words.splitlines()[-1]}", f"log: {output}"
+                    f"{self.name}, supervisord",
+                    f"{state}: {words[-1] if words else 'it said nothing'}",
+                    f"log: {output}",
                 )
             time.sleep(_POLL_S)
 
@@ -190,7 +193,7 @@ class Supervisor:
         except xmlrpc.client.Fault as fault:
             if fault.faultCode in accepted:
                 return None
-            shown = " ".join(str(argument) for argument in arguments)
+            shown = " ".join(argument for argument in arguments if isinstance(argument, str))
             raise SimulationError(
                 f"{self.name}, supervisord",
                 f"{method.removeprefix('supervisor.')} {shown}: {fault.faultString}",

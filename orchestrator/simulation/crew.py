@@ -63,7 +63,7 @@ class Crew:
             raise Cancelled
 
     def run(self, tasks: Sequence[Callable[[], object]]) -> None:
-        """Run all tasks side by side until the last is done; the first failure calls off the others.
+        """Run all tasks side by side until the last is done, once; the first failure calls off the others.
 
         It does not wait for the others then: one may hang in a library's call until that gives up.
         """
@@ -81,9 +81,8 @@ class Crew:
                     self._parts[event.part] = event.text
                     told = " · ".join(f"{part}: {text}" for part, text in sorted(self._parts.items()))
                     self._on_progress(self._stage, told)
-        except BaseException:
+        finally:
             self._cancelled.set()
-            raise
 
     def _work(self, task: Callable[[], object]) -> None:
         error: BaseException | None = None

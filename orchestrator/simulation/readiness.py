@@ -16,8 +16,13 @@ from orchestrator.simulation.crew import Crew
 _POLL_S = 0.2
 _ASK_TIMEOUT_S = 1.0
 _DEAD = ("EXITED", "FATAL", "BACKOFF", "UNKNOWN")
-_TROUBLE = re.compile(r"\b(ERROR|FATAL|Exception|Error)\b")
-_CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ |^)[\w.$]*?(\w+(?:Exception|Error)): (.+)")
+_WORDS_CHARACTERS = 400
+_FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
+_EXCEPTION = re.compile(
+    r"(?P<cause>Caused by: )?(?:Exception in thread \S+ )?"
+    r"[\w.$]*?(?P<name>\w+(?:Exception|Error)): (?P<text>.+)"
+)
+_TROUBLE = re.compile(r"ERROR|FATAL|Error")
 
 
 class DeathWatch:
@@ -46,15 +51,16 @@ class DeathWatch:
 
 
 def last_words(logs: Sequence[Path]) -> str:
-    """The line of a dead server's logs that says most: its last error's cause, or its very last line."""
-    lines = [line for log in logs for line in _tail(log)]
-    trouble = [line for line in lines if _TROUBLE.search(line)]
-    for line in reversed(trouble):
-        cause = _CAUSE.search(line)
-        if cause:
-            return f"{cause[2]} ({cause[1]})"[:300]
-    meaningful = [line for line in trouble or lines if not line.startswith(("\tat ", "    at "))]
-    return meaningful[-1].strip()[:300] if meaningful else "it said nothing"
+    """What a dead server's logs say of its end: its last exception and its cause, or its very last line."""
+    lines = [line.strip() for log in logs for line in _tail(log) if not _FRAME.match(line)]
+    exceptions = [found for line in lines if (found := _EXCEPTION.match(line))]
+    if exceptions:
+        cause = exceptions[-1]
+        outer = next((found for found in reversed(exceptions) if not found["cause"]), cause)
+        words = [outer["text"], cause["text"]] if outer["text"] not in cause["text"] else [cause["text"]]
+        return f"{': '.join(words)} ({cause['name']})"[:_WORDS_CHARACTERS]
+    trouble = [line for line in lines if _TROUBLE.search(line)] or lines
+    return trouble[-1][:_WORDS_CHARACTERS] if trouble else "it said nothing"
 
 
 def _tail(log: Path, size_bytes: int = 64 * 1024) -> list[str]:
