@@ -1,4 +1,4 @@
-"""What becomes of a translated position: fitted to the target's log, or taken from MirrorMaker's checkpoints."""
+"""Fits translated positions to the target's log, or takes them from MirrorMaker's own checkpoints."""
 
 from __future__ import annotations
 

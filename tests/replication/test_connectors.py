@@ -1,0 +1,90 @@
+"""What MirrorMaker is told to do for a mirror of the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.errors import DcctlError
+from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
+
+_MIRROR = Replication(source="west", target="east", topics=("orders", "eu.payments"))
+
+
+def _topology(brokers: int) -> Topology:
+    cluster = {
+        dc: Cluster(
+            kafka="4.3.1", metadata="kraft", nodes=(Nodes(dc=dc, brokers=brokers, controllers=brokers),)
+        )
+        for dc in ("west", "east")
+    }
+    return Topology(
+        version=1, name="t", layout="active-passive", datacenters=("west", "east"), clusters=cluster
+    )
+
+
+def _connectors(mirror: Replication = _MIRROR, brokers: int = 3) -> dict[str, dict[str, str]]:
+    security = {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": "${file:/secrets:mirror}"}
+    return desired_connectors(_topology(brokers), mirror, security, security, "w:1,w:2", "e:1")
+
+
+def test_offset_syncs_survive_the_source() -> None:
+    """Their default place is the source, which is what gets lost."""
+    names = connector_names(_MIRROR)
+    connectors = _connectors()
+    assert set(connectors) == set(names)
+    for name in (names.source, names.checkpoint):
+        assert connectors[name]["offset-syncs.topic.location"] == "target"
+
+
+def test_clients_of_both_clusters_get_their_properties() -> None:
+    """Addresses and security, references to secrets kept as they are."""
+    source = _connectors()["west-to-east-source"]
+    assert source["source.cluster.bootstrap.servers"] == "w:1,w:2"
+    assert source["target.cluster.bootstrap.servers"] == "e:1"
+    assert source["source.cluster.sasl.jaas.config"] == "${file:/secrets:mirror}"
+
+
+def test_heartbeats_start_at_the_source() -> None:
+    """They come to the target through the mirror: only so does their age say something of the link."""
+    heartbeat = _connectors()["west-to-east-heartbeat"]
+    assert heartbeat["producer.override.bootstrap.servers"] == "w:1,w:2"
+    assert heartbeat["target.cluster.bootstrap.servers"] == "w:1,w:2"
+    assert (heartbeat["source.cluster.alias"], heartbeat["target.cluster.alias"]) == ("east", "west")
+
+
+def test_topics_are_patterns() -> None:
+    """A point in a name is a point, not any character."""
+    assert _connectors()["west-to-east-source"]["topics"] == r"orders,eu\.payments"
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("default", "Default"), ("identity", "Identity")])
+def test_the_policy_of_the_file(policy: str, expected: str) -> None:
+    """With its separator."""
+    source = _connectors(replace(_MIRROR, policy=policy, separator="_"))["west-to-east-source"]
+    assert source["replication.policy.class"].endswith(f".{expected}ReplicationPolicy")
+    assert source["replication.policy.separator"] == "_"
+
+
+def test_no_more_replicas_than_brokers() -> None:
+    """Three, or what the cluster can hold."""
+    assert _connectors()["west-to-east-source"]["replication.factor"] == "3"
+    assert _connectors(brokers=1)["west-to-east-checkpoint"]["checkpoints.topic.replication.factor"] == "1"
+
+
+def test_properties_of_the_file_win() -> None:
+    """Those of the producer stay away from the heartbeats, which are written to the other cluster."""
+    mirror = replace(_MIRROR, connectors={"offset.lag.max": "10", "producer.override.batch.size": "1"})
+    connectors = _connectors(mirror)
+    assert connectors["west-to-east-source"]["offset.lag.max"] == "10"
+    assert connectors["west-to-east-source"]["producer.override.batch.size"] == "1"
+    assert "producer.override.batch.size" not in connectors["west-to-east-heartbeat"]
+
+
+def test_what_the_map_rests_on_cannot_be_changed() -> None:
+    """An override of it is refused, by name."""
+    mirror = replace(_MIRROR, connectors={"offset-syncs.topic.location": "source"})
+    with pytest.raises(DcctlError, match=r"replication west -> east: .*offset-syncs\.topic\.location"):
+        _connectors(mirror)

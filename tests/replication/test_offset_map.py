@@ -1,0 +1,201 @@
+"""The offset map, rule by rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orchestrator.errors import FormatError
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync, encode_sync_key
+from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.values import TopicPartition
+from tests.replication.mirror_model import PARTITION, build
+
+
+def _found(offset_map: OffsetMap, upstream: int) -> tuple[int | None, bool, int | None]:
+    return offset_map.translate(PARTITION, upstream)[:3]
+
+
+def test_between_neighbours_without_a_gap_it_is_exact() -> None:
+    """ΔU = ΔD: interpolated, not set back to the sync below."""
+    offset_map = build([(1000, 995), (1100, 1095), (1200, 1195)])
+    assert _found(offset_map, 1000) == (995, True, 0)
+    assert _found(offset_map, 1157) == (1152, True, 0)
+    assert offset_map.runs(PARTITION) == 1
+
+
+def test_with_a_gap_it_is_the_lower_neighbour() -> None:
+    """ΔU ≠ ΔD: the slot behind the lower sync; the sync itself is not extrapolated."""
+    offset_map = build([(0, 0), (100, 100), (250, 200), (500, 450)])
+    assert _found(offset_map, 150) == (101, False, 99)
+    assert _found(offset_map, 250) == (200, True, 0)
+
+
+def test_a_gap_of_the_source_alone_stays_exact() -> None:
+    """The next record stands in the very next slot: nothing can lie between."""
+    offset_map = build([(0, 0), (99, 99), (101, 100), (200, 199)])
+    assert _found(offset_map, 100) == (100, True, 0)
+    assert _found(offset_map, 101) == (100, True, 0)
+    assert _found(offset_map, 99) == (99, True, 0)
+
+
+def test_beyond_the_newest_sync_nothing_is_extrapolated() -> None:
+    """The slot behind it: exact for the very next record, read again otherwise."""
+    offset_map = build([(0, 0), (100, 100)])
+    assert _found(offset_map, 101) == (101, True, 0)
+    assert _found(offset_map, 140) == (101, False, 39)
+    assert offset_map.mirrored_end(PARTITION) == 101
+
+
+def test_a_stopped_mirror_makes_it_exact_to_the_end() -> None:
+    """Connect's offset and the log's end fit to the newest sync."""
+    offset_map = build([(0, 5), (100, 105)], end=(163, 169))
+    assert _found(offset_map, 140) == (145, True, 0)
+    assert _found(offset_map, 164) == (169, True, 0)
+    assert offset_map.mirrored_end(PARTITION) == 164
+
+
+def test_beyond_the_last_mirrored_record_the_loss_is_named() -> None:
+    """The target's end, and how many processed records never arrived."""
+    found = build([(0, 0), (100, 100)], end=(163, 164)).translate(PARTITION, 200)
+    assert found[:3] == (164, True, 0)
+    assert "36 processed records never arrived" in found.reason
+
+
+def test_an_end_that_does_not_fit_is_not_believed() -> None:
+    """Connect's offset is older than what was written: behind the newest sync nothing is exact."""
+    offset_map = build([(0, 0), (1000, 1000)], end=(1010, 1031))
+    assert _found(offset_map, 1020) == (1001, False, 30)
+    assert _found(offset_map, 900) == (900, True, 0)
+    assert _found(offset_map, 990) == (990, False, 30)  # 30 unknown slots may repeat this
+
+
+def test_a_log_that_ends_before_the_syncs_is_told() -> None:
+    """The target was cut: what is gone has no translation that counts as exact."""
+    found = build([(0, 0), (1000, 1000)], end=(1000, 601))
+    assert _found(found, 600) == (600, True, 0)
+    assert _found(found, 800) == (601, False, None)
+
+
+def test_below_the_oldest_sync_there_is_none() -> None:
+    """And that is said."""
+    found = build([(500, 500), (600, 600)]).translate(PARTITION, 499)
+    assert found.offset is None
+    assert "below the oldest offset sync, at source offset 500" in found.reason
+
+
+def test_an_unknown_partition_has_none() -> None:
+    """No sync, no translation; no sync and an empty log: the beginning."""
+    other = TopicPartition("payments", 0)
+    assert build([(0, 0)]).translate(other, 5).offset is None
+    assert build([], end=(-1, 0)).translate(PARTITION, 7)[:3] == (0, True, 0)
+    assert build([], end=(-1, 9)).translate(PARTITION, 7).offset is None
+    assert build([(0, 0)]).mirrored_end(other) is None
+
+
+def test_after_a_replay_the_later_pass_counts() -> None:
+    """60 to 100 stand twice; from 60 on the second copies are followed by everything."""
+    offset_map = build([(0, 0), (100, 100), (60, 101), (160, 201)])
+    assert _found(offset_map, 59) == (59, True, 0)
+    assert _found(offset_map, 60) == (101, True, 0)
+    assert _found(offset_map, 80) == (121, True, 0)
+    assert _found(offset_map, 160) == (201, True, 0)
+
+
+def test_a_replay_that_never_caught_up_is_not_used() -> None:
+    """81 to 100 stand only in the first pass: the second would skip them."""
+    offset_map = build([(0, 0), (100, 100), (60, 101), (80, 121)], end=(80, 122))
+    assert _found(offset_map, 59) == (59, True, 0)
+    assert _found(offset_map, 70) == (70, False, 21)
+    assert _found(offset_map, 90) == (90, False, 21)
+    assert _found(offset_map, 101) == (101, False, 21)
+    assert not offset_map.is_settled(PARTITION)
+    assert offset_map.mirrored_end(PARTITION) == 101
+
+
+def test_a_gap_may_hide_a_replay_that_never_caught_up() -> None:
+    """140 unknown slots: the mirror may have been beyond 210 before it copied records again."""
+    pairs = [(0, 0), (100, 100), (200, 241)]
+    assert _found(build([*pairs, (210, 251)]), 205) == (101, False, 151)
+    assert _found(build([*pairs, (400, 441)]), 205) == (246, True, 0)
+
+
+def test_a_repeated_sync_changes_nothing() -> None:
+    """At once, later, or behind others."""
+    pairs = [(0, 0), (100, 100), (200, 210), (400, 410)]
+    expected = [build(pairs).translate(PARTITION, u) for u in range(0, 420, 7)]
+    for repeated in ([*pairs[:2], *pairs[1:]], [*pairs, pairs[2]], [*pairs, pairs[0]], [*pairs, *pairs]):
+        assert [build(repeated).translate(PARTITION, u) for u in range(0, 420, 7)] == expected
+
+
+def test_a_topic_made_anew_forgets_what_was_before() -> None:
+    """Downstream steps back onto other records: the older pairs from there on no longer hold."""
+    offset_map = build([(0, 0), (1000, 1000), (1001, 0), (1500, 499)])
+    assert _found(offset_map, 1200) == (199, True, 0)
+    assert _found(offset_map, 500)[0] is None
+
+
+def test_tombstones_say_nothing() -> None:
+    """A value of None is left out, wherever it stands."""
+    key, value = encode_offset_sync(OffsetSync(PARTITION, 7, 3))
+    builder = OffsetMapBuilder()
+    builder.add_syncs([key, key, key], [None, value, None])
+    assert builder.build().translate(PARTITION, 7)[:2] == (3, True)
+
+
+def test_syncs_can_be_added_in_any_portions() -> None:
+    """One by one, with maps built in between, is as all at once."""
+    pairs = [(u, u + u // 50) for u in range(0, 1000, 10)]
+    builder = OffsetMapBuilder()
+    for pair in pairs:
+        key, value = encode_offset_sync(OffsetSync(PARTITION, *pair))
+        builder.add_syncs([key], [value])
+        builder.build()
+    positions = np.arange(1010)
+    at_once = build(pairs).translate_many(PARTITION, positions)
+    step_by_step = builder.build().translate_many(PARTITION, positions)
+    assert all(np.array_equal(*both) for both in zip(at_once, step_by_step, strict=True))
+
+
+def test_partitions_are_kept_apart() -> None:
+    """Syncs of many partitions come mixed in one topic."""
+    partitions = [TopicPartition(topic, number) for topic in ("orders", "payments") for number in range(3)]
+    builder = OffsetMapBuilder()
+    for u in range(0, 300, 100):
+        records = [
+            encode_offset_sync(OffsetSync(partition, u, u + 7 * i)) for i, partition in enumerate(partitions)
+        ]
+        builder.add_syncs([key for key, _ in records], [value for _, value in records])
+    offset_map = builder.build()
+    assert offset_map.partitions == frozenset(partitions)
+    for i, partition in enumerate(partitions):
+        assert offset_map.translate(partition, 150)[:2] == (150 + 7 * i, True)
+
+
+def test_bytes_that_are_no_sync_are_an_error_for_a_user() -> None:
+    """Told at the latest when the map is built."""
+    builder = OffsetMapBuilder()
+    builder.add_syncs([encode_sync_key(PARTITION)], [b"short"])
+    with pytest.raises(FormatError, match="value of an offset sync, number 0: 5 bytes"):
+        builder.build()
+    builder = OffsetMapBuilder()
+    builder.add_syncs([b"\x00"], [b"\x00" * 16])
+    with pytest.raises(FormatError, match="key of an offset sync: 1 bytes"):
+        builder.build()
+
+
+def test_the_way_back() -> None:
+    """Target offset to source offset, for a failback."""
+    offset_map = build([(0, 5), (100, 105), (60, 106), (160, 206)], end=(200, 247))
+    inverse = [offset_map.inverse(PARTITION, d)[:3] for d in (4, 5, 55, 106, 120, 147, 247, 260)]
+    assert inverse == [
+        (None, False, None),
+        (0, True, 0),
+        (50, True, 0),
+        (101, True, 0),
+        (101, True, 0),  # in the replay: everything up to 100 was seen before it
+        (101, True, 0),
+        (201, True, 0),
+        (201, False, 13),
+    ]
+    assert offset_map.inverse(TopicPartition("payments", 0), 5).offset is None

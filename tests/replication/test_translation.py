@@ -1,0 +1,102 @@
+"""Positions fitted to the target's log, MirrorMaker's checkpoints, and the mirror's lag."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.replication.formats import Checkpoint
+from orchestrator.replication.lag import lag_records
+from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.translation import (
+    OnUntranslatable,
+    fit_to_log,
+    source_partition,
+    translate_checkpoint,
+    translate_from_checkpoints,
+)
+from orchestrator.topology.model import Replication
+from orchestrator.values import LogEnd, TopicPartition
+from tests.replication.mirror_model import PARTITION, build
+
+_MIRRORED = TopicPartition("west.orders", 3)
+_LOG = LogEnd(100, 200)
+
+
+@pytest.mark.parametrize("offset", [100, 150, 200])
+def test_a_position_in_the_log_stays(offset: int) -> None:
+    """The end of the log is a position in it."""
+    translated = Translated(offset, True, 0, "because")
+    assert fit_to_log(translated, _LOG, "refuse") == (offset, True, 0, "because", "translation")
+
+
+@pytest.mark.parametrize(
+    ("offset", "problem"),
+    [(None, "no translation: because"), (99, "99 is gone"), (201, "201 does not exist")],
+)
+@pytest.mark.parametrize(
+    ("rule", "expected", "by"),
+    [("refuse", None, "refused"), ("earliest", 100, "earliest"), ("timestamp", None, "timestamp")],
+)
+def test_outside_the_log_the_consumers_rule_decides(
+    offset: int | None, problem: str, rule: OnUntranslatable, expected: int | None, by: str
+) -> None:
+    """Never auto.offset.reset: refused, from the start on, or by time, and the reason is told."""
+    fitted = fit_to_log(Translated(offset, offset is not None, 0, "because"), _LOG, rule)
+    assert (fitted.offset, fitted.is_exact, fitted.by) == (expected, False, by)
+    assert problem in fitted.reason
+
+
+def test_the_newest_checkpoint_of_each_group_and_partition_counts() -> None:
+    """In topic order, as Kafka's own client reads them, also where it went back."""
+    other = TopicPartition("west.orders", 4)
+    checkpoints = [
+        Checkpoint("billing", _MIRRORED, 10, 10),
+        Checkpoint("billing", other, 7, 5),
+        Checkpoint("shipping", _MIRRORED, 99, 90),
+        Checkpoint("billing", _MIRRORED, 8, 8),
+    ]
+    assert translate_from_checkpoints(checkpoints) == {
+        "billing": {_MIRRORED: 8, other: 5},
+        "shipping": {_MIRRORED: 90},
+    }
+
+
+def test_the_map_improves_on_a_checkpoint() -> None:
+    """MirrorMaker went back to a sync; the map knows the record itself."""
+    checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
+    offset_map = build([(0, 0), (100, 100), (200, 200)])
+    assert translate_checkpoint(checkpoint, PARTITION, offset_map)[:3] == (150, True, 0)
+
+
+def test_without_syncs_the_checkpoint_stands() -> None:
+    """Also where MirrorMaker still had a sync that is gone now."""
+    checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
+    assert translate_checkpoint(checkpoint, PARTITION, build([]))[:3] == (101, False, None)
+    known_later = build([(500, 500), (600, 600)])
+    assert translate_checkpoint(checkpoint, PARTITION, known_later)[:3] == (101, False, None)
+    known_before = build([(0, 0), (10, 10)])
+    assert translate_checkpoint(checkpoint, PARTITION, known_before)[:3] == (101, False, 139)
+
+
+def test_in_an_unfinished_replay_the_checkpoint_is_not_trusted() -> None:
+    """MirrorMaker translates by the newest pass alone, and would skip what only the first one has."""
+    offset_map = build([(0, 0), (100, 100), (60, 101), (80, 121)], end=(80, 122))
+    checkpoint = Checkpoint("billing", _MIRRORED, 90, 122)
+    assert translate_checkpoint(checkpoint, PARTITION, offset_map).offset == 90
+
+
+def test_the_source_of_a_mirrored_partition() -> None:
+    """By the replication policy of the file."""
+    default = Replication(source="west", target="east", topics=("orders",))
+    identity = Replication(source="west", target="east", topics=("orders",), policy="identity")
+    assert source_partition(default, _MIRRORED) == PARTITION
+    assert source_partition(default, PARTITION) is None
+    assert source_partition(identity, PARTITION) == PARTITION
+
+
+def test_lag_in_records() -> None:
+    """Log end minus what Connect says was read; the whole log where it says nothing."""
+    other = TopicPartition("orders", 4)
+    ends = {PARTITION: LogEnd(10, 500), other: LogEnd(10, 30)}
+    assert lag_records(ends, {PARTITION: 399}) == {PARTITION: 100, other: 20}
+    assert lag_records(ends, {PARTITION: 499, other: 3}) == {PARTITION: 0, other: 20}
