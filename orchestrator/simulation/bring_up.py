@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.java.archives import ensure_cds_archives
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime, zookeeper_runtime
 from orchestrator.adapters.kafka.acls import acl_bindings
@@ -243,12 +244,15 @@ def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:
 
     on_progress("java", "looking for Java and Kafka")
     java = find_java()
-    by_version = {
-        version: kafka_runtime(version, java, tell)
-        for version in {cluster.kafka for cluster in topology.clusters.values()}
-    }
-    clusters = {name: by_version[cluster.kafka] for name, cluster in topology.clusters.items()}
-    return Runtimes(clusters, zookeeper_runtime(java, tell))
+    versions = sorted({cluster.kafka for cluster in topology.clusters.values()})
+    by_version = {version: kafka_runtime(version, java, tell) for version in versions}
+    zookeeper = zookeeper_runtime(java, tell)
+    for runtime in (*by_version.values(), zookeeper):
+        try:
+            ensure_cds_archives(runtime, tell)
+        except DcctlError as error:
+            on_progress("java", f"servers will start slower: {error.problem}")
+    return Runtimes({name: by_version[c.kafka] for name, c in topology.clusters.items()}, zookeeper)
 
 
 def _refuse_name(name: str | None) -> None:
