@@ -1,0 +1,44 @@
+# Everything sets itself up: `make drill` and `make test` work in a fresh clone.
+.DEFAULT_GOAL := help
+.PHONY: help setup drill test unit check format bench lock java-lock clean
+
+BIN := .venv/bin
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Java, .venv with the locked packages, Java parts; costs nothing when nothing changed
+	@scripts/setup
+
+drill: setup ## rehearse the loss of a data centre, with real servers on this machine
+	@$(BIN)/dcctl drill topologies/active-passive.yaml
+
+test: setup ## all tests, those with real servers included
+	@$(BIN)/pytest
+
+unit: setup ## the tests that take seconds
+	@$(BIN)/pytest -m "not integration and not drill"
+
+check: setup ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/mypy scripts
+	@$(BIN)/lint-imports
+
+format: setup ## put the code into its form
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lock: setup ## resolve the Python packages anew; no addresses, no paths
+	@$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --no-emit-index-url \
+		--no-header pyproject.toml --extra dev -o requirements.lock
+	@printf 'setuptools\nuv\n' | $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
+		--no-emit-index-url --no-header --no-annotate --constraint requirements.lock - -o requirements-bootstrap.lock
+
+java-lock: setup ## resolve the Java parts anew
+	@$(BIN)/python -m orchestrator.adapters.java.resolve
+
+clean: ## remove .venv and everything that tools have left here; the user's caches stay
+	@rm -rf .venv .make build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
