@@ -78,7 +78,7 @@ def states(site: Path) -> dict[str, str]:
 
 def test_clients_start_and_stop_at_one_data_centre(site: Path, tmp_path: Path) -> None:
     """Twice is as good as once, and nothing is asked of the other data centre's hosts."""
-    variables = {"target_dc": "east", "clients": ["producer-a", "consumer-b"]}
+    variables = {"datacenters": ["east"], "clients": ["producer-a", "consumer-b"]}
     for number in range(2):
         run_playbook(
             "start-clients.yml",
@@ -106,7 +106,7 @@ def test_a_failed_task_is_told_in_its_own_words(
         run_playbook(
             "start-clients.yml",
             inventory=site / "inventory.yaml",
-            variables={"target_dc": "east", "clients": ["producer-ghost"]},
+            variables={"datacenters": ["east"], "clients": ["producer-ghost"]},
             folder=tmp_path,
         )
     assert "producer-ghost" in Path(caught.value.hint.removeprefix("log: ")).read_text()
@@ -126,7 +126,7 @@ def test_a_cancelled_playbook_ends_soon(site: Path, tmp_path: Path) -> None:
         run_playbook(
             "start-clients.yml",
             inventory=site / "inventory.yaml",
-            variables={"target_dc": "east", "clients": ["producer-a"]},
+            variables={"datacenters": ["east"], "clients": ["producer-a"]},
             folder=tmp_path,
             is_cancelled=lambda: True,
         )

@@ -1,0 +1,160 @@
+"""What a failover did, as data: for the report, for `--json`, for whoever was not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from orchestrator.engine import RunEnd
+from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
+
+RunOutcome = Literal["ok", "incomplete", "unknown", "nothing-to-do"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Unix epoch seconds: command given; lock taken and picture complete; plan made and allowed."""
+
+    started_at_s: float
+    observed_at_s: float
+    decided_at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailoverResult:
+    """One run. Times are Unix epoch seconds, durations seconds.
+
+    `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
+    `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
+    what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
+    query. `not_seen`: clients that were started and not seen at work in time.
+    """
+
+    run_id: str
+    outcome: RunOutcome
+    reason: str
+    source: str
+    target: str
+    started_at_s: float
+    decided_at_s: float
+    ended_at_s: float
+    plan: Mapping[str, Any]
+    gates: Sequence[Mapping[str, Any]]
+    predicted: Mapping[str, Any]
+    steps: Sequence[Mapping[str, Any]] = ()
+    phases: Sequence[Mapping[str, Any]] = ()
+    fence_offsets: Mapping[str, Any] = field(default_factory=dict)
+    translations: Sequence[Mapping[str, Any]] = ()
+    saved_offsets: Mapping[str, Any] = field(default_factory=dict)
+    written_offsets: Mapping[str, Any] = field(default_factory=dict)
+    spark: Sequence[Mapping[str, Any]] = ()
+    not_seen: Sequence[str] = ()
+    sabotage_offset_shift: int = 0
+    folder: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+
+def failover_result(
+    plan: Plan, end: RunEnd, events: Sequence[RunEvent], timing: Timing, *, ended_at_s: float, folder: str
+) -> FailoverResult:
+    """The result of a run from its plan, its journal and the state that it ended in."""
+    results = end.state.results
+    steps = _step_rows(plan, events, end)
+    written = results.get("write-offsets", {})
+    return FailoverResult(
+        run_id=end.state.run_id,
+        outcome=end.outcome,
+        reason=end.reason,
+        source=plan.source,
+        target=plan.target,
+        started_at_s=timing.started_at_s,
+        decided_at_s=timing.decided_at_s,
+        ended_at_s=ended_at_s,
+        plan=to_json(plan),
+        gates=[to_json(gate) for gate in plan.gates],
+        predicted=asdict(plan.predicted),
+        steps=steps,
+        phases=_phases(steps, timing),
+        fence_offsets={
+            "mirrored": results.get("record-mirrored-ends", {}).get("ends", {}),
+            "landing": results.get("record-landing-ends", {}).get("ends", {}),
+        },
+        translations=results.get("translate-positions", {}).get("translations", []),
+        saved_offsets=results.get("save-offsets", {}).get("offsets", {}),
+        written_offsets=written.get("written", {}),
+        spark=[
+            results[step.id]
+            for step in plan.steps
+            if step.action == "relocate-checkpoint" and step.id in results
+        ],
+        not_seen=sorted(
+            name
+            for event in events
+            if event.kind == "step-outcome"
+            for name in event.data.get("result", {}).get("not_seen", [])
+        ),
+        sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
+        folder=folder,
+    )
+
+
+def nothing_to_do(plan: Plan, run_id: str, timing: Timing, folder: str) -> FailoverResult:
+    """The result where an earlier run has done it."""
+    return FailoverResult(
+        run_id=run_id,
+        outcome="nothing-to-do",
+        reason=f"{plan.target} has taken over already, by run {plan.facts['done_by']}",
+        source=plan.source,
+        target=plan.target,
+        started_at_s=timing.started_at_s,
+        decided_at_s=timing.decided_at_s,
+        ended_at_s=timing.decided_at_s,
+        plan=to_json(plan),
+        gates=[to_json(gate) for gate in plan.gates],
+        predicted=asdict(plan.predicted),
+        folder=folder,
+    )
+
+
+def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:
+    begun = {event.step: event for event in events if event.kind == "step-intent"}
+    ended = {event.step: event for event in events if event.kind == "step-outcome"}
+    rows = []
+    for step in plan.in_order():
+        first, last = begun.get(step.id), ended.get(step.id)
+        rows.append(
+            {
+                "id": step.id,
+                "phase": step.phase,
+                "title": step.title,
+                "outcome": (last.outcome if last else None) or "not done",
+                "message": last.message if last else end.state.messages.get(step.id, ""),
+                "started_at_s": first.at_s if first else None,
+                "seconds": round(last.at_s - first.at_s, 3) if first and last else None,
+                "expected_s": step.expected_s,
+            }
+        )
+    return rows
+
+
+def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:
+    """Each phase from its first begin to its last end. Phases run side by side: they do not add up."""
+    spans = {
+        "detect": (timing.started_at_s, timing.observed_at_s),
+        "decide": (timing.observed_at_s, timing.decided_at_s),
+    }
+    for step in steps:
+        if step["started_at_s"] is None or step["seconds"] is None:
+            continue
+        begin, end = step["started_at_s"], step["started_at_s"] + step["seconds"]
+        known = spans.get(step["phase"], (begin, end))
+        spans[step["phase"]] = (min(known[0], begin), max(known[1], end))
+    return [
+        {"name": name, "seconds": round(spans[name][1] - spans[name][0], 3), "started_at_s": spans[name][0]}
+        for name in PHASES
+        if name in spans
+    ]

@@ -1,0 +1,129 @@
+"""The engine's journal in the coordination ensemble, and a copy of it beside the run's other evidence."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
+from orchestrator.errors import DcctlError
+from orchestrator.planning.observation import EarlierRun
+from orchestrator.planning.plan import RunEvent, canonical_json, digest, event_from_json, to_json
+
+_PLAIN_UP_TO_BYTES = 32_000
+_RUNS_LOOKED_AT = 20
+
+
+def lock_path(topology: str) -> str:
+    """Where the one lock of a topology lies."""
+    return f"/dcctl/{topology}/lock"
+
+
+def runs_path(topology: str) -> str:
+    """Where the runs of a topology lie, one node each; their names sort by time."""
+    return f"/dcctl/{topology}/runs"
+
+
+def about_this_process(command: str, run_id: str) -> dict[str, Any]:
+    """What the lock says of its holder."""
+    return {
+        "who": getpass.getuser(),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "command": command,
+        "run": run_id,
+    }
+
+
+class RunJournal:
+    """The journal of one run: written through the held lock, and to `journal.jsonl` in `folder`."""
+
+    def __init__(self, lock: HeldLock, topology: str, run_id: str, folder: Path) -> None:
+        self._lock = lock
+        self._path = f"{runs_path(topology)}/{run_id}"
+        self._folder = folder
+
+    def append(self, record: RunEvent) -> None:
+        """Write one record; see `engine.ports.Journal`."""
+        data = to_json(record)
+        text = canonical_json(data)
+        value = _packed(text)
+        if len(value) > MAX_VALUE_BYTES:
+            # Bulk goes into a file, its digest into the journal (facts: ZooKeeper as a store).
+            name = f"{record.name}.json"
+            (self._folder / name).write_text(text, encoding="utf-8")
+            data = {**data, "data": {"in_file": name, "digest": digest(record.data)}}
+            value = _packed(canonical_json(data))
+        self._lock.create(f"{self._path}/{record.name}", value)
+        with (self._folder / "journal.jsonl").open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def journal_records(coordination: Coordination, topology: str, run_id: str, folder: Path) -> list[RunEvent]:
+    """Every record of a run in order; bulk that was kept in `folder` is put back in its place.
+
+    Raises `DcctlError` for a run that is not there, or whose file is missing or changed.
+    """
+    values = coordination.read_children(f"{runs_path(topology)}/{run_id}")
+    if not values:
+        known = coordination.names(runs_path(topology))[-5:]
+        raise DcctlError(
+            f"run {run_id}", "is not in the journal", f"the newest are: {', '.join(known) or 'none'}"
+        )
+    return [_restored(_unpacked(value), folder) for value in values.values()]
+
+
+def earlier_runs(coordination: Coordination, topology: str) -> tuple[EarlierRun, ...]:
+    """The newest runs of a topology, oldest first, by their first and last records."""
+    root = runs_path(topology)
+    found = []
+    for run_id in coordination.names(root)[-_RUNS_LOOKED_AT:]:
+        names = coordination.names(f"{root}/{run_id}")
+        if not names:
+            continue
+        first = _unpacked(coordination.read(f"{root}/{run_id}/{names[0]}") or b"{}")
+        last = _unpacked(coordination.read(f"{root}/{run_id}/{names[-1]}") or b"{}")
+        data = first.get("data", {})
+        is_ended = last.get("kind") == "run-ended"
+        found.append(
+            EarlierRun(
+                run_id=run_id,
+                verb=str(data.get("verb", "")),
+                source=str(data.get("source", "")),
+                target=str(data.get("target", "")),
+                started_at_s=float(first.get("at_s", 0.0)),
+                outcome=str(last.get("data", {}).get("outcome", "incomplete")) if is_ended else "incomplete",
+            )
+        )
+    return tuple(found)
+
+
+def _packed(text: str) -> bytes:
+    plain = text.encode()
+    return plain if len(plain) <= _PLAIN_UP_TO_BYTES else zlib.compress(plain)
+
+
+def _unpacked(value: bytes) -> dict[str, Any]:
+    text = value if value.startswith(b"{") else zlib.decompress(value)
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def _restored(data: Mapping[str, Any], folder: Path) -> RunEvent:
+    inside = data.get("data", {})
+    if "in_file" in inside:
+        file = folder / inside["in_file"]
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DcctlError(str(file), f"cannot be read: {error}", "it belongs to the journal") from None
+        if digest(kept["data"]) != inside["digest"]:
+            raise DcctlError(str(file), "was changed since it was written", "it belongs to the journal")
+        data = {**data, "data": kept["data"]}
+    return event_from_json(data)

@@ -1,0 +1,208 @@
+"""Makes the picture that a decision is taken from: everything is asked at once, nothing is assumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.probe import listening
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import ClusterError, CoordinationError, DcctlError
+from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.planning.observation import (
+    CoordinationState,
+    Observation,
+    Part,
+    SourceProbe,
+    TopicState,
+)
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.estate import connect_cluster, kafka_cluster
+from orchestrator.watch.reader import read_samples
+
+T = TypeVar("T")
+
+PROBE_TIMEOUT_S = 1.0
+METADATA_TIMEOUT_S = 3.0
+_WATCHER_POLL_S = 0.3
+_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """The connections of one failover: opened once, used by observing and acting."""
+
+    topology: Topology
+    mirror: Replication
+    target: KafkaCluster
+    connect: ConnectCluster
+    coordination: Coordination | None
+    coordination_problem: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Consumer groups that move."""
+        return tuple(c.name for c in self.topology.consumers_of(self.mirror.source) if c.kind == "group")
+
+    @property
+    def target_topics(self) -> tuple[str, ...]:
+        """Mirrored and landing topics."""
+        names = [self.mirror.mirrored_topic(name) for name in self.mirror.topics]
+        return tuple(dict.fromkeys([*names, *self.mirror.topics]))
+
+    def close(self) -> None:
+        """End the session with the ensemble; Kafka's connections end with their clients."""
+        if self.coordination is not None:
+            self.coordination.close()
+
+
+def open_estate(topology: Topology, mirror: Replication) -> Estate:
+    """Connections to the target's cluster and workers, and to the coordination ensemble.
+
+    Raises where the file lacks addresses of the target. An ensemble that does not answer is no error
+    here: a gate says so, beside everything else that can be measured.
+    """
+    coordination, problem = None, "the topology file names no ensemble (coordination.zookeeper)"
+    if topology.coordination is not None:
+        coordination = Coordination(topology.coordination.zookeeper)
+        try:
+            coordination.open()
+            problem = ""
+        except CoordinationError as error:
+            coordination, problem = None, error.problem
+    try:
+        target = kafka_cluster(topology, mirror.target)
+        connect = connect_cluster(topology, mirror.target)
+    except DcctlError:
+        if coordination is not None:
+            coordination.close()
+        raise
+    return Estate(topology, mirror, target, connect, coordination, problem)
+
+
+def observe(estate: Estate, *, own_lock: bool = False) -> Observation:
+    """One observation of the mirror's both sides. What cannot be had is a part with a problem.
+
+    `own_lock`: this process holds the lock, so a holder that is found is no other.
+    """
+    target, connect = estate.target, estate.connect
+    with ThreadPoolExecutor(max_workers=12, thread_name_prefix="observe") as pool:
+
+        def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
+            return pool.submit(_part, source, question)
+
+        subject = target.subject
+        source = ask(f"cluster {estate.mirror.source}", lambda: _source_probe(estate))
+        samples = ask(subject, lambda: _samples(estate, source))
+        offset_map = ask(subject, lambda: read_offset_map(target, estate.mirror))
+        brokers = ask(subject, target.brokers)
+        topics = ask(subject, lambda: _topics(estate))
+        log_ends = ask(subject, lambda: _log_ends(estate))
+        members = ask(subject, lambda: target.group_members(estate.groups))
+        committed = ask(subject, lambda: target.committed(estate.groups))
+        connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
+        mirror_offsets = ask(f"Connect at {connect.name}", lambda: _mirror_offsets(estate))
+        checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
+        coordination = ask(_coordination_subject(estate), lambda: _coordination(estate, own_lock))
+        return Observation(
+            source=source.result(),
+            brokers=brokers.result(),
+            topics=topics.result(),
+            log_ends=log_ends.result(),
+            members=members.result(),
+            committed=committed.result(),
+            connectors=connectors.result(),
+            mirror_offsets=mirror_offsets.result(),
+            samples=samples.result(),
+            offset_map=offset_map.result(),
+            checkpoints=checkpoints.result(),
+            coordination=coordination.result(),
+            at_s=_CLOCK.now_s(),
+        )
+
+
+def _part(source: str, question: Callable[[], T]) -> Part[T]:
+    try:
+        value = question()
+    except DcctlError as error:
+        return Part(error.subject, _CLOCK.now_s(), None, error.problem)
+    return Part(source, _CLOCK.now_s(), value)
+
+
+def _source_probe(estate: Estate) -> SourceProbe:
+    """Seconds before a Kafka client would give up, a refused connection tells that nothing is there."""
+    name = estate.mirror.source
+    source = estate.topology.clusters[name]
+    addresses = listening(source.bootstrap, PROBE_TIMEOUT_S)
+    if "yes" not in addresses.values():
+        return SourceProbe(addresses, "no address takes a connection")
+    try:
+        kafka_cluster(estate.topology, name).brokers(METADATA_TIMEOUT_S)
+    except ClusterError as error:
+        return SourceProbe(addresses, error.problem)
+    return SourceProbe(addresses, "")
+
+
+def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory:
+    """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
+    deadline = time.monotonic() + estate.topology.failover.max_position_age_s
+    while True:
+        history = read_samples(estate.target, estate.mirror.samples_topic)
+        probe = source.result().value
+        if probe is None or probe.listening or history.is_source_failing or time.monotonic() > deadline:
+            return history
+        time.sleep(_WATCHER_POLL_S)
+
+
+def _topics(estate: Estate) -> dict[str, TopicState]:
+    described = estate.target.topics(estate.target_topics)
+    configs = estate.target.topic_config(described)
+    return {
+        name: TopicState(
+            topic.topic_id,
+            topic.leaders,
+            tuple(len(replicas) for replicas in topic.isr),
+            int(configs[name].get("min.insync.replicas", "1")),
+        )
+        for name, topic in described.items()
+    }
+
+
+def _log_ends(estate: Estate) -> dict[TopicPartition, LogEnd]:
+    described = estate.target.topics(estate.target_topics)
+    return estate.target.log_ends(tp for topic in described.values() for tp in topic.partitions)
+
+
+def _connectors(estate: Estate) -> dict[str, str]:
+    return {name: str(status["connector"]["state"]) for name, status in estate.connect.connectors().items()}
+
+
+def _mirror_offsets(estate: Estate) -> dict[TopicPartition, int]:
+    return estate.connect.source_offsets(connector_names(estate.mirror).source)
+
+
+def _coordination_subject(estate: Estate) -> str:
+    named = estate.topology.coordination
+    return f"coordination at {named.zookeeper}" if named else "coordination"
+
+
+def _coordination(estate: Estate, own_lock: bool) -> CoordinationState:
+    if estate.coordination is None:
+        raise CoordinationError("coordination", estate.coordination_problem)
+    name = estate.topology.name
+    holder = None if own_lock else estate.coordination.holder(lock_path(name))
+    return CoordinationState(str(holder or ""), earlier_runs(estate.coordination, name))
+
+
+def _checkpoints(_estate: Estate) -> dict[str, dict[TopicPartition, int]]:
+    return {}

@@ -1,0 +1,143 @@
+"""One run from the outside: its lock, its journal, its folder. Closed whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import platformdirs
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.zookeeper import Coordination, HeldLock
+from orchestrator.engine import OnEvent
+from orchestrator.errors import DcctlError
+from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
+from orchestrator.operations.observe import Estate, open_estate
+from orchestrator.planning.plan import EventKind, RunEvent
+from orchestrator.topology.model import Replication, Topology
+
+_CLOCK = SystemClock()
+
+
+def new_run_id(verb: str, at_s: float) -> str:
+    """An id that sorts by time: `20260131T031245-failover-3f9a1c`."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y%m%dT%H%M%S}-{verb}-{secrets.token_hex(3)}"
+
+
+def run_folder(run_id: str) -> Path:
+    """Where a run keeps its evidence by default: below `$DCCTL_STATE_DIR` or the user's state folder."""
+    chosen = os.environ.get("DCCTL_STATE_DIR")
+    root = Path(chosen).absolute() if chosen else platformdirs.user_state_path("dcctl")
+    return root / "runs" / run_id
+
+
+class Run:
+    """Opens the estate and takes the lock; lets go of both at the end.
+
+    Without an ensemble that answers there is no lock and no journal; the gates then say so, and nothing
+    is changed. Raises `LockHeldError` when another holds the lock.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        mirror: Replication,
+        run_id: str,
+        *,
+        command: str,
+        folder: Path | None,
+        on_event: OnEvent,
+    ) -> None:
+        self.topology, self.mirror, self.run_id = topology, mirror, run_id
+        self.folder = folder or run_folder(run_id)
+        self.events: list[RunEvent] = []
+        self._command = command
+        self._on_event = on_event
+        self._next_sequence = 1
+        self._lock: HeldLock | None = None
+        self._journal: RunJournal | None = None
+
+    def __enter__(self) -> Self:
+        self.estate: Estate = open_estate(self.topology, self.mirror)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.estate.coordination is not None:
+                about = about_this_process(self._command, self.run_id)
+                self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
+                self._journal = RunJournal(self._lock, self.topology.name, self.run_id, self.folder)
+        except BaseException:
+            self.estate.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        if self._lock is not None:
+            self._lock.release()
+        self.estate.close()
+
+    @property
+    def has_lock(self) -> bool:
+        """Whether this process holds the lock."""
+        return self._lock is not None
+
+    @property
+    def coordination(self) -> Coordination:
+        """The ensemble. Raises `DcctlError` where there is none."""
+        if self.estate.coordination is None:
+            raise DcctlError("coordination", self.estate.coordination_problem)
+        return self.estate.coordination
+
+    @property
+    def lock(self) -> HeldLock:
+        """The held lock. Raises `DcctlError` where there is none."""
+        if self._lock is None:
+            raise DcctlError("coordination", self.estate.coordination_problem)
+        return self._lock
+
+    @property
+    def journal(self) -> RunJournal:
+        """The journal. Raises `DcctlError` where there is none."""
+        if self._journal is None:
+            raise DcctlError("coordination", self.estate.coordination_problem)
+        return self._journal
+
+    def restore(self, records: Iterable[RunEvent]) -> None:
+        """Take over the records of an interrupted run: further ones follow behind them."""
+        self.events = list(records)
+        self._next_sequence = max((event.sequence for event in self.events), default=0) + 1
+
+    def record(self, kind: EventKind, *, message: str = "", data: Mapping[str, Any] | None = None) -> None:
+        """Write one record of the run itself; nothing happens where there is no journal."""
+        if self._journal is None:
+            return
+        event = RunEvent(
+            run_id=self.run_id,
+            sequence=self._next_sequence,
+            kind=kind,
+            at_s=_CLOCK.now_s(),
+            message=message,
+            data=data or {},
+        )
+        self._journal.append(event)
+        self.note(event)
+
+    def note(self, event: RunEvent) -> None:
+        """Take notice of a record that is in the journal now."""
+        self.events.append(event)
+        self._next_sequence = event.sequence + 1
+        self._on_event(event)
+
+    def write_file(self, name: str, data: Mapping[str, Any]) -> None:
+        """Keep JSON data in the run's folder."""
+        (self.folder / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

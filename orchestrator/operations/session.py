@@ -1,0 +1,88 @@
+"""What the actions of one run share: connections, the picture they act on, and the final offset map."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from orchestrator.errors import DcctlError
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.planning.observation import Observation
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.topology.model import Consumer
+from orchestrator.values import LogEnd, TopicPartition
+
+
+class Session:
+    """One run's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`."""
+
+    def __init__(
+        self, estate: Estate, observation: Observation, folder: Path, *, offset_shift: int = 0
+    ) -> None:
+        self.estate = estate
+        self.observation = observation
+        self.folder = folder
+        self.offset_shift = offset_shift
+        self._cancelled = threading.Event()
+        self._map_guard = threading.Lock()
+        self._final_map: OffsetMap | None = None
+
+    @property
+    def history(self) -> SampleHistory:
+        """The watcher's samples. Raises where they could not be read."""
+        part = self.observation.samples
+        if part.value is None:
+            raise DcctlError(part.source, part.problem)
+        return part.value
+
+    @property
+    def lost_at_s(self) -> float:
+        """When the source was lost, as far as the samples tell; the time of observing otherwise."""
+        window = self.history.loss_window()
+        return window.first_failed_at_s if window else self.observation.at_s
+
+    def consumers(self, names: Iterable[str]) -> tuple[Consumer, ...]:
+        """Those consumers of the source."""
+        wanted = set(names)
+        known = self.estate.topology.consumers_of(self.estate.mirror.source)
+        return tuple(consumer for consumer in known if consumer.name in wanted)
+
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """Every partition of topics at the target, as the cluster has them."""
+        described = self.estate.target.topics(topics)
+        return [tp for topic in described.values() for tp in topic.partitions]
+
+    def final_map(self) -> tuple[OffsetMap, dict[TopicPartition, LogEnd]]:
+        """The offset map of the stopped mirror, with its very last pair, and the target's logs.
+
+        Only to be called after the mirror was stopped. Built once, whoever asks first.
+        """
+        estate = self.estate
+        topics = [estate.mirror.mirrored_topic(name) for name in estate.mirror.topics]
+        logs = estate.target.log_ends(self.partitions(topics))
+        with self._map_guard:
+            if self._final_map is None:
+                offsets = estate.connect.source_offsets(connector_names(estate.mirror).source)
+                self._final_map = read_offset_map(estate.target, estate.mirror, stopped_at=offsets, logs=logs)
+            return self._final_map, logs
+
+    def cancel(self) -> None:
+        """Make every wait of this run end soon."""
+        self._cancelled.set()
+
+    def is_cancelled(self) -> bool:
+        """Whether the run was interrupted."""
+        return self._cancelled.is_set()
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline or self._cancelled.wait(poll_s):
+                return False
+        return True

@@ -1,0 +1,137 @@
+"""One immutable picture of what the clusters say, made once for each decision.
+
+Every part carries where it came from and when. A part that could not be had says why: nothing that
+is missing is ever taken for something that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from orchestrator.planning.plan import digest
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.values import LogEnd, TopicPartition
+
+T_co = TypeVar("T_co", covariant=True)
+Listening = Literal["yes", "refused", "silent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[T_co]):
+    """One thing that was asked. `value` is None exactly if it could not be had, then `problem` says why."""
+
+    source: str
+    at_s: float
+    value: T_co | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProbe:
+    """What the source does when it is called: each address over TCP, and Kafka's own metadata call.
+
+    `metadata_problem` is empty if a broker answered it.
+    """
+
+    addresses: Mapping[str, Listening]
+    metadata_problem: str
+
+    @property
+    def answers(self) -> bool:
+        """Whether any broker answered as Kafka."""
+        return not self.metadata_problem
+
+    @property
+    def listening(self) -> tuple[str, ...]:
+        """Addresses that took a connection."""
+        return tuple(address for address, state in self.addresses.items() if state == "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """One topic at the target. `leaders` holds -1 for none; `isr` is the size of each partition's ISR."""
+
+    topic_id: str
+    leaders: tuple[int, ...]
+    isr: tuple[int, ...]
+    min_insync_replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run that the journal knows: how it ended, or that it did not."""
+
+    run_id: str
+    verb: str
+    source: str
+    target: str
+    started_at_s: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinationState:
+    """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process."""
+
+    holder: str
+    runs: tuple[EarlierRun, ...] = ()
+
+
+GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """The picture for one mirror, seen from its target.
+
+    `mirror_offsets`: of the source connector, the last source offset read. `members`: running members
+    of each group at the target; `committed`: what is committed there now. `checkpoints`: for each Spark
+    query the next source offset of each partition in its copied checkpoint.
+    """
+
+    at_s: float
+    source: Part[SourceProbe]
+    brokers: Part[Mapping[int, str]]
+    topics: Part[Mapping[str, TopicState]]
+    log_ends: Part[Mapping[TopicPartition, LogEnd]]
+    members: Part[Mapping[str, int]]
+    committed: Part[GroupOffsets]
+    connectors: Part[Mapping[str, str]]
+    mirror_offsets: Part[Mapping[TopicPartition, int]]
+    samples: Part[SampleHistory]
+    offset_map: Part[OffsetMap]
+    checkpoints: Part[GroupOffsets]
+    coordination: Part[CoordinationState]
+
+    def digests(self) -> dict[str, str]:
+        """One digest for each part that a plan relies on and that does not move by itself.
+
+        Log ends and positions grow all the time and are judged anew; what must not change between plan
+        and act is who is there, what exists, and what runs.
+        """
+        return {name: digest(_stable(self, name)) for name in _STABLE}
+
+    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """Names of the parts that are not as they were when `digests` were taken."""
+        now = self.digests()
+        return tuple(name for name, was in digests.items() if now.get(name) != was)
+
+
+def _stable(observation: Observation, name: str) -> Any:
+    part: Part[Any] = getattr(observation, name)
+    return {"problem": bool(part.problem), "value": None if part.value is None else _STABLE[name](part.value)}
+
+
+_STABLE: dict[str, Callable[[Any], Any]] = {
+    "source": lambda probe: [probe.answers, len(probe.listening)],
+    "brokers": lambda brokers: sorted(brokers.items()),
+    "topics": lambda topics: {
+        name: [state.topic_id, len(state.leaders), state.min_insync_replicas]
+        for name, state in topics.items()
+    },
+    "members": lambda members: {group: count > 0 for group, count in members.items()},
+    "connectors": dict,
+}

@@ -1,0 +1,167 @@
+"""Where each moved group has to stand at the target: mirrored partitions translated, landing explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.planning.samples import SampledPosition
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.translation import Fitted, fit_to_log
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+Readings = Mapping[str, tuple[TopicPartition, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetPosition:
+    """One translated position. `target_offset` is None where the rules allow none; `reason` tells why.
+
+    `source_offset` is None for a partition of which the group never committed anything.
+    """
+
+    group: str
+    source: str
+    topic: str
+    partition: int
+    source_offset: int | None
+    position_age_s: float | None
+    target: str
+    target_topic: str
+    target_offset: int | None
+    exact: bool
+    reread_at_most: int | None
+    reason: str
+
+    @property
+    def source_partition(self) -> TopicPartition:
+        """As the source names it."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def target_partition(self) -> TopicPartition:
+        """As the target names it."""
+        return TopicPartition(self.target_topic, self.partition)
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `translations`, as the command `offsets translate` prints it."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def source_partitions(topology: Topology, mirror: Replication) -> tuple[TopicPartition, ...]:
+    """Every partition of every mirrored topic, as the source names it."""
+    return tuple(
+        TopicPartition(name, number)
+        for name in mirror.topics
+        if (topic := topology.topic(name, mirror.source)) is not None
+        for number in range(topic.partitions)
+    )
+
+
+def landing_partitions(topology: Topology, mirror: Replication) -> tuple[TopicPartition, ...]:
+    """Every partition that producers write at the target: the same names as at the source."""
+    return source_partitions(topology, mirror)
+
+
+def partitions_to_read(
+    topology: Topology, mirror: Replication, consumer: Consumer
+) -> tuple[TopicPartition, ...]:
+    """What a consumer reads at the target: of each of its topics the mirrored and the landing partitions."""
+    own = [tp for tp in source_partitions(topology, mirror) if tp.topic in consumer.topics]
+    return tuple(dict.fromkeys([*(mirror.mirrored(tp) for tp in own), *own]))
+
+
+def target_positions(
+    topology: Topology,
+    mirror: Replication,
+    consumer: Consumer,
+    *,
+    recorded: Mapping[TopicPartition, SampledPosition],
+    sampled_ends: Mapping[TopicPartition, LogEnd],
+    offset_map: OffsetMap,
+    target_logs: Mapping[TopicPartition, LogEnd],
+    lost_at_s: float,
+) -> tuple[TargetPosition, ...]:
+    """The group's place in every mirrored partition that it reads.
+
+    `recorded`: its committed offsets at the source, as the watcher has them; their age is judged at
+    `lost_at_s`, because a lost site ends all sampling. `sampled_ends`: the source's logs, as the watcher
+    has them.
+    """
+    rows = []
+    for source in source_partitions(topology, mirror):
+        if source.topic not in consumer.topics:
+            continue
+        target = mirror.mirrored(source)
+        position = recorded.get(source)
+        upstream = _next_to_read(position, sampled_ends.get(source))
+        placed = _placed(consumer, source, target_logs.get(target), upstream, offset_map)
+        rows.append(
+            TargetPosition(
+                group=consumer.name,
+                source=mirror.source,
+                topic=source.topic,
+                partition=source.partition,
+                source_offset=None if position is None else position.offset,
+                position_age_s=None if position is None else max(0.0, lost_at_s - position.sampled_at_s),
+                target=mirror.target,
+                target_topic=target.topic,
+                target_offset=placed.offset,
+                exact=placed.is_exact,
+                reread_at_most=placed.reread_at_most,
+                reason=placed.reason,
+            )
+        )
+    return tuple(rows)
+
+
+def offsets_to_write(
+    topology: Topology,
+    mirror: Replication,
+    consumers: Iterable[Consumer],
+    positions: Iterable[TargetPosition],
+    landing_ends: Mapping[TopicPartition, int],
+) -> dict[str, dict[TopicPartition, int]]:
+    """Explicit offsets of each group on every partition that it will read.
+
+    A landing partition starts at its end when it was fenced: what older cycles left there is passed
+    over, and what is written from now on is read. With equal names (identity policy) the translated
+    position holds.
+    """
+    wanted: dict[str, dict[TopicPartition, int]] = {}
+    for consumer in consumers:
+        own = [tp for tp in landing_partitions(topology, mirror) if tp.topic in consumer.topics]
+        wanted[consumer.name] = {tp: landing_ends[tp] for tp in own}
+    for position in positions:
+        if position.target_offset is not None and position.group in wanted:
+            wanted[position.group][position.target_partition] = position.target_offset
+    return wanted
+
+
+def _placed(
+    consumer: Consumer,
+    source: TopicPartition,
+    log: LogEnd | None,
+    upstream: int | None,
+    offset_map: OffsetMap,
+) -> Fitted:
+    if log is None:
+        return Fitted(None, False, None, "the target's log end is not known", "refused")
+    if log.end_offset == 0:
+        # Nothing was ever mirrored there, so nothing can be skipped from its beginning on.
+        return Fitted(0, True, 0, "nothing of this partition was mirrored", "translation")
+    if upstream is None:
+        translated = Translated(None, False, None, "the group never committed an offset of this partition")
+    else:
+        translated = offset_map.translate(source, upstream)
+    return fit_to_log(translated, log, consumer.on_untranslatable)
+
+
+def _next_to_read(position: SampledPosition | None, log: LogEnd | None) -> int | None:
+    """The committed offset, or the only one there can be where the source's partition is empty."""
+    if position is not None:
+        return position.offset
+    is_empty = log is not None and log.start_offset == log.end_offset
+    return log.start_offset if log is not None and is_empty else None

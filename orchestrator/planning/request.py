@@ -1,0 +1,62 @@
+"""What a person asked for, and which mirror of the topology that means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import UsageError
+from orchestrator.topology.model import Replication, Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class FailoverRequest:
+    """A failover as asked for on the command line.
+
+    `attested`: data centres that a person says are down. `accept_loss`: records that this person
+    accepts to lose, in place of the file's budget. `requested_by` and `reason` go to the journal.
+    """
+
+    attested: tuple[str, ...]
+    target: str | None = None
+    accept_loss: int | None = None
+    requested_by: str = ""
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the journal."""
+        return {
+            "attested": list(self.attested),
+            "target": self.target,
+            "accept_loss": self.accept_loss,
+            "requested_by": self.requested_by,
+            "reason": self.reason,
+        }
+
+
+def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replication:
+    """The mirror whose target takes over from the attested data centres.
+
+    Raises `UsageError` naming the choices where the request fits none, or more than one.
+    """
+    for dc in request.attested:
+        if dc not in topology.datacenters:
+            listed = ", ".join(topology.datacenters)
+            raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
+    if request.target is not None and request.target not in topology.clusters:
+        listed = ", ".join(topology.clusters)
+        raise UsageError(f"--to {request.target}", f"there is no such cluster; the file has: {listed}")
+    into_target = [m for m in topology.replication if request.target in (None, m.target)]
+    if not into_target:
+        into = f" into {request.target}" if request.target else ""
+        raise UsageError("failover", f"the file has no mirror{into}", "only a mirrored cluster can be moved")
+    attested = set(request.attested)
+    fitting = [m for m in into_target if attested.intersection(topology.clusters[m.source].datacenters)]
+    # Without an attestation the gate says what is missing; here only the mirror is looked for.
+    candidates = fitting or into_target
+    if len(candidates) > 1:
+        choices = ", ".join(f"{m.source} → {m.target}" for m in candidates)
+        raise UsageError("failover", f"several mirrors would fit: {choices}", "say which by --to")
+    return candidates[0]
