@@ -24,6 +24,8 @@ from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 
 _CLOCK = SystemClock()
+__all__ = ["FailoverRequest", "FailoverResult", "preview_failover", "resume_failover", "run_failover"]
+
 OnPlan = Callable[[Plan], None]
 Approve = Callable[[Plan], bool]
 # What must still hold when a run goes on. The others judge a state that its own steps have changed.

@@ -16,22 +16,22 @@ class FailoverRequest:
     """A failover as asked for on the command line.
 
     `attested`: data centres that a person says are down. `accept_loss`: records that this person
-    accepts to lose, in place of the file's budget. `requested_by` and `reason` go to the journal.
+    accepts to lose, in place of the file's budget. `by` and `reason` go to the journal.
     """
 
     attested: tuple[str, ...]
-    target: str | None = None
+    to: str | None = None
     accept_loss: int | None = None
-    requested_by: str = ""
+    by: str = ""
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
         return {
             "attested": list(self.attested),
-            "target": self.target,
+            "to": self.to,
             "accept_loss": self.accept_loss,
-            "requested_by": self.requested_by,
+            "by": self.by,
             "reason": self.reason,
         }
 
@@ -45,12 +45,12 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
         if dc not in topology.datacenters:
             listed = ", ".join(topology.datacenters)
             raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
-    if request.target is not None and request.target not in topology.clusters:
+    if request.to is not None and request.to not in topology.clusters:
         listed = ", ".join(topology.clusters)
-        raise UsageError(f"--to {request.target}", f"there is no such cluster; the file has: {listed}")
-    into_target = [m for m in topology.replication if request.target in (None, m.target)]
+        raise UsageError(f"--to {request.to}", f"there is no such cluster; the file has: {listed}")
+    into_target = [m for m in topology.replication if request.to in (None, m.target)]
     if not into_target:
-        into = f" into {request.target}" if request.target else ""
+        into = f" into {request.to}" if request.to else ""
         raise UsageError("failover", f"the file has no mirror{into}", "only a mirrored cluster can be moved")
     attested = set(request.attested)
     fitting = [m for m in into_target if attested.intersection(topology.clusters[m.source].datacenters)]

@@ -1,0 +1,198 @@
+"""How a failover looks on a terminal: the plan with its price, the steps as they go, the outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+from rich.table import Table
+
+from orchestrator.adapters.clock import utc_text
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.planning.plan import Plan, RunEvent, Step
+
+T = TypeVar("T")
+
+_GATE_MARKS = {"ok": "[green]✓[/]", "refused": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
+_STEP_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
+
+
+def render_plan(plan: Plan, console: Console) -> None:
+    """What will be done and what it will cost, before anything is done."""
+    console.print(
+        f"\n[bold]Failover {escape(plan.source)} → {escape(plan.target)}[/] ({escape(plan.topology)})"
+    )
+    for gate in plan.gates:
+        mark = _GATE_MARKS[gate.outcome]
+        console.print(f"  {mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
+        if gate.outcome != "ok":
+            console.print(f"      limit: {escape(gate.limit)}")
+            if gate.hint:
+                console.print(f"      {escape(gate.hint)}")
+    if plan.predicted.loss:
+        console.print(_loss_table(plan))
+    if plan.predicted.reread:
+        console.print(_reread_table(plan.predicted.reread))
+    console.print(_steps_table(plan))
+    console.print(f"Expected: {plan.predicted.seconds:g} s\n")
+
+
+def _loss_table(plan: Plan) -> Table:
+    budget = plan.facts.get("budget", {})
+    accepted = plan.request.get("accept_loss")
+    allowed = accepted if accepted is not None else budget.get("records")
+    title = "Records lost" + ("" if allowed is None else f" (allowed: {allowed:,} in all)")
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
+    for name in ("topic", "at least", "expected", "at most"):
+        table.add_column(name, justify="left" if name == "topic" else "right")
+    for topic, loss in plan.predicted.loss.items():
+        table.add_row(escape(topic), *(_number(loss.get(key)) for key in ("at_least", "expected", "at_most")))
+    return table
+
+
+def _reread_table(reread: Mapping[str, Mapping[str, int | None]]) -> Table:
+    table = Table(title="Records read again, at most", title_justify="left", box=None, padding=(0, 2))
+    for name in ("consumer", "by translation", "by age of position", "in all"):
+        table.add_column(name, justify="left" if name == "consumer" else "right")
+    for consumer, cost in reread.items():
+        table.add_row(
+            escape(consumer), *(_number(cost.get(key)) for key in ("map", "position_age", "at_most"))
+        )
+    return table
+
+
+def _steps_table(plan: Plan) -> Table:
+    table = Table(title="Steps", title_justify="left", box=None, padding=(0, 2))
+    for name in ("phase", "step", "after", "s"):
+        table.add_column(name, justify="right" if name == "s" else "left")
+    for step in plan.in_order():
+        table.add_row(
+            step.phase, escape(step.title), escape(", ".join(step.depends_on)), f"{step.expected_s:g}"
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+class RunView:
+    """Live progress: what is under way with its seconds, and one line for each step that has ended."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._plan: Plan | None = None
+        self._begun: dict[str, float] = {}
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self._go_live()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def take_plan(self, plan: Plan) -> None:
+        """From now on steps have titles."""
+        self._plan = plan
+
+    def paused(self, question: Callable[[], T]) -> T:
+        """Ask a person without the moving display."""
+        self._stop()
+        try:
+            return question()
+        finally:
+            self._go_live()
+
+    def take_event(self, event: RunEvent) -> None:
+        """One record of the journal."""
+        if event.kind == "step-intent":
+            self._begun[event.step] = time.monotonic()
+        elif event.kind == "step-outcome" and event.outcome is not None:
+            begun = self._begun.pop(event.step, time.monotonic())
+            seconds = time.monotonic() - begun
+            message = f"  [dim]{escape(event.message)}[/]" if event.message else ""
+            mark = _STEP_MARKS[event.outcome]
+            self._console.print(
+                f"  {mark} {escape(self._title(event.step))} [dim]({seconds:.1f} s)[/]{message}"
+            )
+
+    def __rich__(self) -> Group:
+        now = time.monotonic()
+        return Group(
+            *(
+                Spinner("dots", f"{self._title(step)}  {now - begun:.0f} s")
+                for step, begun in self._begun.items()
+            )
+        )
+
+    def _title(self, step_id: str) -> str:
+        steps: Iterable[Step] = self._plan.steps if self._plan else ()
+        return next((step.title for step in steps if step.id == step_id), step_id)
+
+    def _go_live(self) -> None:
+        if self._console.is_terminal:
+            self._live = Live(self, console=self._console, refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def render_result(result: FailoverResult, console: Console) -> None:
+    """The phases, and what stood there before beside what stands there now."""
+    if not result.phases:
+        return
+    console.print("  ".join(f"{phase['name']} {phase['seconds']:.1f} s" for phase in result.phases))
+    for step in result.steps:
+        if step["outcome"] != "ok":
+            mark = _STEP_MARKS.get(str(step["outcome"]), "·")
+            console.print(
+                f"  {mark} {escape(str(step['title']))}: {escape(str(step['message'] or step['outcome']))}"
+            )
+    for row in result.translations:
+        console.print(_translation_line(row, result.saved_offsets))
+
+
+def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any]) -> str:
+    before = saved.get(row["group"], {}).get(row["target_topic"], {}).get(str(row["partition"]))
+    own = "nothing" if before is None else f"{before:,}"
+    target = row["target_offset"]
+    kind = "exact" if row["exact"] else "safe"
+    return (
+        f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']}"
+        f" {_number(row['source_offset'])} → {_number(target)} {kind} [dim](MirrorMaker's own: {own})[/]"
+    )
+
+
+def render_records(records: Iterable[RunEvent], console: Console) -> None:
+    """The journal as lines."""
+    for record in records:
+        outcome = f" {record.outcome}" if record.outcome else ""
+        step = f" {record.step}" if record.step else ""
+        console.print(
+            f"{utc_text(record.at_s)}  {record.kind}{step}{outcome}  [dim]{escape(record.message)}[/]"
+        )
+        if record.kind == "run-started" and "plan" in record.data:
+            request = record.data["plan"]["request"]
+            why = str(request.get("reason") or "no reason given")
+            console.print(f"    by {escape(str(request.get('by')))}: {escape(why)}")
+            for gate in record.data["plan"]["gates"]:
+                console.print(f"    {_GATE_MARKS[gate['outcome']]} {gate['id']}: {escape(gate['measured'])}")
+
+
+def render_runs(rows: Iterable[Mapping[str, Any]], console: Console) -> None:
+    """One line for each run."""
+    for row in rows:
+        way = f"{row['source']} → {row['target']}"
+        console.print(f"{utc_text(row['started_at_s'])}  {row['run_id']}  {way}  {row['outcome']}")

@@ -1,0 +1,40 @@
+"""What was: the runs of a topology, read from the journal without taking its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import DcctlError
+from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.run import run_folder
+from orchestrator.planning.plan import RunEvent
+from orchestrator.topology.model import Topology
+
+
+def run_rows(topology: Topology) -> list[dict[str, Any]]:
+    """The newest runs, oldest first."""
+    with coordination_of(topology) as coordination:
+        return [asdict(run) for run in earlier_runs(coordination, topology.name)]
+
+
+def run_records(topology: Topology, run_id: str) -> list[RunEvent]:
+    """Every record of one run."""
+    with coordination_of(topology) as coordination:
+        return journal_records(coordination, topology.name, run_id, run_folder(run_id))
+
+
+@contextmanager
+def coordination_of(topology: Topology) -> Iterator[Coordination]:
+    """The topology's ensemble. Raises `CoordinationError` where it does not answer."""
+    if topology.coordination is None:
+        raise DcctlError("coordination", "the topology file names no ensemble (coordination.zookeeper)")
+    coordination = Coordination(topology.coordination.zookeeper)
+    coordination.open()
+    try:
+        yield coordination
+    finally:
+        coordination.close()
