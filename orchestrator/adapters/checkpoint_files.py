@@ -88,6 +88,18 @@ def numbered(folder: Path) -> list[int]:
         return []
 
 
+def newest_write_s(folder: Path) -> float | None:
+    """When a query last began or committed a batch with this checkpoint; None if never (Unix seconds)."""
+    times = []
+    for kind in ("offsets", "commits"):
+        for number in numbered(folder / kind)[-1:]:
+            try:
+                times.append((folder / kind / str(number)).stat().st_mtime)
+            except OSError:
+                continue
+    return max(times, default=None)
+
+
 def files_below(folder: Path) -> Iterator[Path]:
     """Every complete file below `folder`, as a path relative to it.
 
@@ -164,13 +176,12 @@ def write_checkpoint(
     replaced: Mapping[str, bytes],
     is_dropped: Callable[[Path], bool],
     aside: Path,
-) -> Path | None:
+) -> None:
     """Make `destination` a checkpoint like `original`, some files replaced and some dropped.
 
-    It is built beside `destination` and renamed. What stood there before is moved to `aside`, whose
-    path is returned, or None if there was nothing. Files that stay as they are, above all the state, are
-    linked where the file system allows it: neither Spark nor we ever write into an existing file.
-    Raises `DcctlError` naming the file.
+    It is built beside `destination` and renamed. What stood there before is moved to `aside`. Files that
+    stay as they are, above all the state, are linked where the file system allows it: neither Spark nor
+    we ever write into an existing file. Raises `DcctlError` naming the file.
     """
     building = destination.with_name(f".{destination.name}{TEMPORARY_SUFFIX}")
     try:
@@ -183,16 +194,13 @@ def write_checkpoint(
             _link_or_copy(original / file, building / file)
         for name, content in replaced.items():
             put_bytes(content, building / name)
-        moved = None
         if destination.exists():
             destination.rename(aside)
-            moved = aside
         building.rename(destination)
     except OSError as error:
         raise DcctlError(
             f"checkpoint {destination}", f"cannot be written: {error.strerror}: {error.filename}"
         ) from None
-    return moved
 
 
 def _link_or_copy(source: Path, destination: Path) -> None:

@@ -112,7 +112,8 @@ class SourceSampler:
         self._await_answers(deadline)
         ends, positions = self._ends.answer(), self._positions.answer()
         if ends is None and positions is None:
-            return self._failed(begun_at_s, *self._why_silent())
+            why = self._why_failed("silent", f"no answer within {self._timeout_s:g} s")
+            return self._failed(begun_at_s, *why)
         return self._reading(begun_at_s, ends, positions)
 
     def _reading(self, begun_at_s: float, ends: _Ends | None, positions: _Positions | None) -> SourceReading:
@@ -128,7 +129,7 @@ class SourceSampler:
             missed |= {group_subject(group) for group in positions.problems}
             reasons += sorted(set(positions.problems.values()))
         if missed and not (ends and ends.ends) and not (positions and positions.offsets):
-            return self._failed(begun_at_s, "error", "; ".join(reasons))
+            return self._failed(begun_at_s, *self._why_failed("error", "; ".join(reasons)))
         return SourceReading(
             begun_at_s=begun_at_s,
             ended_at_s=self._now_s(),
@@ -150,10 +151,11 @@ class SourceSampler:
         """Whether at least one broker does not plainly refuse."""
         return any(answer != "refused" for answer in listening(self._addresses, _PROBE_TIMEOUT_S).values())
 
-    def _why_silent(self) -> tuple[Cause, str]:
+    def _why_failed(self, cause: Cause, reason: str) -> tuple[Cause, str]:
+        """A source that died during the round is known by its refusals, not by what it left unsaid."""
         if not self._is_anything_listening():
             return "refused", "every broker refuses connections"
-        return "silent", f"no answer within {self._timeout_s:g} s"
+        return cause, reason
 
     def _await_answers(self, deadline: float) -> None:
         """Wait until all have answered, the deadline has come, or every broker refuses connections."""

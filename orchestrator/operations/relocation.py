@@ -1,0 +1,281 @@
+"""Relocating a Spark checkpoint: from the copy that the watcher kept to the folder that the query opens.
+
+Never in place. The relocated checkpoint is built beside its destination and renamed; what stood there is
+moved aside, and `<destination>.relocation.json` records what was done and the original offsets. The same
+run asked again finds its own record and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.checkpoint_copy import copy_of, current_copy
+from orchestrator.adapters.checkpoint_files import (
+    broken_state,
+    files_below,
+    local_checkpoint,
+    newest_write_s,
+    numbered,
+    put_json,
+    read_texts,
+    write_checkpoint,
+)
+from orchestrator.errors import DcctlError
+from orchestrator.operations.offsets_json import offsets_to_json
+from orchestrator.relocation.offset_log import kafka_offsets, parse_offset_log
+from orchestrator.relocation.spark_checkpoint import (
+    CheckpointContents,
+    CheckpointPlan,
+    plan_relocation,
+    restart_point,
+)
+from orchestrator.replication.offset_map import Translated
+from orchestrator.topology.model import Consumer, Sink
+from orchestrator.values import TopicPartition
+
+# A query that runs writes an offsets file with each batch; triggers of minutes are rare.
+QUIET_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelocationReport:
+    """What was done with one checkpoint. `data` is what lies in `<destination>.relocation.json`.
+
+    `is_new_identity`: the sink gets the query's output under another name, because the old one may have
+    seen batch ids that come again. `aside`: where the destination's former content lies, if any.
+    """
+
+    query: str
+    destination: Path
+    from_batch: int
+    sink_identity: str
+    is_new_identity: bool
+    aside: Path | None
+    data: Mapping[str, Any]
+
+    @property
+    def positions(self) -> tuple[Mapping[str, Any], ...]:
+        """One row a partition, as in the report of a drill."""
+        return tuple(self.data["positions"])
+
+
+def relocation_record(destination: Path) -> Path:
+    """Where a relocation is recorded, beside the checkpoint."""
+    return destination.with_name(destination.name + ".relocation.json")
+
+
+def relocate_checkpoint(
+    copy: Path,
+    destination: Path,
+    translate: Callable[[TopicPartition, int], Translated],
+    mirrored: Callable[[str], str],
+    local_starts: Mapping[TopicPartition, int],
+    *,
+    query: str,
+    sink: Sink | None,
+    run_id: str,
+) -> RelocationReport:
+    """Make of a checkpoint's copy the checkpoint with which the query goes on at the target.
+
+    `copy` is what the watcher keeps (`adapters.checkpoint_copy.current_copy`) or any checkpoint that is
+    at rest. `translate`: target offset of a source partition's next offset. `mirrored`: the target's name
+    of a source topic. `local_starts`: start offsets of the further target partitions that the query will
+    read: all of the landing topics, and those of mirrored topics that the checkpoint does not know.
+
+    Raises `DcctlError` for everything that forbids it; then nothing has changed.
+    """
+    done = _done_before(destination, run_id)
+    if done is not None:
+        return done
+    if copy == destination:
+        raise DcctlError(f"checkpoint {copy}", "cannot be relocated in place", "name another destination")
+    _refuse_running(destination, query)
+    plan = plan_relocation(
+        checkpoint_contents(copy),
+        translate=translate,
+        mirrored=mirrored,
+        local_starts=local_starts,
+        query=query,
+        sink=sink,
+        run_id=run_id,
+    )
+    state = [file for file in files_below(copy) if file.parts[0] == "state"]
+    broken = broken_state(state, plan.from_batch + 1)
+    if broken:
+        raise DcctlError(f"checkpoint {copy}", f"its state is not complete: {broken[0]}")
+    aside = destination.with_name(f"{destination.name}.before-{run_id}")
+    has_former = destination.exists() or aside.exists()
+    data = _record(copy, destination, plan, query=query, run_id=run_id, aside=aside if has_former else None)
+    # Before the rename: a run that dies in between finds what it was about to do, and does it again.
+    put_json(data, relocation_record(destination))
+    write_checkpoint(copy, destination, plan.replaced, lambda file: file.as_posix() in plan.dropped, aside)
+    return _report(destination, data)
+
+
+def undo_relocation(destination: Path) -> Path:
+    """Take a relocated checkpoint away again and put back what stood there; returns where it lies now.
+
+    Raises `DcctlError` where nothing is recorded, or the query has already gone on from there.
+    """
+    subject = f"checkpoint {destination}"
+    data = _read_record(destination)
+    if data is None:
+        raise DcctlError(subject, "was not relocated by dcctl: there is no record beside it")
+    if _batches_since(destination, data) != 0:
+        raise DcctlError(
+            subject, f"the query has gone on beyond batch {data['from_batch']}: that cannot be undone"
+        )
+    taken = destination.with_name(f"{destination.name}.undone-{data['run_id']}")
+    try:
+        destination.rename(taken)
+        if data["aside"]:
+            Path(data["aside"]).rename(destination)
+        relocation_record(destination).unlink()
+    except OSError as error:
+        raise DcctlError(subject, f"cannot be moved: {error.strerror}: {error.filename}") from None
+    return taken
+
+
+def checkpoint_contents(folder: Path) -> CheckpointContents:
+    """The small files of a checkpoint, as relocation takes them."""
+    texts = read_texts(folder)
+    return CheckpointContents(
+        name=f"checkpoint {folder}",
+        has_metadata=texts.metadata is not None,
+        offsets=texts.offsets,
+        commits=frozenset(texts.commits),
+        sources=texts.sources,
+    )
+
+
+def checkpoint_positions(folder: Path) -> dict[TopicPartition, int]:
+    """The next source offset of each Kafka partition at the batch where a checkpoint goes on."""
+    contents = checkpoint_contents(folder)
+    batch = restart_point(contents).batch
+    log = parse_offset_log(contents.offsets[batch], f"{contents.name}/offsets/{batch}")
+    found: dict[TopicPartition, int] = {}
+    for line in log.sources:
+        for tp, offset in (kafka_offsets(line) or {}).items():
+            # A self-join reads a topic twice: the source that is behind counts.
+            found[tp] = min(offset, found.get(tp, offset))
+    return found
+
+
+def copy_folder(consumer: Consumer) -> Path:
+    """Where the watcher's copy of a query's checkpoint lies. Raises `DcctlError` if there is none yet."""
+    subject = f"consumer {consumer.name}"
+    if consumer.standby_checkpoint is None:
+        raise DcctlError(subject, "has no standby_checkpoint", "name it in the topology file")
+    standby = local_checkpoint(subject, consumer.standby_checkpoint)
+    found = current_copy(copy_of(standby))
+    if found is None:
+        raise DcctlError(
+            subject,
+            f"there is no copy of its checkpoint at {copy_of(standby)}",
+            "does `dcctl watch` run, and does it reach the checkpoint?",
+        )
+    return found
+
+
+def refuse_running_original(folder: Path, now_s: float) -> None:
+    """Raise `DcctlError` if the query of this checkpoint seems to run: it wrote just now."""
+    written_s = newest_write_s(folder)
+    if written_s is not None and now_s - written_s < QUIET_S:
+        raise DcctlError(
+            f"checkpoint {folder}",
+            f"was written {now_s - written_s:.0f} s ago: the query may be running",
+            f"stop it; a checkpoint at rest for {QUIET_S:g} s is taken, or one whose query you attest to be "
+            "stopped",
+        )
+
+
+def _refuse_running(destination: Path, query: str) -> None:
+    written_s = newest_write_s(destination)
+    if written_s is None or time.time() - written_s >= QUIET_S:
+        return
+    data = _read_record(destination)
+    if data is not None and _batches_since(destination, data) == 0:
+        return  # just relocated by a run that went no further; no query has touched it
+    raise DcctlError(
+        f"query {query}",
+        f"seems to run already: {destination} was written {time.time() - written_s:.0f} s ago",
+        "stop it first",
+    )
+
+
+def _batches_since(destination: Path, data: Mapping[str, Any]) -> int | None:
+    """Batches begun since the recorded relocation; None if what lies there did not come of it."""
+    begun = numbered(destination / "offsets")
+    if not begun or begun[-1] < data["from_batch"]:
+        return None
+    if begun[-1] > data["from_batch"]:
+        return begun[-1] - int(data["from_batch"])
+    return 0 if offsets_to_json(checkpoint_positions(destination)) == data["offsets"] else None
+
+
+def _record(
+    copy: Path, destination: Path, plan: CheckpointPlan, *, query: str, run_id: str, aside: Path | None
+) -> dict[str, Any]:
+    original = {position.source: position.source_offset for position in plan.positions}
+    return {
+        "format_version": 1,
+        "run_id": run_id,
+        "query": query,
+        "relocated_at_s": time.time(),
+        "copy": str(copy),
+        "destination": str(destination),
+        "aside": str(aside) if aside else None,
+        "from_batch": plan.from_batch,
+        "dropped_batches": list(plan.dropped_batches),
+        "sink_identity": plan.sink_identity,
+        "is_new_identity": plan.is_new_identity,
+        "kept_sources": list(plan.kept_sources),
+        "offsets": offsets_to_json(plan.offsets),
+        "original_offsets": offsets_to_json(original),
+        "positions": [
+            {
+                "source_index": position.source_index,
+                "topic": position.source.topic,
+                "partition": position.source.partition,
+                "source_offset": position.source_offset,
+                "target_topic": position.target.topic,
+                "target_offset": position.target_offset,
+                "exact": position.exact,
+                "reread_at_most": position.reread_at_most,
+                "reason": position.reason,
+            }
+            for position in plan.positions
+        ],
+    }
+
+
+def _done_before(destination: Path, run_id: str) -> RelocationReport | None:
+    data = _read_record(destination)
+    if data is None or data.get("run_id") != run_id or _batches_since(destination, data) is None:
+        return None
+    return _report(destination, data)
+
+
+def _read_record(destination: Path) -> dict[str, Any] | None:
+    try:
+        data: dict[str, Any] = json.loads(relocation_record(destination).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return data
+
+
+def _report(destination: Path, data: dict[str, Any]) -> RelocationReport:
+    return RelocationReport(
+        query=data["query"],
+        destination=destination,
+        from_batch=data["from_batch"],
+        sink_identity=data["sink_identity"],
+        is_new_identity=data["is_new_identity"],
+        aside=Path(data["aside"]) if data["aside"] else None,
+        data=data,
+    )
