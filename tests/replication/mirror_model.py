@@ -82,7 +82,7 @@ def mirror_of(data: bytes, *, is_simple: bool = False) -> Mirror:
     gaps = (1,) if is_simple else (1, 1, 1, 1, 2, 5)
     markers = (0,) if is_simple else (0, 0, 0, 0, 0, 0, 0, 1, 3)
     source = [choose.up_to(5)]
-    for _ in range(choose.up_to(30)):
+    for _ in range(choose.up_to(choose.of(4, 8, 25))):
         source.append(source[-1] + choose.of(*gaps))
     slots: list[int | None] = [None] * choose.of(*markers)
     pairs: list[Pair] = []

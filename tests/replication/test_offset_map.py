@@ -102,6 +102,14 @@ def test_after_a_replay_the_later_pass_counts() -> None:
     assert _found(offset_map, 160) == (201, True, 0)
 
 
+def test_a_replay_may_have_begun_before_its_first_sync() -> None:
+    """Three unknown slots before it: it may have begun at 57, and repeats that after 58."""
+    offset_map = build([(0, 0), (100, 100), (60, 104), (200, 244)])
+    assert _found(offset_map, 57) == (57, True, 0)
+    assert _found(offset_map, 58) == (58, False, 44)
+    assert _found(offset_map, 60) == (104, True, 0)
+
+
 def test_a_replay_that_never_caught_up_is_not_used() -> None:
     """81 to 100 stand only in the first pass: the second would skip them."""
     offset_map = build([(0, 0), (100, 100), (60, 101), (80, 121)], end=(80, 122))
@@ -118,6 +126,19 @@ def test_a_gap_may_hide_a_replay_that_never_caught_up() -> None:
     pairs = [(0, 0), (100, 100), (200, 241)]
     assert _found(build([*pairs, (210, 251)]), 205) == (101, False, 151)
     assert _found(build([*pairs, (400, 441)]), 205) == (246, True, 0)
+
+
+def test_two_unknown_slots_hide_at_most_two_records() -> None:
+    """The limits are met to the record: what two slots can hold is doubted, and no more."""
+    one_behind = build([(0, 0), (100, 100), (101, 103)])  # the slots may hold 101 and 102
+    assert _found(one_behind, 102) == (101, False, 3)
+    two_behind = build([(0, 0), (100, 100), (101, 103), (102, 104)])
+    assert _found(two_behind, 102) == (104, True, 0)
+    assert _found(two_behind, 99) == (99, True, 0)
+    assert _found(two_behind, 100) == (100, False, 2)  # the slots may hold 99 and 100
+    loose = build([(0, 0), (100, 100)], end=(100, 103))
+    assert _found(loose, 99) == (99, True, 0)
+    assert _found(loose, 100) == (100, False, 2)
 
 
 def test_a_repeated_sync_changes_nothing() -> None:

@@ -7,7 +7,8 @@ from hypothesis import assume, given, settings
 
 from tests.replication.mirror_model import PARTITION, Mirror, mirrors, simple_mirrors
 
-_EXAMPLES = 300
+# No deadline: the time of one example says nothing on a machine that is shared.
+_MANY = settings(max_examples=400, deadline=None)
 
 
 def _known(mirror: Mirror) -> tuple[int, int]:
@@ -23,7 +24,7 @@ def _assume_oldest_sync_outside_a_replay(mirror: Mirror, *, at_all: bool) -> Non
     assume(before < int(log.upstream[0]) if at_all else before <= int(log.last_upstream.max()))
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_no_record_at_or_above_the_position_is_skipped(mirror: Mirror) -> None:
     """Every mirrored record at or above a translated position can be read from the answer on."""
@@ -37,7 +38,7 @@ def test_no_record_at_or_above_the_position_is_skipped(mirror: Mirror) -> None:
             assert wanted <= set(mirror.records(offset)), upstream
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_exact_means_that_nothing_is_read_again(mirror: Mirror) -> None:
     """From an exact answer on no record below the position stands in the known part of the log."""
@@ -53,7 +54,7 @@ def test_exact_means_that_nothing_is_read_again(mirror: Mirror) -> None:
             assert not [u for u in mirror.records(found.offset, known_end) if u < upstream], upstream
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_the_bound_of_records_read_again_holds(mirror: Mirror) -> None:
     """No more records below the position are read than `reread_at_most` says."""
@@ -68,7 +69,7 @@ def test_the_bound_of_records_read_again_holds(mirror: Mirror) -> None:
             assert len(again) <= found.reread_at_most, upstream
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_the_way_back_skips_nothing_and_is_exact_where_it_says_so(mirror: Mirror) -> None:
     """From an inverse answer on every record not seen below the target position can be read."""
@@ -90,7 +91,7 @@ def test_the_way_back_skips_nothing_and_is_exact_where_it_says_so(mirror: Mirror
         assert not (found.is_exact and again), downstream
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_many_at_once_are_translated_as_one_by_one(mirror: Mirror) -> None:
     """The vectorised translation tells the same as the scalar one."""
@@ -103,7 +104,7 @@ def test_many_at_once_are_translated_as_one_by_one(mirror: Mirror) -> None:
         assert exact[u] == found.is_exact
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(simple_mirrors())
 def test_without_gaps_and_restarts_all_between_the_syncs_is_exact(mirror: Mirror) -> None:
     """A mirror that never restarted maps each offset from its oldest sync to its end exactly."""
@@ -121,7 +122,7 @@ def test_without_gaps_and_restarts_all_between_the_syncs_is_exact(mirror: Mirror
         assert offset_map.mirrored_end(PARTITION) == mirror.end[0] + 1
 
 
-@settings(max_examples=_EXAMPLES)
+@_MANY
 @given(mirrors())
 def test_what_is_said_to_be_mirrored_is_mirrored(mirror: Mirror) -> None:
     """Every source record below `mirrored_end`, from the first copied one on, stands at the target."""
