@@ -163,7 +163,6 @@ def _relocate(queries: tuple[Consumer, ...]) -> list[Step]:
             action="relocate-checkpoint",
             arguments={"query": query.name},
             depends_on=("record-mirrored-ends", "record-landing-ends"),
-            verify="checkpoint-is-relocated",
             expected_s=0.5,
         )
         for query in queries
@@ -330,6 +329,18 @@ def _loss_by_topic(loss: LossPrediction) -> dict[str, dict[str, int]]:
     }
 
 
+def _grounds_by_topic(loss: LossPrediction, mirror: Replication) -> dict[str, dict[str, float | None]]:
+    """How tight the upper bound has to be: rate × (age of the newest sample + flush interval)."""
+    return {
+        name: {
+            "rate_records_per_s": topic.rate_records_per_s,
+            "sample_age_s": topic.sample_age_s,
+            "flush_interval_s": mirror.offset_flush_interval_s,
+        }
+        for name, topic in loss.topics.items()
+    }
+
+
 def _reread_by_consumer(s: Situation) -> dict[str, dict[str, int | None]]:
     history = s.observation.samples.value
     if history is None:
@@ -377,6 +388,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         "source_last_seen_at_s": s.window.last_good_at_s if s.window else None,
         "source_failing_since_s": s.window.first_failed_at_s if s.window else None,
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,
+        "loss_rests_on": {} if loss is None else _grounds_by_topic(loss, s.mirror),
         "budget": {
             "records": s.topology.failover.max_loss.records,
             "seconds": s.topology.failover.max_loss.seconds,
