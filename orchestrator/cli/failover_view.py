@@ -39,7 +39,7 @@ def render_plan(plan: Plan, console: Console) -> None:
         console.print(_loss_table(plan))
     if plan.predicted.reread:
         console.print(_reread_table(plan.predicted.reread))
-    console.print(_steps_table(plan))
+    _print_steps(plan, console)
     console.print(f"Expected: {plan.predicted.seconds:g} s\n")
 
 
@@ -67,15 +67,12 @@ def _reread_table(reread: Mapping[str, Mapping[str, int | None]]) -> Table:
     return table
 
 
-def _steps_table(plan: Plan) -> Table:
-    table = Table(title="Steps", title_justify="left", box=None, padding=(0, 2))
-    for name in ("phase", "step", "after", "s"):
-        table.add_column(name, justify="right" if name == "s" else "left")
+def _print_steps(plan: Plan, console: Console) -> None:
+    """Lines, not a table: they are read in logs too."""
+    console.print("Steps")
     for step in plan.in_order():
-        table.add_row(
-            step.phase, escape(step.title), escape(", ".join(step.depends_on)), f"{step.expected_s:g}"
-        )
-    return table
+        after = f"  [dim]after {escape(', '.join(step.depends_on))}[/]" if step.depends_on else ""
+        console.print(f"  {step.phase:<9} {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
 
 
 def _number(value: int | None) -> str:

@@ -116,7 +116,7 @@ def _begin(state: RunState) -> Decision:
     instructions: list[Instruction] = []
     for step_id in state.with_any("unsettled"):
         if state.plan.step(step_id).verify is None:
-            # It changes nothing, so there is nothing to look for: it is simply done again.
+            # Twice is as good as once: it is simply done again.
             state = state.with_status(step_id, "waiting")
         else:
             state = state.with_status(step_id, "checking")

@@ -13,12 +13,17 @@ from time import monotonic
 from typing import Any
 
 from orchestrator.adapters.ansible import run_playbook
+from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError, DcctlError
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.operations.relocation import copy_folder, relocate_checkpoint
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import TargetPosition, offsets_to_write, target_positions
+from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.translation import fit_to_log
+from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 
 Action = Callable[[Session, Step, Results], StepOutcome]
@@ -256,6 +261,69 @@ def await_group_progress(session: Session, step: Step, results: Results) -> Step
     )
 
 
+def relocate_query(session: Session, step: Step, results: Results) -> StepOutcome:
+    """Make of the copied checkpoint the one that the query opens at the target. Twice is once."""
+    (query,) = session.consumers([str(step.arguments["query"])])
+    mirror = session.estate.mirror
+    offset_map, logs = session.final_map()
+
+    def translate(source: TopicPartition, offset: int) -> Translated:
+        log = logs[mirror.mirrored(source)]
+        fitted = fit_to_log(offset_map.translate(source, offset), log, query.on_untranslatable)
+        return Translated(*fitted[:4])
+
+    own = {mirror.mirrored_topic(topic) for topic in query.topics}
+    starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
+    landing = offsets_from_json(results["record-landing-ends"]["ends"])
+    starts |= {tp: end for tp, end in landing.items() if tp.topic in query.topics}
+    report = relocate_checkpoint(
+        copy_folder(query),
+        _standby_folder(query),
+        translate,
+        mirror.mirrored_topic,
+        starts,
+        query=query.name,
+        sink=query.sink,
+        run_id=session.run_id,
+    )
+    exact = sum(bool(row["exact"]) for row in report.positions)
+    identity = f", new identity at the sink: {report.sink_identity}" if report.is_new_identity else ""
+    return StepOutcome(
+        "ok",
+        f"behind batch {report.from_batch}; {len(report.positions)} positions, {exact} exact{identity}",
+        dict(report.data),
+    )
+
+
+def await_query_progress(session: Session, step: Step, results: Results) -> StepOutcome:
+    """Wait until each query has committed a batch of its own at the target."""
+    waiting = {
+        query.name: (_standby_folder(query) / "commits", int(results[f"relocate-{query.name}"]["from_batch"]))
+        for query in session.consumers(step.arguments["queries"])
+    }
+    count = len(waiting)
+
+    def has_all_committed() -> bool:
+        for name, (commits, from_batch) in list(waiting.items()):
+            if (numbered(commits) or [from_batch])[-1] > from_batch:
+                del waiting[name]
+        return not waiting
+
+    if session.await_true(has_all_committed, step.timeout_s):
+        return StepOutcome("ok", f"{count} queries at work")
+    silent = sorted(waiting)
+    return StepOutcome(
+        "unknown", f"no batch within {step.timeout_s:g} s: {', '.join(silent)}", {"not_seen": silent}
+    )
+
+
+def _standby_folder(query: Consumer) -> Path:
+    subject = f"consumer {query.name}"
+    if query.standby_checkpoint is None:
+        raise DcctlError(subject, "has no standby_checkpoint", "name it in the topology file")
+    return local_checkpoint(subject, query.standby_checkpoint)
+
+
 def _wanted_offsets(session: Session, step: Step, results: Results) -> dict[str, dict[TopicPartition, int]]:
     """What has to be committed, from the results of the steps before. The same every time it is asked."""
     topology, mirror = session.estate.topology, session.estate.mirror
@@ -291,6 +359,8 @@ PERFORM: Mapping[str, Action] = {
     "start-clients": start_clients,
     "await-landing-records": await_landing_records,
     "await-group-progress": await_group_progress,
+    "relocate-checkpoint": relocate_query,
+    "await-query-progress": await_query_progress,
 }
 VERIFY: Mapping[str, Action] = {
     "connectors-are-stopped": connectors_are_stopped,

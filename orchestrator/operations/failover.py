@@ -85,9 +85,7 @@ def run_failover(
         if _CLOCK.now_s() > plan.expires_at_s:
             observation = _observe_again(run, plan, request)
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
-        return _act(
-            run, plan, Session(run.estate, observation, run.folder, offset_shift=offset_shift), timing
-        )
+        return _act(run, plan, _session(run, observation, offset_shift), timing)
 
 
 def resume_failover(
@@ -126,7 +124,11 @@ def resume_failover(
         run.record("run-resumed")
         shift = int(records[0].data.get("sabotage_offset_shift", 0))
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
-        return _act(run, plan, Session(run.estate, observation, folder, offset_shift=shift), timing)
+        return _act(run, plan, _session(run, observation, shift), timing)
+
+
+def _session(run: Run, observation: Observation, offset_shift: int) -> Session:
+    return Session(run.estate, observation, run.folder, run_id=run.run_id, offset_shift=offset_shift)
 
 
 def _act(run: Run, plan: Plan, session: Session, timing: Timing) -> FailoverResult:

@@ -16,6 +16,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, CoordinationError, DcctlError
 from orchestrator.operations.journal import earlier_runs, lock_path
 from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.operations.relocation import checkpoint_positions, copy_folder
 from orchestrator.planning.observation import (
     CoordinationState,
     Observation,
@@ -204,5 +205,6 @@ def _coordination(estate: Estate, own_lock: bool) -> CoordinationState:
     return CoordinationState(str(holder or ""), earlier_runs(estate.coordination, name))
 
 
-def _checkpoints(_estate: Estate) -> dict[str, dict[TopicPartition, int]]:
-    return {}
+def _checkpoints(estate: Estate) -> dict[str, dict[TopicPartition, int]]:
+    queries = [c for c in estate.topology.consumers_of(estate.mirror.source) if c.kind == "spark"]
+    return {query.name: checkpoint_positions(copy_folder(query)) for query in queries}

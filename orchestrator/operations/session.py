@@ -22,8 +22,15 @@ class Session:
     """One run's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`."""
 
     def __init__(
-        self, estate: Estate, observation: Observation, folder: Path, *, offset_shift: int = 0
+        self,
+        estate: Estate,
+        observation: Observation,
+        folder: Path,
+        *,
+        run_id: str,
+        offset_shift: int = 0,
     ) -> None:
+        self.run_id = run_id
         self.estate = estate
         self.observation = observation
         self.folder = folder

@@ -34,9 +34,9 @@ class Step:
     """One effect, or one measurement that later effects build on.
 
     `action`, `verify` and `compensation` are names in the runner's table of actions. `verify` says
-    afterwards whether the effect is there (none: the step changes nothing, and is simply done again
-    after a crash). `compensation` takes the effect back; `irreversible` says that nothing can.
-    `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
+    afterwards whether the effect is there (none: doing the step twice is as good as once, and after a
+    crash it is simply done again). `compensation` takes the effect back; `irreversible` says that nothing
+    can. `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
     """
 
     id: str

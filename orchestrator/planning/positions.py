@@ -111,7 +111,7 @@ def target_positions(
                 target_offset=placed.offset,
                 exact=placed.is_exact,
                 reread_at_most=placed.reread_at_most,
-                reason=placed.reason,
+                reason=placed.reason if position is not None else f"never committed; {placed.reason}",
             )
         )
     return tuple(rows)
@@ -153,15 +153,17 @@ def _placed(
         # Nothing was ever mirrored there, so nothing can be skipped from its beginning on.
         return Fitted(0, True, 0, "nothing of this partition was mirrored", "translation")
     if upstream is None:
-        translated = Translated(None, False, None, "the group never committed an offset of this partition")
+        translated = Translated(None, False, None, "neither position nor log of this partition was sampled")
     else:
         translated = offset_map.translate(source, upstream)
     return fit_to_log(translated, log, consumer.on_untranslatable)
 
 
 def _next_to_read(position: SampledPosition | None, log: LogEnd | None) -> int | None:
-    """The committed offset, or the only one there can be where the source's partition is empty."""
+    """The committed offset; for a group that never committed one the start of the source's log.
+
+    Whatever its auto.offset.reset is, from there it skips nothing, and it has read nothing before.
+    """
     if position is not None:
         return position.offset
-    is_empty = log is not None and log.start_offset == log.end_offset
-    return log.start_offset if log is not None and is_empty else None
+    return None if log is None else log.start_offset
