@@ -1,0 +1,156 @@
+"""Gates about the price: how old positions are, whether each has a place, how much would be lost."""
+
+from __future__ import annotations
+
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.situation import Situation, absent, gate_result, listed
+
+# Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
+# and may lack no more than the batch that was being written.
+BATCHES_BEHIND = 2
+
+
+def watcher_alive(s: Situation) -> GateResult:
+    """The watcher has been at work until now: a lost site ends sampling, not the watcher."""
+    limit = f"a round of the watcher at most {s.age_limit_s:g} s ago"
+    part = s.observation.samples
+    if part.value is None:
+        return absent("watcher-alive", part, limit)
+    last = part.value.last_sign_of_life_s
+    if last is None:
+        return gate_result(
+            "watcher-alive", "refused", "no round", limit, "the watcher never ran here", "dcctl watch FILE"
+        )
+    age_s = max(0.0, s.now_s - last)
+    is_silent = age_s > s.age_limit_s
+    return gate_result(
+        "watcher-alive",
+        "refused" if is_silent else "ok",
+        measured=f"{age_s:.1f} s ago",
+        limit=limit,
+        reason="the watcher is silent: what it recorded may be old" if is_silent else "it is at work",
+        hint="start the watcher at the target again: dcctl watch FILE" if is_silent else "",
+    )
+
+
+def positions_fresh(s: Situation) -> GateResult:
+    """Ages are judged at the loss: sampling ended then, and time since costs nothing."""
+    limit = f"each position at most {s.age_limit_s:g} s old when the source was lost"
+    part = s.observation.samples
+    if part.value is None:
+        return absent("positions-fresh", part, limit)
+    ages = [p.position_age_s for p in s.positions if p.position_age_s is not None]
+    known = {p.group for p in s.positions if p.source_offset is not None}
+    unknown = [c.name for c in s.groups if c.name not in known]
+    old = [
+        f"{p.group} {p.topic}-{p.partition}" for p in s.positions if (p.position_age_s or 0) > s.age_limit_s
+    ]
+    reason = "all of them are"
+    if old:
+        reason = f"too old: {listed(old)}"
+    elif unknown:
+        reason = f"no position was ever recorded of {listed(unknown)}"
+    return gate_result(
+        "positions-fresh",
+        "refused" if old or unknown else "ok",
+        measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
+        limit=limit,
+        reason=reason,
+        hint="raise failover.max_position_age_s to accept more re-reading" if old else "",
+    )
+
+
+def map_complete(s: Situation) -> GateResult:
+    """No position is left to the consumers' auto.offset.reset."""
+    limit = "every position has a place in the target's log, or a rule for the case without one"
+    part = s.observation.offset_map
+    if part.value is None:
+        return absent("map-complete", part, limit)
+    without = [
+        f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in s.positions if p.target_offset is None
+    ]
+    exact = sum(p.exact for p in s.positions)
+    return gate_result(
+        "map-complete",
+        "refused" if without else "ok",
+        measured=f"{len(s.positions)} positions, {exact} of them exact already",
+        limit=limit,
+        reason=listed(without) if without else "all of them have",
+        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+    )
+
+
+def loss_within_budget(s: Situation) -> GateResult:
+    """The upper bound counts, not the expectation."""
+    budget = s.topology.failover.max_loss
+    accepted = s.request.accept_loss
+    records = accepted if accepted is not None else budget.records
+    # A person who accepts a number of records has judged the loss; the file's seconds no longer count.
+    seconds = None if accepted is not None else budget.seconds
+    limits = [f"{records} records"] if records is not None else []
+    limits += [f"{seconds:g} s"] if seconds is not None else []
+    limit = " and ".join(limits) or "none in the file"
+    if s.observation.samples.value is None:
+        return absent("loss-within-budget", s.observation.samples, limit)
+    if s.loss is None or s.loss.at_most is None:
+        reasons = (
+            []
+            if s.loss is None
+            else [p.reason for t in s.loss.topics.values() for p in t.partitions.values()]
+        )
+        return gate_result(
+            "loss-within-budget",
+            "unknown",
+            "nothing",
+            limit,
+            listed(sorted(set(filter(None, reasons)))) or "the watcher has no samples to tell it from",
+            "without samples only a person can know: this tool does not",
+        )
+    at_most, seconds_at_most = s.loss.at_most, s.loss.seconds_at_most
+    too_many = records is not None and at_most > records
+    too_long = seconds is not None and (seconds_at_most is None or seconds_at_most > seconds)
+    span = "an unknown time" if seconds_at_most is None else f"{seconds_at_most:.1f} s"
+    said = "by the person who accepts the loss" if accepted is not None else "by the file"
+    return gate_result(
+        "loss-within-budget",
+        "refused" if too_many or too_long else "ok",
+        measured=f"at most {at_most} records of {span}",
+        limit=limit,
+        reason="more than the budget" if too_many or too_long else f"allowed {said}",
+        hint=f"--accept-loss {at_most}, if a person accepts that" if too_many or too_long else "",
+    )
+
+
+def checkpoints_copied(s: Situation) -> GateResult:
+    """A checkpoint that lay in the lost site alone is lost with it."""
+    limit = (
+        f"a copy at most {BATCHES_BEHIND} batches behind, {s.age_limit_s:g} s old when the source was lost"
+    )
+    part = s.observation.samples
+    if part.value is None:
+        return absent("checkpoints-copied", part, limit)
+    if not s.queries:
+        return gate_result(
+            "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
+        )
+    copies = part.value.copies
+    lost_at_s = s.window.first_failed_at_s if s.window else s.now_s
+    wrong, seen = [], []
+    for query in s.queries:
+        copy = copies.get(query.name)
+        if copy is None or copy.batch is None:
+            wrong.append(f"{query.name}: no copy")
+            continue
+        age_s = max(0.0, lost_at_s - copy.at_s)
+        behind = max(0, (copy.source_batch or copy.batch) - copy.batch)
+        seen.append(f"{query.name} batch {copy.batch}, {behind} behind, {age_s:.1f} s")
+        if behind > BATCHES_BEHIND or age_s > s.age_limit_s:
+            wrong.append(f"{query.name}: {copy.problem or 'the copy is old'}")
+    return gate_result(
+        "checkpoints-copied",
+        "refused" if wrong else "ok",
+        measured=listed(seen) or "none",
+        limit=limit,
+        reason=listed(wrong) if wrong else "each query can go on with its state",
+        hint="does the watcher reach the checkpoint and the place of its copy?" if wrong else "",
+    )

@@ -1,0 +1,204 @@
+"""The steps of a failover, each with what it waits for. What is not named there runs side by side.
+
+Order (facts: MirrorMaker 2, "Failover and failback, by policy"): records in flight land, the mirror and
+its group sync stop, and only then are the syncs read to their end and positions translated. Producers
+need none of that under the default policy: their topics at the target are not written by the mirror, so
+they start as soon as the ends of these topics are recorded.
+"""
+
+from __future__ import annotations
+
+from orchestrator.planning.plan import Step
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Consumer, Replication, Topology
+
+# Records that the mirror has read but not written keep coming for as long as its producer needs.
+STANDSTILL_S = 0.6
+
+
+def failover_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
+    """The steps, each with what it waits for. What is not named there runs side by side."""
+    consumers = topology.consumers_of(mirror.source)
+    groups = tuple(c for c in consumers if c.kind == "group")
+    queries = tuple(c for c in consumers if c.kind == "spark")
+    producers = topology.producers_of(mirror.source)
+    steps = [*_fence(mirror), *_translate(groups), *_relocate(queries)]
+    steps += _redirect(groups, queries, [p.name for p in producers])
+    steps += _verify(groups, queries, bool(producers))
+    return tuple(steps)
+
+
+def _fence(mirror: Replication) -> list[Step]:
+    is_identity = mirror.policy == "identity"
+    return [
+        Step(
+            id="let-land",
+            phase="fence",
+            title=f"Let records in flight land at {mirror.target}",
+            action="await-standstill",
+            arguments={"standstill_s": STANDSTILL_S},
+            expected_s=STANDSTILL_S + 0.2,
+            timeout_s=20,
+        ),
+        Step(
+            id="stop-mirror",
+            phase="fence",
+            title="Stop the mirror and its group sync",
+            action="stop-connectors",
+            arguments={"connectors": list(connector_names(mirror))},
+            depends_on=("let-land",),
+            verify="connectors-are-stopped",
+            expected_s=1.0,
+        ),
+        Step(
+            id="record-mirrored-ends",
+            phase="fence",
+            title="Record where the mirrored topics end",
+            action="record-ends",
+            arguments={"topics": [mirror.mirrored_topic(name) for name in mirror.topics]},
+            depends_on=("stop-mirror",),
+            expected_s=0.1,
+        ),
+        Step(
+            id="record-landing-ends",
+            phase="fence",
+            title="Record where the landing topics end",
+            action="record-ends",
+            arguments={"topics": list(mirror.topics)},
+            # With equal names the mirror itself writes there until it is stopped.
+            depends_on=("stop-mirror",) if is_identity else (),
+            expected_s=0.1,
+        ),
+    ]
+
+
+def _translate(groups: tuple[Consumer, ...]) -> list[Step]:
+    if not groups:
+        return []
+    names = [group.name for group in groups]
+    return [
+        Step(
+            id="save-offsets",
+            phase="translate",
+            title="Save what the groups have committed there now",
+            action="save-offsets",
+            arguments={"groups": names},
+            depends_on=("stop-mirror",),
+            expected_s=0.1,
+        ),
+        Step(
+            id="translate-positions",
+            phase="translate",
+            title="Read the offset syncs to their end and translate each position",
+            action="translate-positions",
+            arguments={"groups": names},
+            depends_on=("record-mirrored-ends",),
+            expected_s=0.5,
+        ),
+        Step(
+            id="write-offsets",
+            phase="translate",
+            title="Write explicit offsets for each group on every partition it will read",
+            action="write-offsets",
+            arguments={"groups": names},
+            depends_on=("save-offsets", "translate-positions", "record-landing-ends"),
+            verify="offsets-are-written",
+            expected_s=0.3,
+        ),
+    ]
+
+
+def _relocate(queries: tuple[Consumer, ...]) -> list[Step]:
+    return [
+        Step(
+            id=f"relocate-{query.name}",
+            phase="relocate",
+            title=f"Relocate the checkpoint of {query.name}",
+            action="relocate-checkpoint",
+            arguments={"query": query.name},
+            depends_on=("record-mirrored-ends", "record-landing-ends"),
+            expected_s=0.5,
+        )
+        for query in queries
+    ]
+
+
+def _redirect(
+    groups: tuple[Consumer, ...], queries: tuple[Consumer, ...], producers: list[str]
+) -> list[Step]:
+    steps = []
+    if producers:
+        steps.append(
+            _start(
+                "start-producers",
+                "producers",
+                [f"producer-{name}" for name in producers],
+                ("record-landing-ends",),
+            )
+        )
+    if groups:
+        names = [f"consumer-{group.name}" for group in groups]
+        steps.append(_start("start-consumers", "consumers", names, ("write-offsets",)))
+    if queries:
+        # Apart from the groups: a checkpoint that cannot be relocated must not keep them waiting.
+        names = [f"spark-{query.name}" for query in queries]
+        needed = tuple(f"relocate-{query.name}" for query in queries)
+        steps.append(_start("start-queries", "Spark queries", names, needed))
+    return steps
+
+
+def _start(step_id: str, what: str, clients: list[str], needed: tuple[str, ...]) -> Step:
+    return Step(
+        id=step_id,
+        phase="redirect",
+        title=f"Start the {what} there",
+        action="start-clients",
+        arguments={"clients": clients},
+        depends_on=needed,
+        irreversible=True,
+        expected_s=3.0,
+        timeout_s=60,
+    )
+
+
+def _verify(groups: tuple[Consumer, ...], queries: tuple[Consumer, ...], has_producers: bool) -> list[Step]:
+    steps = []
+    if has_producers:
+        steps.append(
+            Step(
+                id="producers-write",
+                phase="verify",
+                title="See records of the producers arrive",
+                action="await-landing-records",
+                depends_on=("start-producers",),
+                expected_s=2.0,
+                timeout_s=60,
+            )
+        )
+    if groups:
+        steps.append(
+            Step(
+                id="consumers-progress",
+                phase="verify",
+                title="See each group have members and move on, or be at the end",
+                action="await-group-progress",
+                arguments={"groups": [group.name for group in groups]},
+                depends_on=("start-consumers",),
+                expected_s=3.0,
+                timeout_s=60,
+            )
+        )
+    if queries:
+        steps.append(
+            Step(
+                id="queries-progress",
+                phase="verify",
+                title="See each Spark query commit a batch",
+                action="await-query-progress",
+                arguments={"queries": [query.name for query in queries]},
+                depends_on=("start-queries",),
+                expected_s=20.0,
+                timeout_s=180,
+            )
+        )
+    return steps
