@@ -79,6 +79,13 @@ def _number(value: int | None) -> str:
     return "unknown" if value is None else f"{value:,}"
 
 
+def step_line(event: RunEvent, title: str, seconds: float) -> str:
+    """One line for a step that has ended."""
+    message = f"  [dim]{escape(event.message)}[/]" if event.message else ""
+    mark = _STEP_MARKS.get(str(event.outcome), "·")
+    return f"  {mark} {escape(title)} [dim]({seconds:.1f} s)[/]{message}"
+
+
 class RunView:
     """Live progress: what is under way with its seconds, and one line for each step that has ended."""
 
@@ -115,12 +122,7 @@ class RunView:
             self._begun[event.step] = time.monotonic()
         elif event.kind == "step-outcome" and event.outcome is not None:
             begun = self._begun.pop(event.step, time.monotonic())
-            seconds = time.monotonic() - begun
-            message = f"  [dim]{escape(event.message)}[/]" if event.message else ""
-            mark = _STEP_MARKS[event.outcome]
-            self._console.print(
-                f"  {mark} {escape(self._title(event.step))} [dim]({seconds:.1f} s)[/]{message}"
-            )
+            self._console.print(step_line(event, self._title(event.step), time.monotonic() - begun))
 
     def __rich__(self) -> Group:
         now = time.monotonic()

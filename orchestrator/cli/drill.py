@@ -1,0 +1,117 @@
+"""`dcctl drill`: rehearse the loss of a data centre, with evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from orchestrator.simulation.drill import DrillOutcome
+
+# A drill that could not be judged is unknown, never ok.
+_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("drill")(drill)
+
+
+def drill(  # noqa: PLR0917 - typer passes them by name
+    file: Path = typer.Argument(..., help="A topology file."),
+    scenario: str = typer.Option(
+        "default", "--scenario", metavar="NAME", help="How much the applications do."
+    ),
+    backend: str = typer.Option("process", "--backend", help="process (docker comes later)."),
+    sabotage: str | None = typer.Option(
+        None,
+        "--sabotage",
+        metavar="KIND",
+        help="Break it on purpose: offsets, records, duplicates or ledger.",
+    ),
+    accept_loss: int | None = typer.Option(
+        None,
+        "--accept-loss",
+        metavar="N",
+        min=0,
+        help="Accept the loss of N records, in place of the budget.",
+    ),
+    keep: bool = typer.Option(False, "--keep", help="Leave the simulation up for a look."),
+    out: Path = typer.Option(Path("drills"), "--out", metavar="DIR", help="Where the evidence goes."),
+    master: str = typer.Option("local[*]", "--master", help="Spark master for the audit."),
+    as_json: bool = typer.Option(False, "--json", help="The report on stdout."),
+) -> None:
+    """Rehearse the loss of a data centre with real servers, and prove what was lost and how long it took."""
+    import os
+
+    from orchestrator.cli.failover_view import render_plan, step_line
+    from orchestrator.cli.output import err_console
+    from orchestrator.cli.progress import Narrator
+    from orchestrator.errors import UsageError
+    from orchestrator.planning.plan import Plan, RunEvent
+    from orchestrator.simulation.drill import Drill, DrillOptions
+    from orchestrator.simulation.sabotage import sabotage_named
+    from orchestrator.simulation.workload.scenario import SCENARIOS
+    from orchestrator.topology.loading import load_topology
+
+    if backend != "process":
+        raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
+    if scenario not in SCENARIOS:
+        raise UsageError(
+            f"--scenario {scenario}", "there is no such scenario", f"there are: {', '.join(SCENARIOS)}"
+        )
+    options = DrillOptions(
+        out=out,
+        scenario=SCENARIOS[scenario],
+        sabotage=sabotage_named(sabotage),
+        accept_loss=accept_loss,
+        keep=keep,
+        master=master,
+        owner_pid=None if keep else os.getpid(),
+    )
+    topology = load_topology(file)
+    with Narrator() as tell:
+        titles: dict[str, str] = {}
+        begun: dict[str, float] = {}
+
+        def take_plan(plan: Plan) -> None:
+            titles.update({step.id: step.title for step in plan.steps})
+            render_plan(plan, err_console)
+
+        def take_event(event: RunEvent) -> None:
+            if event.kind == "step-intent":
+                begun[event.step] = event.at_s
+                tell.stage("failover", titles[event.step])
+            elif event.kind == "step-outcome":
+                seconds = event.at_s - begun.get(event.step, event.at_s)
+                tell.print(step_line(event, titles[event.step], seconds))
+
+        outcome = Drill(topology, options, tell, take_plan, take_event).run()
+        tell.stage("report", str(outcome.folder))
+        status = _finish(outcome, as_json)
+    raise typer.Exit(status)
+
+
+def _finish(outcome: DrillOutcome, as_json: bool) -> int:
+    """Write the report, print the verdict; a refused failover ends as a refusal."""
+    from orchestrator.cli.output import console, emit, err_console, print_error
+    from orchestrator.operations.report import render_verdict, write_report
+
+    _, html = write_report(outcome.report, outcome.folder)
+    verdict = str(outcome.report["verdict"])
+    if as_json:
+        emit(
+            {key: value for key, value in outcome.report.items() if key != "format_version"},
+            as_json=True,
+            summary=f"{verdict}: {html}",
+        )
+    else:
+        render_verdict(console, outcome.report, html)
+    if outcome.refusal is not None:
+        print_error(outcome.refusal)
+        return outcome.refusal.exit_status
+    if verdict != "valid":
+        err_console.print(f"the drill is {verdict}", style="bold")
+    return _STATUS[verdict]

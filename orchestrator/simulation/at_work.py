@@ -1,0 +1,63 @@
+"""Whether a rehearsal's applications are where the scenario wants them before the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.progress import lags, workload_progress
+from orchestrator.simulation.workload.scenario import Scenario
+from orchestrator.topology.model import Replication
+from orchestrator.values import TopicPartition
+from orchestrator.watch.reader import read_samples
+
+# Who keeps up is never further behind than this many seconds of the load.
+_KEEPING_UP_S = 4.0
+
+
+def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication) -> Iterator[str]:
+    """What is still missing, in words; nothing once all are at work."""
+    slack = scenario.rate_records_per_s * _KEEPING_UP_S
+    progress = workload_progress(simulation.ledgers)
+    acked = sum(progress.acked.values())
+    if acked < scenario.records_before:
+        yield f"{acked:,} of {scenario.records_before:,} records acknowledged"
+        return
+    groups = [
+        consumer.name
+        for consumer in simulation.topology.consumers_of(mirror.source)
+        if consumer.kind == "group"
+    ]
+    roles = scenario.roles_of(groups)
+    for name, lag in lags(simulation, mirror.source).items():
+        role = roles.get(name)
+        if role is not None and role.stop_after_records is not None:
+            if progress.processed.get(name, 0) < role.stop_after_records:
+                yield f"{name} has not stopped yet"
+        elif role is not None and role.max_rate_records_per_s is not None:
+            if not progress.processed.get(name):
+                yield f"{name} has not moved yet"
+        elif lag > (role.hold_lag_records if role else 0) + slack:
+            yield f"{name} is {lag:,} behind"
+    behind = _mirror_lag(simulation, mirror)
+    if behind > slack:
+        yield f"the mirror is {behind:,} behind"
+    yield from _unwatched(simulation, mirror)
+
+
+def _mirror_lag(simulation: Simulation, mirror: Replication) -> int:
+    """Records at the source that are not at the target; there is nothing else in the mirrored topics."""
+    source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
+    described = source.topics(mirror.topics)
+    partitions: list[TopicPartition] = [tp for topic in described.values() for tp in topic.partitions]
+    here = source.end_offsets(partitions)
+    there = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
+    return sum(max(0, end - there[mirror.mirrored(tp)]) for tp, end in here.items())
+
+
+def _unwatched(simulation: Simulation, mirror: Replication) -> Iterator[str]:
+    history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+    for consumer in simulation.topology.consumers_of(mirror.source):
+        is_seen = consumer.name in (history.groups if consumer.kind == "group" else history.copies)
+        if not is_seen:
+            yield f"the watcher has not recorded {consumer.name} yet"

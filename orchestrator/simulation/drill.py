@@ -1,0 +1,289 @@
+"""A whole rehearsal: bring up, work, lose a site, fail over, go on, audit, report, leave nothing behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from orchestrator.audit.run import run_audit
+from orchestrator.errors import DcctlError, GateRefusedError, SimulationError
+from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
+from orchestrator.planning.plan import Plan, RunEvent, to_json
+from orchestrator.simulation.at_work import waiting_for
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.drill_audit import drill_inputs, hide_a_ledger, start_spark
+from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, refused_report
+from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.sabotage import NONE, Sabotage, double_records
+from orchestrator.simulation.teardown import undisturbed
+from orchestrator.simulation.workload.install import (
+    install_workload,
+    start_workload,
+    stop_consumers,
+    stop_producers,
+)
+from orchestrator.simulation.workload.progress import lags, workload_progress
+from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.watch.reader import read_samples
+
+_READY_TIMEOUT_S = 240.0
+_DETECT_TIMEOUT_S = 30.0
+_DRAIN_TIMEOUT_S = 180.0
+_POLL_S = 0.5
+
+
+class Teller(Protocol):
+    """Who is told how far the drill is."""
+
+    def stage(self, name: str, detail: str = "") -> None:
+        """A stage begins, or the running one got further."""
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillOptions:
+    """How to rehearse. `out` is the folder under which each drill leaves one of its own."""
+
+    out: Path
+    scenario: Scenario = DEFAULT
+    sabotage: Sabotage = NONE
+    accept_loss: int | None = None
+    keep: bool = False
+    master: str = "local[*]"
+    owner_pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillOutcome:
+    """What is left of a drill: its folder, the report, and the failover's refusal if it was refused."""
+
+    folder: Path
+    report: dict[str, Any]
+    refusal: GateRefusedError | None = None
+
+
+@dataclass(slots=True)
+class Drill:
+    """One rehearsal under way. Use `run`."""
+
+    topology: Topology
+    options: DrillOptions
+    tell: Teller
+    on_plan: Callable[[Plan], None]
+    on_event: Callable[[RunEvent], None]
+    marks: list[Mark] = field(default_factory=list)
+    _gates: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def mirror(self) -> Replication:
+        """The mirror whose source is lost."""
+        if not self.topology.replication:
+            raise SimulationError(
+                f"topology {self.topology.name}", "has no mirror: there is nothing to fail over to"
+            )
+        return self.topology.replication[0]
+
+    def run(self) -> DrillOutcome:
+        """Rehearse, and take the simulation down however it ends (unless it is to be kept)."""
+        mirror, options = self.mirror, self.options
+        evidence = Evidence.begin(options.out, self.topology.name, time.time())
+        facts = DrillFacts(
+            topology=self.topology,
+            mirror=mirror,
+            scenario=options.scenario,
+            sabotage=None if options.sabotage is NONE else options.sabotage.kind,
+            accepted_loss=options.accept_loss,
+            started_at_s=time.time(),
+        )
+        self.tell.stage("bring up", "two data centres, a mirror, a place for lock and journal")
+        simulation = simulation_up(
+            self.topology,
+            name=evidence.folder.name,
+            on_progress=lambda stage, detail: self.tell.stage("bring up", f"{stage}: {detail}"),
+            owner_pid=options.owner_pid,
+            connector_overrides=options.sabotage.connector_overrides,
+        )
+        try:
+            return self._rehearse(simulation, evidence, facts)
+        finally:
+            self._leave(simulation, evidence)
+
+    def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+        options = self.options
+        lost_dc = _only_datacenter(simulation.topology, self.mirror.source)
+        self._mark("simulation up")
+        self._work(simulation, lost_dc)
+        facts.fault_at_s = time.time()
+        self._mark(f"{lost_dc} killed", "fault")
+        self.tell.stage("fault", f"killing {lost_dc}: every process, and its disks")
+        simulation.site(lost_dc).kill()
+        facts.lost_dc = lost_dc
+        facts.fault_verified = simulation.site(lost_dc).state == "killed"
+        self._detect(simulation, facts)
+        try:
+            facts.failover = self._fail_over(simulation, lost_dc, evidence)
+        except GateRefusedError as refusal:
+            gates = self._gates
+            report = refused_report(facts, f"refused: {refusal.problem}", gates, tuple(self.marks))
+            return DrillOutcome(folder=evidence.folder, report=report, refusal=refusal)
+        with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
+            self._go_on(simulation)
+            # Spark takes seconds to start: it does so while the last records are read.
+            session = pool.submit(start_spark, simulation, options.master)
+            facts.is_drained = self._drain(simulation)
+            return self._judge(simulation, evidence, facts, session)
+
+    def _work(self, simulation: Simulation, dc: str) -> None:
+        """Start the applications, and wait until each is where the scenario wants it to be."""
+        scenario = self.options.sabotage.applied_to(self.options.scenario)
+        self.tell.stage("applications", "installing producers, consumers and Spark queries")
+        install_workload(simulation, scenario)
+        start_workload(simulation, dc)
+        self._mark("applications started")
+        self._await(
+            "applications",
+            lambda: self._is_at_work(simulation, scenario),
+            _READY_TIMEOUT_S,
+            "the applications did not get to work",
+        )
+        self._mark("applications at work")
+        deadline = time.monotonic() + scenario.steady_s
+        while time.monotonic() < deadline:
+            self.tell.stage("steady load", self._progress_text(simulation))
+            time.sleep(_POLL_S)
+
+    def _is_at_work(self, simulation: Simulation, scenario: Scenario) -> bool:
+        missing = list(waiting_for(simulation, scenario, self.mirror))
+        self.tell.stage("applications", "; ".join(missing[:3]))
+        return not missing
+
+    def _detect(self, simulation: Simulation, facts: DrillFacts) -> None:
+        """Wait until the watcher at the surviving side has noticed by itself."""
+        target = simulation.cluster(self.mirror.target)
+
+        def is_noticed() -> bool:
+            return read_samples(target, self.mirror.samples_topic).is_source_failing
+
+        self._await("fault", is_noticed, _DETECT_TIMEOUT_S, "the watcher did not notice the loss")
+        facts.detected_at_s = time.time()
+        self._mark("loss noticed by the watcher")
+
+    def _fail_over(self, simulation: Simulation, lost_dc: str, evidence: Evidence) -> FailoverResult:
+        self.tell.stage("failover", "observing, planning, judging the gates")
+        self._mark("failover commanded")
+        request = FailoverRequest(
+            to=self.mirror.target,
+            attested=(lost_dc,),
+            accept_loss=self.options.accept_loss,
+            by="drill",
+            reason=f"rehearsal of the loss of {lost_dc}",
+        )
+
+        def take_plan(plan: Plan) -> None:
+            self._gates = [to_json(gate) for gate in plan.gates]
+            self.on_plan(plan)
+
+        return run_failover(
+            simulation.topology,
+            request,
+            on_plan=take_plan,
+            on_event=self.on_event,
+            offset_shift=self.options.sabotage.offset_shift,
+            folder=evidence.folder / "run",
+        )
+
+    def _go_on(self, simulation: Simulation) -> None:
+        """Let the applications work at the target for a while, then let the producers end."""
+        self._mark("applications moved")
+        deadline = time.monotonic() + self.options.scenario.after_s
+        while time.monotonic() < deadline:
+            self.tell.stage("at the target", self._progress_text(simulation))
+            time.sleep(_POLL_S)
+        stop_producers(simulation, _only_datacenter(simulation.topology, self.mirror.target))
+        self._mark("producers ended")
+
+    def _drain(self, simulation: Simulation) -> bool:
+        """Wait until every consumer has read everything; an undrained drill proves nothing."""
+        target = self.mirror.target
+
+        def is_done() -> bool:
+            left = {name: lag for name, lag in lags(simulation, target).items() if lag}
+            listed = ", ".join(f"{name} {lag:,}" for name, lag in left.items())
+            self.tell.stage("drain", f"still to be read: {listed or 'nothing'}")
+            return not left
+
+        is_drained = self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
+        stop_consumers(simulation, _only_datacenter(simulation.topology, target))
+        self._mark("everything read" if is_drained else "not everything was read in time")
+        return is_drained
+
+    def _judge(
+        self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
+    ) -> DrillOutcome:
+        sabotage, mirror, failover = self.options.sabotage, self.mirror, facts.failover
+        if failover is None:
+            raise SimulationError("drill", "there is no failover to judge")
+        if sabotage.doubles_records:
+            self.tell.note(f"sabotage: {double_records(simulation.cluster(mirror.target), mirror)}")
+        if sabotage.hides_a_ledger:
+            self.tell.note(f"sabotage: hidden {hide_a_ledger(simulation, mirror)}")
+        self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
+        inputs = drill_inputs(simulation, mirror, failover, facts.fault_at_s)
+        spark = session.result()
+        try:
+            audit = run_audit(spark, inputs)
+        finally:
+            spark.stop()
+        self._mark("audit done")
+        ledgers = evidence.take_ledgers(simulation.ledgers)
+        replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        report = assembled_report(facts, audit, tuple(self.marks))
+        return DrillOutcome(folder=evidence.folder, report=report)
+
+    def _leave(self, simulation: Simulation, evidence: Evidence) -> None:
+        if self.options.keep:
+            self.tell.note(f"kept: {simulation.topology_path}; end it with: dcctl sim down {simulation.name}")
+            return
+        self.tell.stage("take down", "ending every server and application")
+        evidence.copy_logs(simulation.folder)
+        with undisturbed():
+            simulation.down()
+
+    def _await(self, stage: str, is_done: Callable[[], bool], timeout_s: float, problem: str | None) -> bool:
+        """Poll until done. After `timeout_s` raise with `problem`, or go on without one."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                if is_done():
+                    return True
+            except DcctlError as error:
+                self.tell.stage(stage, error.problem)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        if problem is not None:
+            raise SimulationError(
+                f"drill, {stage}", f"{problem} within {timeout_s:g} s", "the logs tell more"
+            )
+        return False
+
+    def _progress_text(self, simulation: Simulation) -> str:
+        done = workload_progress(simulation.ledgers)
+        groups = ", ".join(f"{name} {count:,}" for name, count in done.processed.items())
+        return f"{sum(done.acked.values()):,} records acknowledged; processed: {groups}"
+
+    def _mark(self, name: str, kind: Literal["fault", "event"] = "event") -> None:
+        self.marks.append(Mark(at_s=time.time(), name=name, kind=kind))
+
+
+def _only_datacenter(topology: Topology, cluster: str) -> str:
+    (dc,) = topology.clusters[cluster].datacenters
+    return dc
