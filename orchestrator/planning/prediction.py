@@ -234,8 +234,13 @@ def predict_reread(
     For a group its own pace tells: the largest rate of any second and the largest step between two
     commits, among its newest samples. Where there are none (a Spark query commits no offsets; its
     positions are those of the copied checkpoint) it may have read up to the end of the log.
-    `reread_by_map`: from the translation of each position, None where it cannot say.
+    `reread_by_map`: from the translation of each position, None where it cannot say. Without any position
+    nothing can be said.
     """
+    if not positions:
+        return RereadPrediction(
+            consumer=consumer, map=None, position_age=None, at_most=None, position_age_s=None
+        )
     ends = history.sampled_ends()
     committed: int | None = 0
     total: int | None = 0
@@ -257,13 +262,13 @@ def predict_reread(
         committed = None if committed is None else committed + later
         total = None if total is None else total + both
     by_map = _total(reread_by_map.get(tp, 0) for tp in positions)
-    oldest = min((position.sampled_at_s for position in positions.values()), default=None)
+    oldest = min(position.sampled_at_s for position in positions.values())
     return RereadPrediction(
         consumer=consumer,
         map=by_map,
         position_age=committed,
         at_most=None if by_map is None or total is None else by_map + total,
-        position_age_s=None if oldest is None else max(0.0, until_s - oldest),
+        position_age_s=max(0.0, until_s - oldest),
     )
 
 

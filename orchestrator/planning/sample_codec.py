@@ -40,7 +40,8 @@ class Round:
     `cause` of a failed one: every broker `refused` the connection; was `silent`; answered an `error`.
     `ends_at_s`: when the reading of the log ends began and ended; None unless they were read.
     `last_good_at_s`: begin of the newest round that did not fail, of any watcher that this one knows of.
-    `failing_since_s`: end of the first failed round of this outage, as this watcher saw it.
+    `failing_since_s`: end of the first failed round of this outage, as this watcher saw it;
+    `refused_since_s`: of the first of those in which every broker refused, unbroken until now.
     `full_at_s`: begin of this watcher's newest round in which it wrote everything, changed or not.
     `missed`: subject (see `group_subject`, `topic_subject`) -> when it was confirmed last, or None.
     """
@@ -54,6 +55,7 @@ class Round:
     ends_at_s: tuple[float, float] | None = None
     last_good_at_s: float | None = None
     failing_since_s: float | None = None
+    refused_since_s: float | None = None
     full_at_s: float | None = None
     missed: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -154,6 +156,7 @@ def encode_sample(sample: Sample) -> tuple[bytes, bytes]:
                 "ends_at_s": sample.ends_at_s,
                 "last_good_at_s": sample.last_good_at_s,
                 "failing_since_s": sample.failing_since_s,
+                "refused_since_s": sample.refused_since_s,
                 "full_at_s": sample.full_at_s,
                 "missed": dict(sample.missed),
             }

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from orchestrator.planning.outage import LossWindow, loss_window
 from orchestrator.planning.rates import Reading, largest_rate, mean_rate
 from orchestrator.planning.sample_codec import (
     BLOCK_PARTITIONS,
@@ -65,24 +66,6 @@ class SampledEnd(NamedTuple):
 
     end: LogEnd
     sampled_at_s: float
-
-
-class LossWindow(NamedTuple):
-    """When the source was lost: after `last_good_at_s`, and not after `first_failed_at_s`.
-
-    `cause` tells how sure the upper end is. `refused`: every broker's address refused the connection,
-    so no broker can have acknowledged anything later. `silent`: no answer; a cut link looks the same,
-    and behind it producers may have gone on: only the person who attests the loss knows more.
-    """
-
-    last_good_at_s: float
-    first_failed_at_s: float
-    cause: Cause
-
-    @property
-    def length_s(self) -> float:
-        """How long the window is."""
-        return self.first_failed_at_s - self.last_good_at_s
 
 
 Block: TypeAlias = GroupPositions | TopicEnds
@@ -189,34 +172,8 @@ class SampleHistory:
         return self.loss_window() is not None
 
     def loss_window(self) -> LossWindow | None:
-        """The window in which the source was lost; None while it answers, or when it never did.
-
-        Its end is the first failed round of a watcher that was not already failing while another one
-        still succeeded: such a one (a wrong password, a cut link of its own) cannot tell a moment, and
-        if there is nothing else, its newest failure is the end.
-        """
-        good = self.last_good_at_s
-        if good is None:
-            return None
-        since: list[tuple[float, Cause]] = []
-        other: list[tuple[float, Cause]] = []
-        for watcher in self._watchers.values():
-            later = watcher.failed[bisect_right(watcher.failed, good, key=_ended_at_s) :]
-            if not later:
-                continue
-            first = later[0]
-            begin = first.ended_at_s if first.failing_since_s is None else first.failing_since_s
-            if begin > good:
-                since.append((min(begin, first.ended_at_s), first.cause))
-            else:
-                other.append((later[-1].ended_at_s, later[-1].cause))
-        if since:
-            first_failed, cause = min(since)
-        elif other:
-            first_failed, cause = max(other)
-        else:
-            return None
-        return LossWindow(good, first_failed, cause)
+        """The window in which the source was lost; None while it answers, or when it never did."""
+        return loss_window(self.last_good_at_s, [watcher.failed for watcher in self._watchers.values()])
 
     @property
     def full_at_s(self) -> float | None:

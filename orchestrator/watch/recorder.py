@@ -52,6 +52,7 @@ class Recorder:
         self.watcher = watcher
         self.last_good_at_s = last_good_at_s
         self._failing_since_s: float | None = None
+        self._refused_since_s: float | None = None
         self._full_at_s: float | None = None
         self._contents: dict[bytes, object] = {}
         self._blocks: dict[bytes, GroupPositions | TopicEnds] = {}
@@ -77,10 +78,9 @@ class Recorder:
                 key = sample_key(sample)
                 self._contents[key] = _content(sample)
                 self._blocks[key] = sample
+        self._note_outage(round_)
         if round_.outcome == "failed":
-            self._failing_since_s = round_.failing_since_s
             return
-        self._failing_since_s = None
         self._full_at_s = round_.full_at_s
         self.last_good_at_s = round_.begun_at_s
         for block in self._blocks.values():
@@ -93,11 +93,15 @@ class Recorder:
         self._contents.clear()
         self._full_at_s = None
         # An outage that could not be recorded began when it began.
+        self._note_outage(round_)
+
+    def _note_outage(self, round_: Round) -> None:
         self._failing_since_s = round_.failing_since_s
+        self._refused_since_s = round_.refused_since_s
 
     def _round(self, reading: SourceReading, full_at_s: float | None = None) -> Round:
         is_failed = reading.outcome == "failed"
-        since = self._failing_since_s if self._failing_since_s is not None else reading.ended_at_s
+        is_refused = is_failed and reading.cause == "refused"
         return Round(
             watcher=self.watcher,
             begun_at_s=reading.begun_at_s,
@@ -107,7 +111,8 @@ class Recorder:
             reason=reading.reason,
             ends_at_s=reading.ends_at_s,
             last_good_at_s=self.last_good_at_s if is_failed else reading.begun_at_s,
-            failing_since_s=since if is_failed else None,
+            failing_since_s=_since(self._failing_since_s, reading) if is_failed else None,
+            refused_since_s=_since(self._refused_since_s, reading) if is_refused else None,
             full_at_s=full_at_s,
             missed={subject: self._confirmed_at_s.get(subject) for subject in sorted(reading.missed)},
         )
@@ -169,6 +174,10 @@ def changed_copies(
         or (copy.batch, copy.source_batch, copy.problem) != (known.batch, known.source_batch, known.problem)
         or copy.at_s - known.at_s >= every_s
     ]
+
+
+def _since(known_s: float | None, reading: SourceReading) -> float:
+    return reading.ended_at_s if known_s is None else known_s
 
 
 def _content(block: GroupPositions | TopicEnds) -> object:

@@ -42,6 +42,7 @@ samples: st.SearchStrategy[Sample] = st.one_of(
         ends_at_s=st.none() | st.tuples(times, times),
         last_good_at_s=st.none() | times,
         failing_since_s=st.none() | times,
+        refused_since_s=st.none() | times,
         full_at_s=st.none() | times,
         missed=st.dictionaries(names, st.none() | times, max_size=3),
     ),
@@ -212,6 +213,22 @@ def test_the_loss_lies_between_the_last_good_and_the_first_failed_round() -> Non
     compacted = history(failed(9000, failing_since_s=11, last_good_at_s=10)).loss_window()
     assert compacted is not None
     assert compacted[:2] == (10, 11)
+
+
+def test_a_site_that_dies_during_a_round_counts_as_refused() -> None:
+    """Silent first, refusing half a second later: the end of the window is certain, and as close."""
+    dying = [
+        failed(11.0, cause="silent", failing_since_s=11.0),
+        failed(11.5, failing_since_s=11.0, refused_since_s=11.5),
+        failed(12.5, failing_since_s=11.0, refused_since_s=11.5),
+    ]
+    window = history(good(10), *dying).loss_window()
+    assert window is not None
+    assert window[1:] == (11.5, "refused")
+    late = failed(71.0, failing_since_s=11.0, refused_since_s=71.0)
+    paused = history(good(10), dying[0], late).loss_window()
+    assert paused is not None
+    assert paused[1:] == (11.0, "silent")
 
 
 def test_a_source_that_answers_again_is_not_lost() -> None:

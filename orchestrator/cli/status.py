@@ -1,0 +1,33 @@
+"""`dcctl status`: if a data centre were lost now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("status")(status)
+
+
+def status(
+    file: Path | None = typer.Argument(None, help="A topology file; not needed when one simulation runs."),
+    target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
+    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+) -> None:
+    """Tell what losing a source now would cost, and what would refuse the failover."""
+    from orchestrator.cli.files import given_topology
+    from orchestrator.cli.output import emit
+    from orchestrator.cli.status_view import headline, render_status
+    from orchestrator.operations.status import topology_status
+
+    found = topology_status(given_topology(file), target or None)
+    summary = "; ".join(headline(mirror) for mirror in found["mirrors"])
+    emit(
+        found,
+        as_json=as_json,
+        summary=summary if as_json else "",
+        render=lambda console: render_status(found, console),
+    )

@@ -1,0 +1,142 @@
+"""How `dcctl status` looks on a terminal: first what would be lost, then what could not be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def render_status(status: Mapping[str, Any], console: Console) -> None:
+    """Every mirror in turn."""
+    for mirror in status["mirrors"]:
+        _render_mirror(mirror, console)
+
+
+def headline(mirror: Mapping[str, Any]) -> str:
+    """One line for one mirror: the state, the price, the obstacles."""
+    refusals = mirror["would_refuse"]
+    can = "a failover could be done" if not refusals else f"a failover would be REFUSED ({_ids(refusals)})"
+    at_most = mirror["loss"]["at_most"]
+    price = "unknown loss" if at_most is None else f"at most {at_most:,} records lost"
+    seconds = mirror["loss"]["seconds_at_most"]
+    price += f" ({seconds:.1f} s)" if at_most and seconds is not None else ""
+    name = f"{mirror['source']} → {mirror['target']}"
+    state = f"if {mirror['source']} were lost now" if not mirror["lost_between_s"] else "SOURCE LOST"
+    return f"{name}: {state}: {price}; {can}"
+
+
+def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
+    lost = mirror["lost_between_s"]
+    colour = "red" if lost else "yellow" if mirror["would_refuse"] else "green"
+    console.print(f"\n[bold {colour}]{escape(headline(mirror))}[/]")
+    console.print(f"  watcher   {_watcher(mirror['watcher'])}")
+    console.print(f"  mirror    {_mirror(mirror['mirror'])}")
+    for place, what in mirror["mirror"]["gaps"].items():
+        console.print(f"            [red]{escape(place)}: {escape(what)}[/]")
+    console.print(_loss_table(mirror))
+    if mirror["groups"] or mirror["spark"]:
+        console.print(_consumer_table(mirror))
+        for note in _notes(mirror):
+            console.print(f"  [yellow]![/] {escape(note)}")
+    if mirror["would_refuse"]:
+        console.print("A failover would be refused by")
+    for gate in mirror["would_refuse"]:
+        console.print(
+            f"  [red]✗[/] {gate['id']}: {escape(gate['reason'])} [dim]({escape(gate['measured'])})[/]"
+        )
+        if gate["hint"]:
+            console.print(f"      {escape(gate['hint'])}")
+
+
+def _watcher(watcher: Mapping[str, Any]) -> str:
+    if watcher["problem"]:
+        return f"[red]{escape(watcher['problem'])}[/]"
+    if watcher["round_age_s"] is None:
+        return "[red]never ran here[/]"
+    good = watcher["good_round_age_s"]
+    source = "never saw the source answer" if good is None else f"source seen {_age(good)} ago"
+    return f"last round {_age(watcher['round_age_s'])} ago, {source}"
+
+
+def _mirror(mirror: Mapping[str, Any]) -> str:
+    if not mirror["states"]:
+        return f"[red]{escape('; '.join(mirror['problems']) or 'unknown')}[/]"
+    bad = [f"{name} is {state}" for name, state in mirror["states"].items() if state != "RUNNING"]
+    states = f"[red]{escape(', '.join(bad))}[/]" if bad else "runs"
+    heartbeat = mirror["heartbeat_age_s"]
+    beat = "no heartbeat" if heartbeat is None else f"heartbeat {_age(heartbeat)} ago"
+    return f"{states}, {sum(mirror['lag_records'].values()):,} records behind, {beat}"
+
+
+def _loss_table(mirror: Mapping[str, Any]) -> Table:
+    table = _table("Records that would be lost", "topic", "expected", "at most", "mirror is behind by")
+    for topic, loss in mirror["loss"]["topics"].items():
+        behind = mirror["mirror"]["lag_records"].get(topic)
+        table.add_row(escape(topic), *map(_number, (loss.get("expected"), loss.get("at_most"), behind)))
+    return table
+
+
+def _consumer_table(mirror: Mapping[str, Any]) -> Table:
+    table = _table("Consumers", "consumer", "position is", "would read again", "by translation")
+    for group in mirror["groups"]:
+        age = group["position_age_s"]
+        table.add_row(
+            escape(group["group"]),
+            "unknown" if age is None else f"{_age(age)} old",
+            _at_most(group["reread"]),
+            _number(group["reread"].get("map")),
+        )
+    for query in mirror["spark"]:
+        age = query["age_s"]
+        table.add_row(
+            escape(query["query"]),
+            "no copy" if age is None else f"batch {query['batch']}, {_age(age)} old",
+            _at_most(query["reread"]),
+            _number(query["reread"].get("map")),
+        )
+    return table
+
+
+def _notes(mirror: Mapping[str, Any]) -> list[str]:
+    """What the table has no room for: the first thing about each consumer that is not as it should be."""
+    notes = []
+    for group in mirror["groups"]:
+        if group["without_translation"]:
+            notes.append(f"{group['group']}: {group['without_translation'][0]}")
+        elif group["partitions"] > group["exact"]:
+            notes.append(f"{group['group']}: {group['exact']} of {group['partitions']} partitions exact")
+    for query in mirror["spark"]:
+        behind = (query["source_batch"] or 0) - (query["batch"] or 0)
+        if query["problem"] or behind > 0:
+            notes.append(f"{query['query']}: {query['problem'] or f'the copy is {behind} batches behind'}")
+    return notes
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right")
+    return table
+
+
+def _ids(gates: list[Mapping[str, Any]]) -> str:
+    return ", ".join(gate["id"] for gate in gates)
+
+
+def _at_most(reread: Mapping[str, int | None]) -> str:
+    at_most = reread.get("at_most")
+    return "unknown" if at_most is None else f"at most {at_most:,}"
+
+
+def _number(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _age(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

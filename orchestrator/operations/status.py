@@ -1,0 +1,161 @@
+"""If the source of a mirror were lost now: what would be lost, read again, and refused.
+
+The answer is a failover's own plan, made without wanting one, so that `status` never says anything that
+`failover` would not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.observation import Observation
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.samples import LossWindow, SampleHistory
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.watch.estate import mirrors_into
+from orchestrator.watch.health import MirrorHealth, mirror_health
+
+# What speaks of a failover being asked for, not of the state of things.
+_ONLY_WHEN_ASKED = frozenset({"attested", "source-unreachable"})
+
+
+def topology_status(topology: Topology, target: str | None = None) -> dict[str, Any]:
+    """The status of each mirror (of those into `target`), as `dcctl status --json` prints it.
+
+    Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
+    addresses. A target that does not answer is part of the status, not an error.
+    """
+    return {
+        "topology": topology.name,
+        "mirrors": [mirror_status(topology, mirror) for mirror in mirrors_into(topology, target)],
+    }
+
+
+def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
+    """The status of one mirror."""
+    estate = open_estate(topology, mirror)
+    try:
+        observation = observe(estate)
+        health = mirror_health(estate.target, estate.connect, mirror)
+    finally:
+        estate.close()
+    attested = topology.clusters[mirror.source].datacenters
+    plan = plan_failover(topology, observation, FailoverRequest(attested=attested, to=mirror.target))
+    history = observation.samples.value or SampleHistory()
+    window = history.loss_window()
+    judged_at_s = window.first_failed_at_s if window else observation.at_s
+    return {
+        "source": mirror.source,
+        "target": mirror.target,
+        "at_s": observation.at_s,
+        **_source(observation, window),
+        "watcher": _watcher(observation, history),
+        "mirror": _mirror(health, history, judged_at_s),
+        "loss": _loss(plan),
+        "groups": _groups(estate, plan),
+        "spark": _spark(topology, mirror, plan, history, judged_at_s),
+        "would_refuse": [
+            {
+                "id": gate.id,
+                "outcome": gate.outcome,
+                "measured": gate.measured,
+                "limit": gate.limit,
+                "reason": gate.reason,
+                "hint": gate.hint,
+            }
+            for gate in plan.gates
+            if gate.outcome != "ok" and gate.id not in _ONLY_WHEN_ASKED
+        ],
+    }
+
+
+def _source(observation: Observation, window: LossWindow | None) -> dict[str, Any]:
+    probe = observation.source.value
+    return {
+        "source_answers": None if probe is None else probe.answers,
+        "lost_between_s": [window.last_good_at_s, window.first_failed_at_s] if window else None,
+    }
+
+
+def _watcher(observation: Observation, history: SampleHistory) -> dict[str, Any]:
+    last, good = history.last_sign_of_life_s, history.last_good_at_s
+    return {
+        "names": sorted(history.watchers),
+        "round_age_s": None if last is None else max(0.0, observation.at_s - last),
+        "good_round_age_s": None if good is None else max(0.0, observation.at_s - good),
+        "problem": observation.samples.problem,
+    }
+
+
+def _mirror(health: MirrorHealth, history: SampleHistory, judged_at_s: float) -> dict[str, Any]:
+    ends = history.newest_ends()
+    lag: dict[str, int] = {}
+    for tp, records in health.lag_records(ends).items():
+        lag[tp.topic] = lag.get(tp.topic, 0) + records
+    heartbeat = health.heartbeat_at_s
+    return {
+        "states": dict(health.states),
+        "lag_records": lag,
+        "heartbeat_age_s": None if heartbeat is None else max(0.0, judged_at_s - heartbeat),
+        "gaps": {str(tp): what for tp, what in sorted(health.gaps(history.sampled_ends()).items())},
+        "problems": list(health.problems),
+    }
+
+
+def _loss(plan: Plan) -> dict[str, Any]:
+    at_most = [topic.get("at_most") for topic in plan.predicted.loss.values()]
+    is_known = bool(at_most) and None not in at_most
+    return {
+        "topics": {name: dict(loss) for name, loss in plan.predicted.loss.items()},
+        "at_most": sum(records or 0 for records in at_most) if is_known else None,
+        "seconds_at_most": plan.facts.get("loss_seconds_at_most"),
+        "budget": plan.facts.get("budget"),
+    }
+
+
+def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
+    found = []
+    for group in estate.groups:
+        rows = [row for row in plan.facts.get("translations", []) if row["group"] == group]
+        ages = [row["position_age_s"] for row in rows if row["position_age_s"] is not None]
+        found.append(
+            {
+                "group": group,
+                "position_age_s": max(ages, default=None),
+                "partitions": len(rows),
+                "exact": sum(row["exact"] for row in rows),
+                "reread": dict(plan.predicted.reread.get(group, {})),
+                "without_translation": [
+                    f"{row['topic']}-{row['partition']}: {row['reason']}"
+                    for row in rows
+                    if row["target_offset"] is None
+                ],
+            }
+        )
+    return found
+
+
+def _spark(
+    topology: Topology, mirror: Replication, plan: Plan, history: SampleHistory, judged_at_s: float
+) -> list[dict[str, Any]]:
+    found = []
+    for query in topology.consumers_of(mirror.source):
+        if query.kind != "spark":
+            continue
+        copy = history.copies.get(query.name)
+        has_copy = copy is not None and copy.batch is not None
+        found.append(
+            {
+                "query": query.name,
+                "batch": copy.batch if copy else None,
+                "source_batch": copy.source_batch if copy else None,
+                "age_s": max(0.0, judged_at_s - copy.at_s) if copy and has_copy else None,
+                "committed_at_s": copy.committed_at_s if copy else None,
+                "problem": copy.problem if copy else "no watcher has said anything of its checkpoint",
+                "reread": dict(plan.predicted.reread.get(query.name, {})),
+            }
+        )
+    return found
