@@ -1,8 +1,10 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit check format bench lock java-lock clean
+.PHONY: help setup drill test unit check format lock java-lock clean
 
 BIN := .venv/bin
+# Neither addresses of registries nor paths of a machine get into a lock.
+LOCK := UV_SYSTEM_CERTS=1 .venv/bin/uv pip compile --quiet --generate-hashes --python-version 3.11 --no-emit-index-url --no-header
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,11 +32,9 @@ format: setup ## put the code into its form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-lock: setup ## resolve the Python packages anew; no addresses, no paths
-	@$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --no-emit-index-url \
-		--no-header pyproject.toml --extra dev -o requirements.lock
-	@printf 'setuptools\nuv\n' | $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
-		--no-emit-index-url --no-header --no-annotate --constraint requirements.lock - -o requirements-bootstrap.lock
+lock: setup ## bring the locks in line with pyproject.toml (ARGS="--upgrade-package rich" for newer ones)
+	@$(LOCK) --extra dev $(ARGS) pyproject.toml -o requirements.lock
+	@printf 'setuptools\nuv\n' | $(LOCK) --no-annotate $(ARGS) - -o requirements-bootstrap.lock
 
 java-lock: setup ## resolve the Java parts anew
 	@$(BIN)/python -m orchestrator.adapters.java.resolve

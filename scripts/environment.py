@@ -112,7 +112,8 @@ def install_packages() -> None:
     # the registry cannot say that nothing changed.
     if run(uv("--offline", *locked), quiet=True, environment=uv_environment()) == 0:
         return
-    if run(uv(*locked), environment=uv_environment()) != 0:
+    talk = [] if sys.stderr.isatty() else ["--quiet"]
+    if run(uv(*talk, *locked), environment=uv_environment()) != 0:
         raise SetupError(f"the packages could not be installed\n  {NO_NETWORK}")
 
 
