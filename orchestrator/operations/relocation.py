@@ -64,6 +64,11 @@ class RelocationReport:
         return tuple(self.data["positions"])
 
 
+def new_relocation_id() -> str:
+    """An id for a relocation by hand."""
+    return time.strftime("by-hand-%Y%m%dT%H%M%SZ", time.gmtime())
+
+
 def relocation_record(destination: Path) -> Path:
     """Where a relocation is recorded, beside the checkpoint."""
     return destination.with_name(destination.name + ".relocation.json")

@@ -14,6 +14,7 @@ from typing import Literal
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageError
+from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
@@ -100,6 +101,14 @@ def translate_groups(
     )
 
 
+def snapshot_positions(snapshot: Snapshot) -> Positions:
+    """The positions in a snapshot file that was taken at the source."""
+    return {
+        group: {tp: SampledPosition(offset, snapshot.taken_at_s) for tp, offset in offsets.items()}
+        for group, offsets in snapshot.groups.items()
+    }
+
+
 def mirrored_positions(topology: Topology, mirror: Replication) -> dict[TopicPartition, int]:
     """Next source offset behind the last one that Connect has stored as copied. Raises `ConnectError`."""
     connect = connect_cluster(topology, mirror.target)
@@ -130,6 +139,15 @@ def read_checkpoints(cluster: KafkaCluster, mirror: Replication) -> dict[str, li
     for key, checkpoint in newest_checkpoints(ordered).items():
         found.setdefault(checkpoint.group, []).append((checkpoint, written_s[key]))
     return found
+
+
+def current_map(
+    topology: Topology, mirror: Replication, target: KafkaCluster
+) -> tuple[OffsetMap, dict[TopicPartition, LogEnd]]:
+    """The offset map as of now, closed at its end if the mirror is stopped, and the mirrored logs."""
+    topics = target.topics(mirror.mirrored_topic(name) for name in mirror.topics)
+    logs = target.log_ends(tp for topic in topics.values() for tp in topic.partitions)
+    return _offset_map(topology, mirror, target, logs)[0], logs
 
 
 def is_answering(topology: Topology, cluster: str) -> bool:

@@ -1,0 +1,144 @@
+"""`dcctl offsets translate | snapshot | restore`: the positions of consumer groups, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestrator.operations.translate import Translations
+
+_FILE = typer.Argument(..., help="A topology file with addresses.")
+_GROUPS = typer.Option([], "--group", metavar="GROUP", help="Only this group; can be given several times.")
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(
+        help="Positions of consumer groups: translated, saved, restored.", no_args_is_help=True
+    )
+    group.command("translate")(translate)
+    group.command("snapshot")(snapshot)
+    group.command("restore")(restore)
+    app.add_typer(group, name="offsets")
+
+
+def translate(
+    file: Path = _FILE,
+    to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to translate for."),
+    group: list[str] = _GROUPS,
+    from_snapshot: Path | None = typer.Option(
+        None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
+    ),
+    as_json: bool = _JSON,
+) -> None:
+    """Say where each group would have to stand at another cluster. Changes nothing."""
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.group_offsets import known_cluster, read_snapshot
+    from orchestrator.operations.translate import snapshot_positions, translate_groups
+    from orchestrator.topology.loading import load_topology
+    from orchestrator.watch.estate import mirrors_into
+
+    topology = load_topology(file)
+    known_cluster(topology, to)
+    saved = read_snapshot(from_snapshot) if from_snapshot else None
+    mirrors = [m for m in mirrors_into(topology, to) if saved is None or saved.cluster == m.source]
+    found = [
+        translate_groups(topology, mirror, group, snapshot_positions(saved) if saved else None)
+        for mirror in mirrors
+    ]
+    rows = [row.as_json() for translations in found for row in translations.rows]
+    used = [
+        {
+            "source": mirror.source,
+            "positions_from": translations.origin,
+            "because": translations.origin_reason,
+            "mirror_is_stopped": translations.is_closed,
+            "groups_without_position": list(translations.without),
+        }
+        for mirror, translations in zip(mirrors, found, strict=True)
+    ]
+    exact = sum(row["exact"] for row in rows)
+    without = sum(row["target_offset"] is None for row in rows)
+    origins = ", ".join(f"{entry['source']}: {entry['positions_from']}" for entry in used)
+    emit(
+        {"translations": rows, "used": used},
+        as_json=as_json,
+        summary=f"{len(rows)} positions (from {origins}): {exact} exact, {without} without translation",
+        render=lambda console: _render(found, console),
+    )
+
+
+def snapshot(
+    file: Path = _FILE,
+    at: str = typer.Option(..., "--at", metavar="CLUSTER", help="The cluster to ask."),
+    out: Path = typer.Option(..., "-o", "--out", help="The file to write."),
+    group: list[str] = _GROUPS,
+    as_json: bool = _JSON,
+) -> None:
+    """Save the committed offsets of groups to a file."""
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.group_offsets import take_snapshot, write_snapshot
+    from orchestrator.topology.loading import load_topology
+
+    taken = take_snapshot(load_topology(file), at, group)
+    write_snapshot(taken, out)
+    count = sum(len(offsets) for offsets in taken.groups.values())
+    emit(
+        {**taken.as_json(), "file": str(out)},
+        as_json=as_json,
+        summary=f"{count} offsets of {len(taken.groups)} groups at {at} are in {out}",
+    )
+
+
+def restore(
+    file: Path = _FILE,
+    saved: Path = typer.Argument(..., metavar="SNAPSHOT", help="A file of `offsets snapshot`."),
+    at: str = typer.Option("", "--at", metavar="CLUSTER", help="Default: where it was taken."),
+    group: list[str] = _GROUPS,
+    as_json: bool = _JSON,
+) -> None:
+    """Write saved offsets back; what stood there before is saved beside the file."""
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.group_offsets import read_snapshot, restore_snapshot, write_snapshot
+    from orchestrator.topology.loading import load_topology
+
+    wanted = read_snapshot(saved)
+    cluster = at or wanted.cluster
+    before = restore_snapshot(load_topology(file), cluster, wanted, group)
+    kept = saved.with_name(f"{saved.stem}.before-{int(before.taken_at_s)}.json")
+    write_snapshot(before, kept)
+    emit(
+        {"cluster": cluster, "groups": sorted(before.groups), "before": str(kept)},
+        as_json=as_json,
+        summary=f"offsets of {len(before.groups)} groups at {cluster} restored; as it was before: {kept}",
+    )
+
+
+def _render(found: list[Translations], console: Console) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    for translations in found:
+        console.print(f"positions from the {translations.origin}: {escape(translations.origin_reason)}")
+        if not translations.is_closed:
+            console.print("the mirror runs: positions near its end become exact when it is stopped")
+        table = Table(box=None, padding=(0, 2))
+        for name in ("group", "from", "offset", "to", "offset", "read again"):
+            table.add_column(name, justify="right" if name in ("offset", "read again") else "left")
+        for row in translations.rows:
+            again = "unknown" if row.reread_at_most is None else f"{row.reread_at_most:,}"
+            table.add_row(
+                escape(row.group),
+                str(row.source_partition),
+                "none" if row.source_offset is None else f"{row.source_offset:,}",
+                str(row.target_partition),
+                "none" if row.target_offset is None else f"{row.target_offset:,}",
+                "exact" if row.exact else escape(row.reason) if row.target_offset is None else again,
+            )
+        console.print(table)

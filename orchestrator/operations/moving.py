@@ -1,0 +1,169 @@
+"""Moving one consumer by hand: a group's offsets, or a Spark query's checkpoint."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.adapters.checkpoint_files import local_checkpoint
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.errors import DcctlError, UsageError
+from orchestrator.operations.group_offsets import Snapshot
+from orchestrator.operations.relocation import (
+    RelocationReport,
+    copy_folder,
+    refuse_running_original,
+    relocate_checkpoint,
+)
+from orchestrator.operations.translate import Positions, Translations, current_map, translate_groups
+from orchestrator.planning.positions import offsets_to_write, partitions_to_read
+from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.translation import fit_to_log
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import TopicPartition
+from orchestrator.watch.estate import kafka_cluster, mirrors_into
+
+Landing = Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedGroup:
+    """`offsets`: what the group has at the target (or would have). `before`: what it had there."""
+
+    translations: Translations
+    offsets: dict[TopicPartition, int]
+    before: Snapshot
+    is_written: bool
+
+
+def move_group(
+    topology: Topology,
+    group: str,
+    to: str,
+    *,
+    landing: Landing,
+    write: bool,
+    snapshot: Positions | None = None,
+) -> MovedGroup:
+    """Translate a group's positions and, with `write`, commit them at the target.
+
+    Each landing partition gets the start or the end of its log. Raises `DcctlError`, with nothing
+    written, if a position has no translation or the group has running members at either side.
+    """
+    consumer = _consumer(topology, group, "group")
+    mirror = _mirror(topology, consumer, to)
+    target = kafka_cluster(topology, to)
+    translations = translate_groups(topology, mirror, [group], snapshot)
+    without = [f"{r.source_partition}: {r.reason}" for r in translations.rows if r.target_offset is None]
+    if without:
+        raise DcctlError(
+            f"group {group}",
+            f"cannot be moved, no place at {to} for {'; '.join(without)}",
+            "the consumer's on_untranslatable: earliest reads all of it again",
+        )
+    starts = _landing_offsets(topology, mirror, consumer, target, landing)
+    offsets = offsets_to_write(topology, mirror, [consumer], translations.rows, starts)[group]
+    before = Snapshot(to, time.time(), target.committed([group]))
+    if write:
+        if translations.origin == "source":
+            _refuse_members(kafka_cluster(topology, mirror.source), group)
+        _refuse_members(target, group)
+        target.write_group_offsets(group, offsets)
+    return MovedGroup(translations=translations, offsets=offsets, before=before, is_written=write)
+
+
+def move_query(
+    topology: Topology,
+    query: str,
+    to: str,
+    *,
+    landing: Landing,
+    run_id: str,
+    checkpoint: Path | None = None,
+    destination: Path | None = None,
+    is_attested_stopped: bool = False,
+) -> RelocationReport:
+    """Relocate a Spark query's checkpoint to its standby place, or to `destination`.
+
+    Taken is the watcher's copy, or `checkpoint`, which must be at rest unless a person attests that its
+    query is stopped. Raises `DcctlError` for everything that forbids it; then nothing has changed.
+    """
+    consumer = _consumer(topology, query, "spark")
+    mirror = _mirror(topology, consumer, to)
+    target = kafka_cluster(topology, to)
+    if checkpoint is not None and not is_attested_stopped:
+        refuse_running_original(checkpoint, time.time())
+    copy = checkpoint or copy_folder(consumer)
+    destination = destination or standby_folder(topology, query)
+    offset_map, logs = current_map(topology, mirror, target)
+
+    def translate(source: TopicPartition, offset: int) -> Translated:
+        log = logs.get(mirror.mirrored(source))
+        if log is None:
+            return Translated(None, False, None, f"{mirror.mirrored(source)} does not exist at {to}")
+        fitted = fit_to_log(offset_map.translate(source, offset), log, consumer.on_untranslatable)
+        return Translated(fitted.offset, fitted.is_exact, fitted.reread_at_most, fitted.reason)
+
+    own = {mirror.mirrored_topic(topic) for topic in consumer.topics}
+    starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
+    starts |= _landing_offsets(topology, mirror, consumer, target, landing)
+    return relocate_checkpoint(
+        copy,
+        destination,
+        translate,
+        mirror.mirrored_topic,
+        starts,
+        query=query,
+        sink=consumer.sink,
+        run_id=run_id,
+    )
+
+
+def standby_folder(topology: Topology, query: str) -> Path:
+    """Where the query opens its checkpoint after a move."""
+    consumer = _consumer(topology, query, "spark")
+    if consumer.standby_checkpoint is None:
+        raise DcctlError(f"consumer {query}", "has no standby_checkpoint", "name it, or a destination")
+    return local_checkpoint(f"consumer {query}", consumer.standby_checkpoint)
+
+
+def _consumer(topology: Topology, name: str, kind: Literal["group", "spark"]) -> Consumer:
+    found = [c for c in topology.consumers if c.name == name and c.kind == kind]
+    if not found:
+        known = ", ".join(c.name for c in topology.consumers if c.kind == kind) or "none"
+        what = "group" if kind == "group" else "Spark query"
+        raise UsageError(f"{what} {name}", f"the topology file has no such {what}; it has: {known}")
+    return found[0]
+
+
+def _mirror(topology: Topology, consumer: Consumer, to: str) -> Replication:
+    for mirror in mirrors_into(topology, to):
+        if mirror.source == consumer.cluster:
+            return mirror
+    raise UsageError(
+        f"consumer {consumer.name}", f"works at {consumer.cluster}: no mirror from there to {to}"
+    )
+
+
+def _landing_offsets(
+    topology: Topology, mirror: Replication, consumer: Consumer, target: KafkaCluster, landing: Landing
+) -> dict[TopicPartition, int]:
+    """Where the consumer starts in the topics that producers write at the target."""
+    if mirror.policy == "identity":
+        return {}
+    own = {mirror.mirrored_topic(topic) for topic in consumer.topics}
+    wanted = [tp for tp in partitions_to_read(topology, mirror, consumer) if tp.topic not in own]
+    logs = target.log_ends(wanted)
+    return {tp: log.start_offset if landing == "start" else log.end_offset for tp, log in logs.items()}
+
+
+def _refuse_members(cluster: KafkaCluster, group: str) -> None:
+    members = cluster.group_members([group])[group]
+    if members:
+        raise DcctlError(
+            f"group {group}",
+            f"has {members} running members at {cluster.name}; nothing was written",
+            "stop its consumers first: what they commit later would be missing at the other side",
+        )
