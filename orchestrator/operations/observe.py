@@ -133,6 +133,7 @@ def observe(estate: Estate, *, own_lock: bool = False) -> Observation:
 
 
 def _part(source: str, question: Callable[[], T]) -> Part[T]:
+    """`at_s` is when the answer came: what it says held then, or a moment before."""
     try:
         value = question()
     except DcctlError as error:

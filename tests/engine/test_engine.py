@@ -2,62 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
-from orchestrator.engine import Ports, Results, RunEnd, StepOutcome, run_plan
+from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import CoordinationError, GateRefusedError
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, Step
-
-
-class SimulatedCrash(BaseException):
-    """kill -9 at this very point."""
-
-
-class InlineExecutor(Executor):
-    """Runs everything at once and in order, so that a crash sweep always meets the same points."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001 - handed on, as a real executor does
-            future.set_exception(error)
-        return future
+from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
 
 
 @dataclass
-class World:
-    """What survives a crash of the orchestrator: the effects, and the journal."""
+class World(CrashingJournal):
+    """Effects that survive a crash of the orchestrator, and steps that go wrong on demand."""
 
     effects: list[str] = field(default_factory=list)
-    records: list[RunEvent] = field(default_factory=list)
     fails: dict[str, StepOutcome] = field(default_factory=dict)
     raises: dict[str, str] = field(default_factory=dict)
-    crash_at: int = -1
-    points: int = 0
-    holders: list[Callable[[str], None]] = field(default_factory=list)
-    now: float = 1000.0
-
-    def point(self) -> None:
-        """One place where the process may die."""
-        self.points += 1
-        if self.points == self.crash_at:
-            raise SimulatedCrash
-
-    def append(self, record: RunEvent) -> None:
-        self.point()
-        if any(known.sequence == record.sequence for known in self.records):
-            raise CoordinationError("journal", f"record {record.sequence} is written twice")
-        self.records.append(record)
-        self.point()
-
-    def on_loss(self, callback: Callable[[str], None]) -> None:
-        self.holders.append(callback)
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         assert set(step.depends_on) <= set(results), "a step began before what it waits for"
@@ -76,12 +37,6 @@ class World:
         return StepOutcome("ok" if done else "failed", result={"of": step.id} if done else {})
 
     def cancel(self) -> None: ...
-
-    def now_s(self) -> float:
-        self.now += 1
-        return self.now
-
-    monotonic_s = now_s
 
 
 def a_step(step_id: str, *needed: str, verify: str | None = "look") -> Step:
@@ -110,17 +65,10 @@ DIAMOND = a_plan(
 )
 
 
-def run(plan: Plan, world: World, *, threads: bool = False) -> RunEnd:
-    ports = Ports(world, world, world, world)
-    return run_plan(
-        plan, "run-1", ports, records=tuple(world.records), executor=None if threads else InlineExecutor()
-    )
-
-
 def test_each_step_is_journalled_before_and_after() -> None:
     """The intent stands in the journal before the effect, the outcome after it."""
     world = World()
-    assert run(DIAMOND, world).outcome == "ok"
+    assert run_inline(DIAMOND, world).outcome == "ok"
     for step in ("a", "b", "d"):
         kinds = [record.kind for record in world.records if record.step == step]
         assert kinds == ["step-intent", "step-outcome"]
@@ -132,14 +80,14 @@ def test_independent_steps_run_side_by_side_in_threads() -> None:
     """The same outcome with real threads."""
     world = World()
     wide = a_plan(*(a_step(f"s{number}") for number in range(20)))
-    assert run(wide, world, threads=True).outcome == "ok"
+    assert run_inline(wide, world, threads=True).outcome == "ok"
     assert len(world.effects) == 20
 
 
 def test_a_failed_step_stops_those_that_wait_for_it_and_no_others() -> None:
     """What can still be done is done; the run says what was not."""
     world = World(fails={"b": StepOutcome("failed", "no")})
-    end = run(DIAMOND, world)
+    end = run_inline(DIAMOND, world)
     assert end.outcome == "incomplete"
     assert world.effects == ["a", "measure"]
     assert "b failed: no" in end.reason
@@ -149,23 +97,23 @@ def test_a_failed_step_stops_those_that_wait_for_it_and_no_others() -> None:
 def test_an_error_after_the_effect_is_no_failure() -> None:
     """The verification decides, not the error."""
     world = World(raises={"a": "connection lost"})
-    assert run(DIAMOND, world).outcome == "ok"
+    assert run_inline(DIAMOND, world).outcome == "ok"
 
 
 def test_an_unknown_outcome_is_never_success() -> None:
     """Unknown is the run's outcome too, whatever else went well."""
     world = World(fails={"b": StepOutcome("failed", "?")})
     world.verify = lambda *_: StepOutcome("unknown", "cannot tell")  # type: ignore[method-assign]
-    end = run(a_plan(a_step("a"), a_step("b")), world)
+    end = run_inline(a_plan(a_step("a"), a_step("b")), world)
     assert end.outcome == "unknown"
 
 
-def test_a_plan_with_a_refused_gate_is_not_run() -> None:
+def test_a_plan_with_a_refused_gate_is_not_run_inline() -> None:
     """Nothing is written and nothing is done."""
     for outcome in ("refused", "unknown"):
         world = World()
         with pytest.raises(GateRefusedError):
-            run(replace(DIAMOND, gates=a_plan(outcome=outcome).gates), world)
+            run_inline(replace(DIAMOND, gates=a_plan(outcome=outcome).gates), world)
         assert (world.effects, world.records) == ([], [])
 
 
@@ -180,13 +128,13 @@ def test_nothing_is_begun_after_the_lock_is_lost() -> None:
         return perform(step, results)
 
     world.perform = losing  # type: ignore[method-assign]
-    end = run(DIAMOND, world)
+    end = run_inline(DIAMOND, world)
     assert end.outcome == "incomplete"
     assert world.effects == ["a"]
     assert "the session has expired" in end.reason
 
 
-def test_a_journal_that_cannot_be_written_stops_the_run() -> None:
+def test_a_journal_that_cannot_be_written_stops_the_run_inline() -> None:
     """Without its intent in the journal no step begins."""
     world = World()
     append = world.append
@@ -197,7 +145,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run() -> None:
         append(record)
 
     world.append = failing  # type: ignore[method-assign]
-    end = run(DIAMOND, world)
+    end = run_inline(DIAMOND, world)
     assert end.outcome == "incomplete"
     assert "b" not in world.effects
     assert "journal: gone" in end.reason
@@ -205,27 +153,12 @@ def test_a_journal_that_cannot_be_written_stops_the_run() -> None:
 
 def test_a_crash_at_any_point_and_again_in_the_resumed_run_changes_nothing() -> None:
     """Before and after each effect and each record: resumed, the end is that of an undisturbed run."""
-    undisturbed = World()
-    run(DIAMOND, undisturbed)
-    for first in range(1, undisturbed.points + 1):
-        second = 0
-        while True:
-            second += 1
-            world = World(crash_at=first)
-            with pytest.raises(SimulatedCrash):
-                run(DIAMOND, world)
-            world.points, world.crash_at = 0, second
-            try:
-                run(DIAMOND, world)
-                reached_second = False
-            except SimulatedCrash:
-                reached_second = True
-                world.points, world.crash_at = 0, -1
-                run(DIAMOND, world)
-            assert set(world.effects) == {"a", "b", "measure", "d"}
-            for step in ("a", "b", "d"):
-                assert world.effects.count(step) == 1, "an effect was made twice"
-            assert world.records[-1].kind == "run-ended"
-            assert world.records[-1].data["outcome"] == "ok"
-            if not reached_second:
-                break
+
+    def check(world: World) -> None:
+        assert set(world.effects) == {"a", "b", "measure", "d"}
+        for step in ("a", "b", "d"):
+            assert world.effects.count(step) == 1, "an effect was made twice"
+        assert world.records[-1].kind == "run-ended"
+        assert world.records[-1].data["outcome"] == "ok"
+
+    assert crash_everywhere(DIAMOND, World, check) > 300

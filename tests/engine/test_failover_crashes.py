@@ -1,0 +1,125 @@
+"""The failover's own plan, killed at every point, in a world of plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.plan import Step
+from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
+from tests.planning.pictures import REQUEST, observation, topology
+
+PLAN = plan_failover(topology(), observation(), REQUEST)
+
+
+@dataclass
+class World(CrashingJournal):
+    """East, as far as a failover changes it.
+
+    Records land until the mirror stops; `synced` are MirrorMaker's own offsets, `written` ours. Clients
+    that are started read and write at once.
+    """
+
+    mirror: str = "RUNNING"
+    landed: int = 90
+    offsets: str = "synced"
+    saved: str = ""
+    relocations: int = 0
+    running: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        result = getattr(self, "_" + step.action.replace("-", "_"))(step, results)
+        self.point()
+        return StepOutcome("ok", result=result)
+
+    def verify(self, step: Step, _results: Results) -> StepOutcome:
+        self.point()
+        is_there = {
+            "connectors-are-stopped": self.mirror == "STOPPED",
+            "offsets-are-written": self.offsets == "written",
+        }[str(step.verify)]
+        return StepOutcome("ok" if is_there else "failed")
+
+    def cancel(self) -> None: ...
+
+    def _await_standstill(self, _step: Step, _results: Results) -> dict[str, int]:
+        if self.mirror == "RUNNING":
+            self.landed = 100
+        return {}
+
+    def _stop_connectors(self, _step: Step, _results: Results) -> dict[str, int]:
+        if self.landed < 100:
+            self.problems.append("the mirror was stopped before its records had landed")
+        self.mirror = "STOPPED"
+        return {}
+
+    def _record_ends(self, step: Step, _results: Results) -> dict[str, int]:
+        if step.id == "record-mirrored-ends" and self.mirror == "RUNNING":
+            self.problems.append("ends recorded while the mirror runs")
+        if step.id == "record-landing-ends" and any(name.startswith("producer") for name in self.running):
+            self.problems.append("landing ends recorded after producers had started")
+        return {"end": self.landed}
+
+    def _save_offsets(self, _step: Step, _results: Results) -> dict[str, str]:
+        self.saved = self.offsets
+        return {"offsets": self.offsets}
+
+    def _translate_positions(self, _step: Step, results: Results) -> dict[str, int]:
+        return {"upto": int(results["record-mirrored-ends"]["end"])}
+
+    def _write_offsets(self, _step: Step, results: Results) -> dict[str, int]:
+        if any(name.startswith("consumer") for name in self.running):
+            self.problems.append("offsets written under running consumers")
+        if results["save-offsets"]["offsets"] != "synced":
+            self.problems.append("our own offsets were saved as what stood there before")
+        self.offsets = "written"
+        return {}
+
+    def _relocate_checkpoint(self, _step: Step, _results: Results) -> dict[str, int]:
+        if any(name.startswith("spark") for name in self.running):
+            self.problems.append("a checkpoint was relocated under its running query")
+        self.relocations = 1
+        return {"from_batch": 7}
+
+    def _start_clients(self, step: Step, _results: Results) -> dict[str, int]:
+        names = step.arguments["clients"]
+        if names[0].startswith("consumer") and self.offsets != "written":
+            self.problems.append("consumers started without their offsets")
+        self.running += [name for name in names if name not in self.running]
+        return {}
+
+    def _await_landing_records(self, _step: Step, _results: Results) -> dict[str, int]:
+        return {}
+
+    _await_group_progress = _await_query_progress = _await_landing_records
+
+
+def test_every_action_of_the_plan_is_known_to_the_runner() -> None:
+    """No step names an action or a verification that does not exist."""
+    from orchestrator.operations.actions import PERFORM, VERIFY  # noqa: PLC0415 - the runner is above the engine
+
+    assert {step.action for step in PLAN.steps} <= set(PERFORM)
+    assert {step.verify for step in PLAN.steps if step.verify} <= set(VERIFY)
+
+
+def test_killed_anywhere_and_resumed_a_failover_ends_as_if_undisturbed() -> None:
+    """Killed twice, at every point in its turn: nothing is done out of order, and everything is done."""
+    undisturbed = World()
+    assert run_inline(PLAN, undisturbed).outcome == "ok"
+
+    def check(world: World) -> None:
+        assert world.problems == []
+        assert sorted(world.running) == sorted(undisturbed.running)
+        assert (world.mirror, world.landed, world.offsets, world.saved) == (
+            "STOPPED",
+            100,
+            "written",
+            "synced",
+        )
+        assert world.relocations == 1
+        assert world.records[-1].data["outcome"] == "ok"
+
+    assert crash_everywhere(PLAN, World, check, second_every=13) > 300

@@ -1,0 +1,155 @@
+"""A healthy target and a lost source, as an observation: tests change one thing each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from orchestrator.planning.observation import (
+    CoordinationState,
+    Observation,
+    Part,
+    SourceProbe,
+    TopicState,
+)
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.samples import (
+    CheckpointCopy,
+    GroupPositions,
+    Round,
+    Sample,
+    SampleHistory,
+    TopicEnds,
+)
+from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import Coordination, Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+T = TypeVar("T")
+
+LOST_AT_S = 1_000.0
+NOW_S = 1_003.0
+RATE = 100  # records per second and partition
+MIRRORED = 99_000  # records of each partition that arrived at the target
+REQUEST = FailoverRequest(attested=("west",), to="east", by="ada", reason="fire")
+
+
+@cache
+def topology() -> Topology:
+    """The example file, with what a simulation would fill in."""
+    example = load_topology(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
+    return replace(example, coordination=Coordination(zookeeper="zk:2181"), inventory="/inventory.yaml")
+
+
+MIRROR = topology().replication[0]
+GROUPS = tuple(c.name for c in topology().consumers if c.kind == "group")
+
+
+def written(at_s: float) -> int:
+    """End of each source partition at a time before the loss."""
+    return int(at_s * RATE)
+
+
+def history(*further: Sample, position: int = 98_000, silent_since_s: float = NOW_S) -> SampleHistory:
+    """A watcher that sampled twice a second until the loss, and saw every broker refuse since."""
+    samples = SampleHistory()
+    times = [LOST_AT_S - 30 + step / 2 for step in range(60)]
+    for at_s in times:
+        for name in MIRROR.topics:
+            numbers = [tp.partition for tp in source_partitions(topology(), MIRROR) if tp.topic == name]
+            ends = {number: LogEnd(0, written(at_s), 1) for number in numbers}
+            samples.add(TopicEnds(watcher="w", topic=name, block=0, at_s=at_s, topic_id=name, ends=ends))
+        samples.add(
+            Round(
+                watcher="w",
+                begun_at_s=at_s,
+                ended_at_s=at_s + 0.01,
+                outcome="good",
+                ends_at_s=(at_s, at_s + 0.01),
+            )
+        )
+    for consumer in topology().consumers:
+        for name in consumer.topics if consumer.kind == "group" else ():
+            numbers = [tp.partition for tp in source_partitions(topology(), MIRROR) if tp.topic == name]
+            offsets = dict.fromkeys(numbers, position)
+            samples.add(
+                GroupPositions(
+                    watcher="w", group=consumer.name, topic=name, block=0, at_s=times[0], offsets=offsets
+                )
+            )
+        if consumer.kind == "spark":
+            samples.add(
+                CheckpointCopy(watcher="w", query=consumer.name, at_s=times[-1], batch=7, source_batch=8)
+            )
+    at_s = LOST_AT_S
+    while at_s < silent_since_s:
+        samples.add(
+            Round(
+                watcher="w",
+                begun_at_s=at_s,
+                ended_at_s=at_s + 0.01,
+                outcome="failed",
+                cause="refused",
+                last_good_at_s=times[-1],
+                failing_since_s=LOST_AT_S,
+            )
+        )
+        at_s += 0.5
+    for sample in further:
+        samples.add(sample)
+    return samples
+
+
+def offset_map(*, without: TopicPartition | None = None, oldest: int = 0) -> OffsetMap:
+    """A gapless mirror from `oldest` on, shifted by nothing."""
+    builder = OffsetMapBuilder()
+    for tp in source_partitions(topology(), MIRROR):
+        if tp != without:
+            for offset in range(oldest, MIRRORED, 500):
+                key, value = encode_offset_sync(OffsetSync(tp, offset, offset))
+                builder.add_syncs([key], [value])
+    return builder.build()
+
+
+def observation() -> Observation:
+    """Everything as it should be for a failover."""
+    mirrored = [MIRROR.mirrored(tp) for tp in source_partitions(topology(), MIRROR)]
+    landing = source_partitions(topology(), MIRROR)
+    counts: dict[str, int] = {}
+    for tp in [*mirrored, *landing]:
+        counts[tp.topic] = counts.get(tp.topic, 0) + 1
+    topics = {
+        name: TopicState(name, leaders=(1,) * count, isr=(3,) * count, min_insync_replicas=2)
+        for name, count in counts.items()
+    }
+    logs = {tp: LogEnd(0, MIRRORED) for tp in mirrored} | {tp: LogEnd(0, 0) for tp in landing}
+    addresses = {"west:1": "refused", "west:2": "refused"}
+    return Observation(
+        at_s=NOW_S,
+        source=part(SourceProbe(addresses, "no address takes a connection")),  # type: ignore[arg-type]
+        brokers=part({1: "east:1", 2: "east:2", 3: "east:3"}),
+        topics=part(topics),
+        log_ends=part(logs),
+        members=part(dict.fromkeys(GROUPS, 0)),
+        committed=part({group: {} for group in GROUPS}),
+        connectors=part(dict.fromkeys(connector_names(MIRROR), "RUNNING")),
+        mirror_offsets=part(dict.fromkeys(landing, MIRRORED - 1)),
+        samples=part(history()),
+        offset_map=part(offset_map()),
+        checkpoints=part({"revenue": {tp: 97_000 for tp in landing if tp.topic == "orders"}}),
+        coordination=part(CoordinationState(holder="")),
+    )
+
+
+def part(value: T) -> Part[T]:
+    """A part that was had."""
+    return Part("test", NOW_S, value)
+
+
+ABSENT: Part[Any] = Part("cluster east", NOW_S, None, "no answer within 10 s")

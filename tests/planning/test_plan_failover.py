@@ -1,0 +1,326 @@
+"""The failover's plan: every gate in all its outcomes, the predictions, and the order of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
+from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.topology.model import Failover, MaxLoss
+from orchestrator.values import LogEnd, TopicPartition
+from tests.planning.pictures import (
+    ABSENT,
+    LOST_AT_S,
+    MIRROR,
+    MIRRORED,
+    NOW_S,
+    REQUEST,
+    history,
+    observation,
+    offset_map,
+    part,
+    topology,
+    written,
+)
+
+HEALTHY = observation()
+
+
+def plan(
+    picture: Observation = HEALTHY, request: FailoverRequest = REQUEST, max_loss: MaxLoss | None = None
+) -> Plan:
+    file = topology()
+    if max_loss is not None:
+        file = replace(file, failover=Failover(max_loss=max_loss))
+    return plan_failover(file, picture, request)
+
+
+def changed(**parts: Any) -> Observation:
+    return replace(HEALTHY, **{name: part(value) for name, value in parts.items()})
+
+
+def gate(of: Plan, gate_id: str) -> tuple[GateOutcome, str]:
+    found = next(gate for gate in of.gates if gate.id == gate_id)
+    return found.outcome, f"{found.reason} | {found.measured} | {found.hint}"
+
+
+def test_a_lost_source_and_a_healthy_target_may_be_failed_over() -> None:
+    """Every gate is ok, and the plan survives a file."""
+    made = plan()
+    assert [g.id for g in made.gates if g.outcome != "ok"] == []
+    assert plan_from_json(to_json(made)) == made
+
+
+def test_every_part_that_could_not_be_had_stops() -> None:
+    """What cannot be measured is unknown, never assumed: no part may be missing unnoticed."""
+    unused = {"committed", "log_ends", "mirror_offsets", "checkpoints"}
+    for name in HEALTHY.__dataclass_fields__:
+        if name != "at_s" and name not in unused:
+            made = plan(replace(HEALTHY, **{name: ABSENT}))
+            assert "unknown" in {g.outcome for g in made.gates}, name
+            assert not made.is_allowed
+    for name in ("log_ends", "mirror_offsets"):
+        assert not plan(replace(HEALTHY, **{name: ABSENT})).is_allowed, name
+
+
+def _silent() -> Observation:
+    return replace(HEALTHY, samples=replace(HEALTHY.samples, at_s=NOW_S + 10))
+
+
+def _source_still_sampled() -> SampleHistory:
+    return history(silent_since_s=LOST_AT_S)
+
+
+def _sick_topic(leader: int, isr: int) -> dict[str, Any]:
+    topics = dict(HEALTHY.topics.value or {})
+    topics["orders"] = replace(topics["orders"], leaders=(1, leader, 1, 1), isr=(3, isr, 3, 3))
+    return topics
+
+
+def waits_for(graph: Any, step: str) -> set[str]:
+    return set(nx.ancestors(graph, step))  # type: ignore[no-untyped-call]
+
+
+REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
+    "the source answers": (
+        "source-unreachable",
+        "refused",
+        "switchover",
+        lambda: changed(source=SourceProbe({"west:1": "yes"}, "")),
+    ),
+    "the source takes connections": (
+        "source-unreachable",
+        "unknown",
+        "does not answer as Kafka",
+        lambda: changed(source=SourceProbe({"west:1": "yes"}, "timed out")),
+    ),
+    "only we do not see the source": (
+        "source-unreachable",
+        "unknown",
+        "watcher has not seen",
+        lambda: changed(samples=_source_still_sampled()),
+    ),
+    "no leader": (
+        "target-healthy",
+        "refused",
+        "orders-1: no leader",
+        lambda: changed(topics=_sick_topic(-1, 3)),
+    ),
+    "too few in sync": (
+        "target-healthy",
+        "refused",
+        "orders-1: 1 in sync of 2",
+        lambda: changed(topics=_sick_topic(1, 1)),
+    ),
+    "a landing topic is missing": (
+        "target-topics",
+        "refused",
+        "orders does not exist",
+        lambda: changed(topics={n: t for n, t in (HEALTHY.topics.value or {}).items() if n != "orders"}),
+    ),
+    "an unknown mirror": (
+        "mirror-controlled",
+        "refused",
+        "no such connector",
+        lambda: changed(connectors={}),
+    ),
+    "the watcher is dead": ("watcher-alive", "refused", "silent", _silent),
+    "the watcher never ran": (
+        "watcher-alive",
+        "refused",
+        "never ran",
+        lambda: changed(samples=SampleHistory()),
+    ),
+    "a position is too old for the map": (
+        "map-complete",
+        "refused",
+        "below the oldest offset sync",
+        lambda: changed(offset_map=offset_map(oldest=98_500)),
+    ),
+    "a partition has no sync": (
+        "map-complete",
+        "refused",
+        "no offset sync",
+        lambda: changed(offset_map=offset_map(without=TopicPartition("orders", 2))),
+    ),
+    "no copy of the checkpoint": (
+        "checkpoints-copied",
+        "refused",
+        "revenue: the copy is old",
+        lambda: changed(
+            samples=history(
+                CheckpointCopy(watcher="w", query="revenue", at_s=2_000, batch=7, source_batch=90)
+            )
+        ),
+    ),
+    "a group runs at the target": (
+        "groups-idle",
+        "refused",
+        "billing (2)",
+        lambda: changed(members={"billing": 2}),
+    ),
+    "the lock is held": (
+        "coordination",
+        "refused",
+        "bob on ops-2",
+        lambda: changed(coordination=CoordinationState("bob on ops-2")),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_gate_refuses_with_its_reason(case: str) -> None:
+    """One thing is wrong; the gate that stands for it says so, and the plan may not run."""
+    gate_id, outcome, words, picture = REFUSALS[case]
+    made = plan(picture())
+    found = gate(made, gate_id)
+    assert found[0] == outcome
+    assert words in found[1]
+    assert not made.is_allowed
+
+
+def test_nobody_attests() -> None:
+    """The hint is the very option to type."""
+    made = plan(request=replace(REQUEST, attested=()))
+    outcome, words = gate(made, "attested")
+    assert outcome == "refused"
+    assert "--attest-down west" in words
+
+
+def test_the_budget_of_the_file_counts_unless_a_person_accepts_more() -> None:
+    """Refused with the number that would let it pass; that number lets it pass."""
+    at_most = sum(loss["at_most"] for loss in plan().predicted.loss.values())
+    tight = MaxLoss(records=0)
+    outcome, words = gate(plan(max_loss=tight), "loss-within-budget")
+    assert outcome == "refused"
+    assert f"--accept-loss {at_most}" in words
+    assert gate(plan(request=replace(REQUEST, accept_loss=at_most - 1)), "loss-within-budget")[0] == "refused"
+    accepted = replace(REQUEST, accept_loss=at_most)
+    assert gate(plan(request=accepted, max_loss=tight), "loss-within-budget")[0] == "ok"
+
+
+def test_the_seconds_of_the_budget_count_too() -> None:
+    """Ten seconds of records are missing at the target here."""
+    assert gate(plan(max_loss=MaxLoss(seconds=5.0)), "loss-within-budget")[0] == "refused"
+    assert gate(plan(max_loss=MaxLoss(seconds=15.0)), "loss-within-budget")[0] == "ok"
+
+
+def test_the_predicted_loss_holds_the_truth() -> None:
+    """Each partition lost what was written after the last mirrored record."""
+    loss = plan().predicted.loss
+    for topic, partitions in (("orders", 4), ("payments", 3)):
+        truth = partitions * (written(LOST_AT_S) - MIRRORED)
+        assert loss[topic]["at_least"] <= truth <= loss[topic]["at_most"]
+        assert loss[topic]["at_most"] - truth <= partitions * 100 * 1.5
+
+
+def test_silence_is_no_proof_of_death() -> None:
+    """Behind a cut link producers may have gone on until now: the bound grows with the time since."""
+    silent = history(silent_since_s=LOST_AT_S)
+    silent.add(
+        Round(
+            watcher="w",
+            begun_at_s=LOST_AT_S,
+            ended_at_s=LOST_AT_S + 1,
+            outcome="failed",
+            cause="silent",
+            failing_since_s=LOST_AT_S + 1,
+        )
+    )
+    cut = plan(changed(samples=silent)).predicted.loss["orders"]["at_most"]
+    assert cut > plan().predicted.loss["orders"]["at_most"]
+
+
+def test_every_consumer_has_a_predicted_price() -> None:
+    """Where the map is exact the translation costs nothing."""
+    reread = plan().predicted.reread
+    assert set(reread) == {consumer.name for consumer in topology().consumers}
+    assert {cost["map"] for cost in reread.values()} == {0}
+
+
+def test_a_group_that_never_committed_starts_at_the_beginning() -> None:
+    """It skips nothing, and nothing is left to auto.offset.reset."""
+    samples = history()
+    positions = samples.positions
+    samples.positions = lambda group: {  # type: ignore[method-assign]
+        tp: at for tp, at in positions(group).items() if not (group == "billing" and tp.partition == 1)
+    }
+    rows = plan(changed(samples=samples)).facts["translations"]
+    (row,) = [r for r in rows if r["group"] == "billing" and r["partition"] == 1]
+    assert (row["source_offset"], row["target_offset"]) == (None, 0)
+    assert row["reason"].startswith("never committed")
+
+
+def test_an_empty_mirrored_partition_needs_no_sync() -> None:
+    """Nothing arrived, nothing can be skipped."""
+    logs = dict(HEALTHY.log_ends.value or {})
+    logs[TopicPartition("west.orders", 2)] = LogEnd(0, 0)
+    picture = changed(log_ends=logs, offset_map=offset_map(without=TopicPartition("orders", 2)))
+    assert gate(plan(picture), "map-complete")[0] == "ok"
+
+
+def test_what_was_done_is_not_done_again() -> None:
+    """A finished run leaves nothing to do; one that stopped on the way is resumed, not repeated."""
+
+    def after(outcome: str, source: str = "west", target: str = "east") -> Plan:
+        run = EarlierRun("r1", "failover", source, target, 5.0, outcome)
+        return plan(changed(coordination=CoordinationState("", (run,))))
+
+    assert after("ok").facts["done_by"] == "r1"
+    assert gate(after("ok"), "needed")[0] == "refused"
+    assert "dcctl resume r1" in gate(after("incomplete"), "needed")[1]
+    assert gate(after("refused"), "needed")[0] == "ok"
+    assert gate(after("ok", "east", "west"), "needed")[0] == "ok"
+
+
+def test_producers_wait_for_nothing_but_the_ends_of_their_topics() -> None:
+    """Under the default policy the mirror does not write there; under the identity policy it does."""
+    graph = plan().graph()
+    assert waits_for(graph, "start-producers") == {"record-landing-ends"}
+    same_names = replace(topology(), replication=(replace(MIRROR, policy="identity"),))
+    needed = waits_for(plan_failover(same_names, HEALTHY, REQUEST).graph(), "start-producers")
+    assert "stop-mirror" in needed
+
+
+def test_consumers_start_only_behind_their_written_offsets() -> None:
+    """And offsets are written only after the mirror's group sync is off and what stood there is saved."""
+    graph = plan().graph()
+    assert {
+        "write-offsets",
+        "save-offsets",
+        "translate-positions",
+        "stop-mirror",
+        "let-land",
+    } <= waits_for(graph, "start-consumers")
+    assert "relocate-revenue" in waits_for(graph, "start-queries")
+    assert "start-consumers" not in waits_for(graph, "start-queries")
+
+
+def test_what_moved_is_named() -> None:
+    """A plan becomes stale by what it relies on, not by log ends that grow."""
+    digests = HEALTHY.digests()
+    assert changed(log_ends={}).moved_since(digests) == ()
+    assert changed(members={"billing": 1}, connectors={}).moved_since(digests) == ("members", "connectors")
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (FailoverRequest(attested=("wset",)), "west, east"),
+        (FailoverRequest(attested=("west",), to="nowhere"), "there is no such cluster"),
+        (FailoverRequest(attested=("east",), to="west"), "no mirror into west"),
+    ],
+)
+def test_a_request_that_fits_nothing_names_the_choices(request_: FailoverRequest, words: str) -> None:
+    """Exit status 2, before anything is asked."""
+    with pytest.raises(UsageError, match=words):
+        plan(request=request_)
