@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import importlib.util
 import re
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -33,7 +30,8 @@ from orchestrator.simulation.estate import (
     refuse_unsupported,
     topology_completed,
 )
-from orchestrator.simulation.folders import Folders, failures_folder, simulations_folder
+from orchestrator.simulation.failures import failure, rescued_logs
+from orchestrator.simulation.folders import Folders, simulations_folder
 from orchestrator.simulation.installation import ZOOKEEPER, Installer, Runtimes
 from orchestrator.simulation.readiness import (
     DeathWatch,
@@ -45,7 +43,7 @@ from orchestrator.simulation.readiness import (
 )
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
-from orchestrator.simulation.state import SimulationState, write_state
+from orchestrator.simulation.state import SimulationState, read_state, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
 from orchestrator.topology.model import Replication, Topology
 
@@ -100,15 +98,11 @@ def simulation_up(
         )
     except BaseException as error:
         with undisturbed():
-            logs = _rescued_logs(folder) if isinstance(error, DcctlError) else None
+            ports = read_state(Folders(folder).state).ports
+            logs = rescued_logs(folder) if isinstance(error, DcctlError) else None
             take_down(folder)
-        if isinstance(error, OSError):
-            raise _disk_error(folder, error) from None
-        if logs is not None and isinstance(error, DcctlError):
-            hint = (
-                error.hint.replace(str(folder), str(logs)) if str(folder) in error.hint else f"logs: {logs}"
-            )
-            raise SimulationError(error.subject, error.problem, hint) from None
+        if isinstance(error, DcctlError | OSError):
+            raise failure(error, folder, logs, ports) from None
         raise
     return simulation
 
@@ -227,8 +221,6 @@ class _Start:
 
 
 def _start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
-    if importlib.util.find_spec("orchestrator.cli.watch") is None:
-        return
     on_progress("watcher", "starting")
     command = (sys.executable, "-m", "orchestrator.cli.main", "watch", str(simulation.topology_path))
     program = Program("watch", command, autostart=True, autorestart=True)
@@ -282,26 +274,3 @@ def _new_folder(name: str | None, topology_name: str) -> Path:
             SimulationState(folder.name, "starting", created_at_s=time.time(), owner=owner, ports={}),
         )
         return folder
-
-
-def _rescued_logs(folder: Path) -> Path | None:
-    """Copy all logs of a simulation that failed out of its folder, in place of those of an earlier one."""
-    kept = failures_folder() / folder.name
-    try:
-        shutil.rmtree(kept, ignore_errors=True)
-        for log in [*folder.rglob("*.log"), *folder.rglob("*.out")]:
-            place = kept / log.relative_to(folder)
-            if "data" not in log.relative_to(folder).parts:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(log, place)
-    except OSError:
-        return None
-    return kept
-
-
-def _disk_error(folder: Path, error: OSError) -> SimulationError:
-    if error.errno == errno.ENOSPC:
-        return SimulationError(
-            str(folder), "the disk is full", "free some, or set DCCTL_STATE_DIR to a folder on another disk"
-        )
-    return SimulationError(str(folder), f"cannot be written: {error}", "check its rights, or DCCTL_STATE_DIR")

@@ -92,6 +92,36 @@ def await_brokers(crew: Crew, cluster: KafkaCluster, expected: int, watch: Seque
         crew.pause(_POLL_S)
 
 
+def await_in_sync(crew: Crew, cluster: KafkaCluster, watch: Sequence[DeathWatch]) -> None:
+    """Wait until every partition has a leader, and every replica on a living broker is in sync.
+
+    Before that a restarted cluster answers, but its high watermarks may stand still.
+    """
+    while True:
+        for one in watch:
+            one.check()
+        try:
+            living = set(cluster.brokers(timeout_s=_ASK_TIMEOUT_S))
+            topics = cluster.topics(cluster.topic_names(timeout_s=_ASK_TIMEOUT_S)).values()
+        except ClusterError as error:
+            crew.check(cluster.subject, error.problem)
+            crew.pause(_POLL_S)
+            continue
+        behind = [
+            partition
+            for topic in topics
+            for partition, leader, replicas, isr in zip(
+                topic.partitions, topic.leaders, topic.replicas, topic.isr, strict=True
+            )
+            if leader < 0 or not living.intersection(replicas) <= set(isr)
+        ]
+        crew.say(cluster.name, f"{len(behind)} partitions not in sync" if behind else "in sync")
+        if not behind:
+            return
+        crew.check(cluster.subject, f"{len(behind)} partitions are not in sync, {behind[0]} for one")
+        crew.pause(_POLL_S)
+
+
 def await_worker(crew: Crew, connect: ConnectCluster, watch: DeathWatch) -> None:
     """Wait until a Connect worker answers as a member of its group."""
     while True:

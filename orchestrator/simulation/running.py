@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from orchestrator.errors import SimulationError
 from orchestrator.simulation.credentials import librdkafka_client, user_of
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.readiness import DeathWatch, await_brokers, await_worker
+from orchestrator.simulation.readiness import DeathWatch, await_brokers, await_in_sync, await_worker
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
 from orchestrator.simulation.state import History, SimulationState, read_state
 from orchestrator.simulation.teardown import take_down
@@ -86,7 +86,7 @@ class Simulation:
     def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> None:
         """Wait until the brokers and Connect workers of a data centre that was restarted serve again.
 
-        Raises `SimulationError` if one has died, or after `timeout_s`.
+        All replicas are in sync then. Raises `SimulationError` if one has died, or after `timeout_s`.
         """
         site = self.site(dc)
         programs = site.states()
@@ -97,7 +97,7 @@ class Simulation:
             rows = [row for row in cluster.nodes if row.dc == dc]
             if any(row.brokers for row in rows):
                 everywhere = sum(row.brokers for row in cluster.nodes)
-                tasks.append(partial(await_brokers, crew, self.cluster(name), everywhere, watch))
+                tasks.append(partial(_await_cluster, crew, self.cluster(name), everywhere, watch))
             if any(row.connect_workers for row in rows):
                 connect = ConnectCluster(name, cluster.connect)
                 tasks.append(partial(await_worker, crew, connect, watch[0]))
@@ -110,6 +110,11 @@ class Simulation:
             site.supervisor.reap()
         self.coordination.reap()
         return kept
+
+
+def _await_cluster(crew: Crew, cluster: KafkaCluster, brokers: int, watch: Sequence[DeathWatch]) -> None:
+    await_brokers(crew, cluster, brokers, watch)
+    await_in_sync(crew, cluster, watch)
 
 
 def open_simulation(name: str | None = None) -> Simulation:

@@ -62,7 +62,7 @@ def node_properties(
         "share.coordinator.state.topic.min.isr": str(offsets.min_insync_replicas),
         "share.coordinator.state.topic.num.partitions": str(INTERNAL_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
-        "broker.heartbeat.interval.ms": "500",
+        "broker.heartbeat.interval.ms": "1000",
         "broker.session.timeout.ms": "6000",
         "num.network.threads": "2",
         "num.io.threads": "4",
