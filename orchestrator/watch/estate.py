@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.group_reader import GroupReader
 from orchestrator.errors import UsageError
 from orchestrator.topology.model import Consumer, Replication, Topology
 
@@ -12,6 +13,12 @@ def kafka_cluster(topology: Topology, name: str, **overrides: str) -> KafkaClust
     """A connection to one cluster of the topology; `overrides` are librdkafka properties."""
     cluster = topology.clusters[name]
     return KafkaCluster(name, cluster.bootstrap, {**cluster.client, **overrides})
+
+
+def group_reader(topology: Topology, name: str, **overrides: str) -> GroupReader:
+    """Group offsets of one cluster, read so that its death cannot take this process along."""
+    cluster = topology.clusters[name]
+    return GroupReader(name, cluster.bootstrap, {**cluster.client, **overrides})
 
 
 def connect_cluster(topology: Topology, name: str, timeout_s: float = 10.0) -> ConnectCluster:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.group_reader import GroupReader
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import Cause, group_subject, topic_subject
@@ -70,6 +71,7 @@ class SourceSampler:
     def __init__(
         self,
         cluster: KafkaCluster,
+        group_reader: GroupReader,
         bootstrap: Iterable[str],
         topics: Iterable[str],
         groups: Iterable[str],
@@ -78,6 +80,7 @@ class SourceSampler:
         now_s: Callable[[], float] = time.time,
     ) -> None:
         self._cluster = cluster
+        self._group_reader = group_reader
         self._addresses = tuple(bootstrap)
         self._topics = frozenset(topics)
         self._named_groups = frozenset(groups)
@@ -97,9 +100,11 @@ class SourceSampler:
         if self._is_anything_listening():
             with suppress(ClusterError):
                 self._cluster.brokers(timeout_s)
+                self._group_reader.groups(timeout_s)
 
     def close(self) -> None:
         """Wait for no call that is still under way."""
+        self._group_reader.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def sample(self) -> SourceReading:
@@ -193,7 +198,7 @@ class SourceSampler:
         self._find_other_groups()
         wanted = self._named_groups | self._found_groups
         try:
-            return _Positions(self._mirrored(self._cluster.committed(wanted, self._timeout_s)), {})
+            return _Positions(self._mirrored(self._group_reader.committed(wanted, self._timeout_s)), {})
         except ClusterError:
             return self._one_by_one(wanted)
 
@@ -205,7 +210,7 @@ class SourceSampler:
         for group in sorted(groups):
             try:
                 left_s = max(0.05, deadline - time.monotonic())
-                offsets |= self._mirrored(self._cluster.committed([group], left_s))
+                offsets |= self._mirrored(self._group_reader.committed([group], left_s))
             except ClusterError as error:
                 problems[group] = f"group {group}: {error.problem}"
         return _Positions(offsets, problems)
@@ -214,8 +219,8 @@ class SourceSampler:
         if time.monotonic() < self._others_due:
             return
         try:
-            others = self._cluster.groups(self._timeout_s) - self._named_groups
-            found = self._mirrored(self._cluster.committed(others, self._timeout_s))
+            others = self._group_reader.groups(self._timeout_s) - self._named_groups
+            found = self._mirrored(self._group_reader.committed(others, self._timeout_s))
         except ClusterError:
             return  # asked again in the next round; what was found before stays
         self._found_groups = frozenset(group for group, offsets in found.items() if offsets)
