@@ -159,7 +159,7 @@ class WorkloadQuery:
                 "key",
                 "fields[0] AS producer",
                 "CAST(fields[1] AS BIGINT) AS sequence",
-                "CAST(fields[2] AS INT) AS life",
+                "CAST(fields[2] AS INT) AS record_life",
             )
             .toArrow()
         )

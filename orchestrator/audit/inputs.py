@@ -1,0 +1,209 @@
+"""What an audit needs to know: where the ledgers and the records are, and what the failover wrote.
+
+`inputs.json` in a drill's folder is one of these, so that an audit can be made again by itself:
+`dcctl audit FOLDER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import AuditError
+from orchestrator.topology.model import Replication, Topology
+
+_CONFIG = ConfigDict(extra="forbid")
+
+FILE_NAME = "inputs.json"
+
+MIRRORED, LANDING = 0, 1
+"""Sides of the target: copies of what the source had, and what was written there after the move."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditedTopic:
+    """A topic by its name at the source, and the name of its copy at the target.
+
+    After a failover producers write into the topic of the source's name at the target: the landing
+    topic. `fence_offsets` are that topic's ends when it was fenced, per partition; records before
+    them belong to earlier runs and are not looked at.
+    """
+
+    name: str
+    mirrored: str
+    partitions: int
+    fence_offsets: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditedProducer:
+    """A producer; record number n of it belongs into the topic at n modulo the number of `topics`."""
+
+    name: str
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditedConsumer:
+    """A consumer group or a Spark query, with its topics' names at the source.
+
+    `relocated_batch`: of a query, the newest batch in the checkpoint that it was restarted from.
+    """
+
+    name: str
+    kind: Literal["group", "spark"]
+    topics: tuple[str, ...]
+    relocated_batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class Position:
+    """Where one consumer went on in one partition, as the failover wrote it.
+
+    `source_offset` is the recorded position at the source (the next record to read), `target_offset`
+    what it was translated to; `exact` what the translation claimed. `mirrormaker_offset` is what
+    stood there before: MirrorMaker's own synced offset, None where there was none.
+    """
+
+    consumer: str
+    topic: str
+    partition: int
+    source_offset: int | None = None
+    position_age_s: float | None = None
+    target_offset: int | None = None
+    exact: bool = False
+    mirrormaker_offset: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditInputs:
+    """Everything an audit reads or is told. Secrets in `client` are references, never values.
+
+    `life_before` and `life_after` number the lives of the clients at the source and at the target.
+    A client counts as back if it was seen within `seen_within_s` after the fault.
+    """
+
+    ledgers: str
+    source: str
+    target: str
+    bootstrap: tuple[str, ...]
+    client: Mapping[str, str]
+    topics: tuple[AuditedTopic, ...]
+    producers: tuple[AuditedProducer, ...]
+    consumers: tuple[AuditedConsumer, ...]
+    positions: tuple[Position, ...] = ()
+    fault_at_s: float | None = None
+    decided_at_s: float | None = None
+    seen_within_s: float = 120.0
+    life_before: int = 1
+    life_after: int = 2
+
+    def write(self, folder: Path) -> Path:
+        """Write `inputs.json` into a folder; returns its path."""
+        path = folder / FILE_NAME
+        path.write_bytes(_ADAPTER.dump_json(self, indent=2) + b"\n")
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> AuditInputs:
+        """Read `inputs.json` of a drill's folder. Raises `AuditError`."""
+        path = folder / FILE_NAME
+        try:
+            return _ADAPTER.validate_json(path.read_bytes())
+        except OSError as error:
+            raise AuditError(
+                str(path), f"cannot be read: {error.strerror}", "name the folder that a drill left"
+            ) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise AuditError(str(path), f"{place}: {first['msg']}") from None
+
+
+_ADAPTER = TypeAdapter(AuditInputs)
+
+
+def audit_inputs(
+    topology: Topology,
+    mirror: Replication,
+    *,
+    ledgers: Path,
+    translations: Iterable[Mapping[str, Any]] = (),
+    saved_offsets: Mapping[str, Mapping[str, Mapping[int, int]]] | None = None,
+    relocated_batches: Mapping[str, int] | None = None,
+    fence_offsets: Mapping[str, Mapping[int, int]] | None = None,
+    fault_at_s: float | None = None,
+    decided_at_s: float | None = None,
+) -> AuditInputs:
+    """The inputs for a move over one mirror.
+
+    `translations` are rows as `dcctl offsets translate --json` gives them (of groups and Spark
+    queries alike); `saved_offsets` is group -> target topic -> partition -> what stood there before;
+    `relocated_batches` is query -> batch; `fence_offsets` is landing topic -> partition -> end.
+    """
+    saved = saved_offsets or {}
+    batches = relocated_batches or {}
+    fences = fence_offsets or {}
+    sources = [topic for topic in topology.topics if topic.cluster == mirror.source]
+    target = topology.clusters[mirror.target]
+    return AuditInputs(
+        ledgers=str(ledgers),
+        source=mirror.source,
+        target=mirror.target,
+        bootstrap=target.bootstrap,
+        client=dict(target.client),
+        topics=tuple(
+            AuditedTopic(
+                name=topic.name,
+                mirrored=mirror.mirrored_topic(topic.name),
+                partitions=topic.partitions,
+                fence_offsets=dict(fences.get(topic.name, {})),
+            )
+            for topic in sources
+            if topic.name in mirror.topics
+        ),
+        producers=tuple(
+            AuditedProducer(name=producer.name, topics=producer.topics)
+            for producer in topology.producers_of(mirror.source)
+        ),
+        consumers=tuple(
+            AuditedConsumer(
+                name=consumer.name,
+                kind=consumer.kind,
+                topics=consumer.topics,
+                relocated_batch=batches.get(consumer.name),
+            )
+            for consumer in topology.consumers_of(mirror.source)
+        ),
+        positions=tuple(
+            _position(row, mirror, saved.get(str(row["group"]), {}))
+            for row in translations
+            if row["source"] == mirror.source
+        ),
+        fault_at_s=fault_at_s,
+        decided_at_s=decided_at_s,
+    )
+
+
+def _position(
+    row: Mapping[str, Any], mirror: Replication, saved: Mapping[str, Mapping[int, int]]
+) -> Position:
+    topic, partition = str(row["topic"]), int(row["partition"])
+    before = saved.get(mirror.mirrored_topic(topic), {})
+    return Position(
+        consumer=str(row["group"]),
+        topic=topic,
+        partition=partition,
+        source_offset=row.get("source_offset"),
+        position_age_s=row.get("position_age_s"),
+        target_offset=row.get("target_offset"),
+        exact=bool(row.get("exact", False)),
+        mirrormaker_offset=before.get(partition),
+        reason=str(row.get("reason", "")),
+    )

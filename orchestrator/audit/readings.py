@@ -1,0 +1,164 @@
+"""What each consumer read, set beside what was there: one row a record, and sums of them.
+
+A consumer before the move reads a source topic, after it the mirrored and the landing topic. A
+record is the same one by its producer and sequence number, wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from orchestrator.audit.inputs import LANDING, MIRRORED
+
+_RECORD = ("consumer", "side", "topic", "partition", "producer", "sequence")
+
+
+def readings(
+    fates: DataFrame, processed: DataFrame, subscriptions: DataFrame, relocated: Column, *, before: int
+) -> DataFrame:
+    """One row for each record that a consumer read or should have read.
+
+    `copies`: how often it stands at the target on this side, first at `target_offset`. `first`: whether
+    the consumer processed it before the move, `kept`: whether what it keeps since then still counts it
+    (for a Spark query only batches up to the relocated one; `relocated` gives that batch by consumer,
+    null for a group). `again`: how often it processed it after the move.
+    `subscriptions` has the columns consumer, topic.
+    """
+    there = (
+        _present(fates)
+        .join(f.broadcast(subscriptions), "topic")
+        .select(*_RECORD, "key", "source_offset", "target_offset", "last_offset", "copies")
+    )
+    is_first = f.col("life") == before
+    is_kept = is_first & (f.col("batch").isNull() | (f.col("batch") <= relocated))
+    read = processed.select(
+        *_RECORD,
+        "key",
+        f.when(is_first, f.col("offset")).alias("source_offset"),
+        f.when(is_first, 1).alias("first"),
+        f.when(is_kept, 1).alias("kept"),
+        f.when(~is_first, 1).alias("again"),
+    )
+    return (
+        there.unionByName(read, allowMissingColumns=True)
+        .groupBy(*_RECORD)
+        .agg(
+            f.coalesce(f.max("copies"), f.lit(0)).alias("copies"),
+            f.min("target_offset").alias("target_offset"),
+            f.max("last_offset").alias("last_offset"),
+            f.max("source_offset").alias("source_offset"),
+            f.max("key").alias("key"),
+            f.max("first").isNotNull().alias("first"),
+            f.max("kept").isNotNull().alias("kept"),
+            f.coalesce(f.sum("again"), f.lit(0)).alias("again"),
+        )
+    )
+
+
+def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
+    """Per consumer, side, topic and partition: what was read again and why, skipped, or read and lost.
+
+    `positions` has the columns consumer, topic, partition, recorded, target, committed, mirrormaker
+    (offsets; null where unknown). A record processed again is explained by the first that fits: its
+    source offset lies before the recorded position (`map`), before the last commit at the source
+    (`position_age`), or beyond (`uncommitted`). Without a recorded position it is `unexplained`, and
+    so is one that was processed more often after the move than it stands there (`twice`).
+    """
+    joined = read.join(f.broadcast(positions), ["consumer", "topic", "partition"], "left")
+    mirrored, there = f.col("side") == MIRRORED, f.col("copies") > 0
+    first, again = f.col("first"), f.col("again") > 0
+    offset = f.col("source_offset")
+    reread = mirrored & first & again
+    by_map = offset < f.col("recorded")
+    by_age = offset < f.coalesce("committed", f.lit(-1))
+    is_explained = f.col("recorded").isNotNull() & offset.isNotNull()
+    passed_over = mirrored & there & (offset >= f.col("recorded")) & (f.col("last_offset") < f.col("target"))
+    return joined.groupBy("consumer", "side", "topic", "partition").agg(
+        _count(reread & is_explained & by_map).alias("map"),
+        _count(reread & is_explained & ~by_map & by_age).alias("position_age"),
+        _count(reread & is_explained & ~by_map & ~by_age).alias("uncommitted"),
+        _count(reread & ~is_explained).alias("unexplained"),
+        f.sum(f.when(there, f.greatest(f.col("again") - f.col("copies"), f.lit(0))).otherwise(0)).alias(
+            "twice"
+        ),
+        _count(there & ~f.col("kept") & ~again).alias("skipped"),
+        _count(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
+        _count(passed_over).alias("passed_over"),
+        _count(~there & again).alias("not_there"),
+        _count(there & again).alias("processed_after"),
+        _count(first).alias("processed_before"),
+        _count(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
+            "mirrormaker"
+        ),
+        f.min(f.when(there & ~f.col("kept") & ~again, f.col("target_offset"))).alias("first_skipped"),
+    )
+
+
+def expected_counts(read: DataFrame) -> DataFrame:
+    """Per Spark query and key, what its state has to count.
+
+    That is the records at the target, plus exactly those that it counted before the move and again
+    after it, plus exactly those that it had counted and that never arrived.
+    """
+    there = f.col("copies") > 0
+    counted = f.col("kept").cast("int") + f.col("again")
+    twice = f.when(f.col("kept") & there, f.greatest(counted - f.col("copies"), f.lit(0))).otherwise(0)
+    lost = (~there & f.col("kept")).cast("int")
+    return read.groupBy("consumer", "key").agg(
+        f.sum("copies").alias("present"),
+        f.sum(twice).alias("read_again"),
+        f.sum(lost).alias("lost"),
+        f.sum(f.col("copies") + twice + lost).alias("expected"),
+    )
+
+
+def final_counts(counts: DataFrame, relocated: Column, *, before: int, after: int) -> DataFrame:
+    """Per Spark query and key, the newest count along the query's line of states.
+
+    Before the move only batches up to the relocated one belong to that line: the site went on, but what
+    it counted then died with it. `counts` has the columns consumer, life, batch, key, count.
+    """
+    in_line = (f.col("life") == after) | ((f.col("life") == before) & (f.col("batch") <= relocated))
+    return (
+        counts.where(in_line)
+        .groupBy("consumer", "key")
+        .agg(f.max_by("count", f.struct("life", "batch")).alias("counted"))
+    )
+
+
+def count_differences(expected: DataFrame, final: DataFrame) -> DataFrame:
+    """Per Spark query: sums of both sides, and how many keys differ, with the first of them."""
+    both = expected.join(final, ["consumer", "key"], "full")
+    differs = f.coalesce("expected", f.lit(0)) != f.coalesce("counted", f.lit(0))
+    totals: Sequence[str] = ("present", "read_again", "lost", "expected", "counted")
+    return both.groupBy("consumer").agg(
+        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in totals),
+        _count(differs).alias("differing_keys"),
+        f.min(f.when(differs, f.struct("key", "expected", "counted"))).alias("first_difference"),
+    )
+
+
+def _present(fates: DataFrame) -> DataFrame:
+    """Records of the target, once for each side they are on."""
+    mirrored = fates.where(f.col("copies") > 0).select(
+        f.lit(MIRRORED).alias("side"),
+        f.col("target_partition").alias("partition"),
+        *("topic", "producer", "sequence", "key", "source_offset", "target_offset", "last_offset", "copies"),
+    )
+    landing = fates.where(f.col("landed") > 0).select(
+        f.lit(LANDING).alias("side"),
+        f.col("landing_partition").alias("partition"),
+        *("topic", "producer", "sequence", "key"),
+        f.lit(None).cast("long").alias("source_offset"),
+        f.col("landing_offset").alias("target_offset"),
+        f.col("landing_offset").alias("last_offset"),
+        f.col("landed").alias("copies"),
+    )
+    return mirrored.unionByName(landing)
+
+
+def _count(condition: Column) -> Column:
+    return f.coalesce(f.sum(condition.cast("int")), f.lit(0))
