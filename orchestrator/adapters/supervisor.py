@@ -23,8 +23,8 @@ from orchestrator.errors import SimulationError
 
 # A Unix socket's path may have 107 bytes; supervisord binds `<path>.<pid>` first and links it.
 _SOCKET_PATH_BYTES = 107 - len(".4194304")
-_START_TIMEOUT_S = 15.0
-_RPC_TIMEOUT_S = 5.0
+_START_TIMEOUT_S = 60.0
+_RPC_TIMEOUT_S = 15.0
 _POLL_S = 0.05
 
 
@@ -77,14 +77,12 @@ class Supervisor:
         for folder in (self.folder, self.logs, self.folder / "programs"):
             folder.mkdir(parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.configuration.write_text(
-            supervisor_configuration(self.folder, self.socket, self.marker), encoding="utf-8"
-        )
+        self.configuration.write_text(supervisor_configuration(self.folder, self.socket), encoding="utf-8")
 
     def write_programs(self, programs: Sequence[Program]) -> None:
         """Write programs' configuration, for a supervisord that is not running yet."""
         for program in programs:
-            text = program_configuration(program, self.folder, self.log(program.name))
+            text = program_configuration(program, self.folder)
             (self.folder / "programs" / f"{program.name}.conf").write_text(text, encoding="utf-8")
 
     def launch(self) -> None:
@@ -254,8 +252,11 @@ def socket_path(folder: Path) -> Path:
     return short
 
 
-def supervisor_configuration(folder: Path, socket_file: Path, marker: Mapping[str, str]) -> str:
-    """supervisord's configuration: nothing listens but a Unix socket for this user."""
+def supervisor_configuration(folder: Path, socket_file: Path) -> str:
+    """supervisord's configuration: nothing listens but a Unix socket for this user.
+
+    The marker is not in it: supervisord is started with it and hands it on.
+    """
     return f"""\
 [unix_http_server]
 file={_escaped(str(socket_file))}
@@ -268,7 +269,6 @@ logfile_maxbytes=5MB
 logfile_backups=1
 pidfile={_escaped(str(folder / "supervisord.pid"))}
 childlogdir={_escaped(str(folder / "logs"))}
-environment={_environment(marker)}
 
 [rpcinterface:supervisor]
 supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
@@ -281,8 +281,11 @@ files=programs/*.conf
 """
 
 
-def program_configuration(program: Program, folder: Path, log: Path) -> str:
-    """One program's section. Its exit is never hidden by restarts unless it asks for them."""
+def program_configuration(program: Program, folder: Path) -> str:
+    """One program's section. Its exit is never hidden by restarts unless it asks for them.
+
+    The log's path is relative, to supervisord's own folder: it would expand a `%` in it twice.
+    """
     environment = f"environment={_environment(program.environment)}\n" if program.environment else ""
     return f"""\
 [program:{program.name}]
@@ -297,7 +300,7 @@ stopsignal=TERM
 stopwaitsecs={program.stop_timeout_s}
 killasgroup=true
 redirect_stderr=true
-stdout_logfile={_escaped(str(log))}
+stdout_logfile=logs/{program.name}.log
 stdout_logfile_maxbytes=50MB
 stdout_logfile_backups=1
 """

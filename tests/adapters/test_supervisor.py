@@ -24,15 +24,16 @@ AWKWARD = Program(
 WAITER = Program("waiter", (sys.executable, "-c", "import signal; signal.pause()"))
 
 
-def test_awkward_commands_and_environments_survive(tmp_path: Path) -> None:
+def test_awkward_commands_and_environments_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spaces, quotes and percent signs arrive as they were, by supervisord's own reader."""
-    supervisor = Supervisor("site a", tmp_path / "a folder", {"DCCTL_SIMULATION": str(tmp_path)})
+    supervisor = Supervisor("site a", tmp_path / "a % folder", {"DCCTL_SIMULATION": str(tmp_path)})
     supervisor.prepare()
     supervisor.write_programs([AWKWARD])
+    monkeypatch.chdir(supervisor.folder)
     options = ServerOptions()
     options.realize(["-c", str(supervisor.configuration)])
     (program,) = options.process_group_configs[0].process_configs
-    assert program.environment == {"DCCTL_SIMULATION": str(tmp_path), **AWKWARD.environment}
+    assert program.environment == AWKWARD.environment
     assert (program.name, program.autostart, program.stopwaitsecs) == ("java-1", True, 7)
     assert program.autorestart is False
     assert tuple(shlex.split(program.command)) == AWKWARD.command
