@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +44,13 @@ class OffsetMapBuilder:
         A value of None (a tombstone) says nothing and is left out. Raises `FormatError` for bytes that
         are no offset sync; as records are decoded many at a time, also for records given earlier.
         """
-        for start in range(0, len(keys), _BATCH):
-            for key, value in zip(keys[start : start + _BATCH], values[start : start + _BATCH], strict=True):
-                if value is not None:
-                    self._keys.append(key)
-                    self._values.append(value)
-            if len(self._keys) >= _BATCH:
-                self._take()
+        if None in values:
+            present = [i for i, value in enumerate(values) if value is not None]
+            keys, values = [keys[i] for i in present], [values[i] for i in present]
+        self._keys += keys
+        self._values += cast(Sequence[bytes], values)
+        if len(self._keys) >= _BATCH:
+            self._take()
 
     def add_end(self, source: TopicPartition, last_upstream: int, target_end: int) -> None:
         """One more pair, from a mirror that was stopped: where it stands for certain.
@@ -78,19 +79,30 @@ class OffsetMapBuilder:
         keys, values, self._keys, self._values = self._keys, self._values, [], []
         if not keys:
             return
-        upstream, downstream = decode_sync_values(values, first=self._taken)
-        self._taken += len(values)
-        for key in set(keys).difference(self._ids):
-            self._partitions.append(decode_sync_key(key))
-            self._collected.append(_Collected())
-            self._ids[key] = len(self._ids)
-        ids = np.fromiter(map(self._ids.__getitem__, keys), np.int32, len(keys))
-        order = np.argsort(ids, kind="stable")
-        ids, upstream, downstream = ids[order], upstream[order], downstream[order]
+        for start in range(0, len(keys), _BATCH):
+            batch = slice(start, start + _BATCH)
+            upstream, downstream = decode_sync_values(values[batch], first=self._taken)
+            ids = self._partition_ids(keys[batch])
+            self._taken += len(ids)
+            self._collect(ids, upstream, downstream)
+
+    def _partition_ids(self, keys: list[bytes]) -> npt.NDArray[np.int32]:
+        try:
+            return np.fromiter(map(self._ids.__getitem__, keys), np.int32, len(keys))
+        except KeyError:
+            for key in set(keys).difference(self._ids):
+                self._partitions.append(decode_sync_key(key))
+                self._collected.append(_Collected())
+                self._ids[key] = len(self._ids)
+            return self._partition_ids(keys)
+
+    def _collect(self, ids: npt.NDArray[np.int32], upstream: Offsets, downstream: Offsets) -> None:
+        if int(ids.min()) != int(ids.max()):
+            order = np.argsort(ids, kind="stable")
+            ids, upstream, downstream = ids[order], upstream[order], downstream[order]
         starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1, [len(ids)]))
-        for start, stop in pairwise(starts):
-            pairs = slice(int(start), int(stop))
-            self._collected[int(ids[start])].add(upstream[pairs], downstream[pairs])
+        for start, stop in pairwise(starts.tolist()):
+            self._collected[ids[start]].add(upstream[start:stop], downstream[start:stop])
 
 
 class OffsetMap:

@@ -39,7 +39,6 @@ from orchestrator.replication.runs import Runs, counting_runs, records_behind, s
 
 _UNLIMITED = 1 << 62
 _BLOCK = 1 << 20
-_LONGEST_WALK = 100_000
 
 
 class Translated(NamedTuple):
@@ -169,17 +168,20 @@ class PartitionMap:
 
     def _reread(self, at: int, within: int) -> int | None:
         """Slots of all gaps, from run `at` on, in which a record below the position may stand."""
-        runs = self.runs
-        slots = 0
-        for run in range(at, min(len(runs) - 1, at + _LONGEST_WALK)):
-            end = int(runs.downstream[run] + runs.length[run])
-            slots += int(runs.downstream[run + 1]) - end
-            within -= int(runs.length[run])
-            if within <= int(self.clear[run + 1]):
-                return slots
-        if at + _LONGEST_WALK < len(runs) or self.slots_behind is None:
+        runs, last = self.runs, len(self.runs) - 1
+        start, records, window = at, 0, 16
+        while start < last:
+            stop = min(start + window, last)
+            passed = records + runs.length[start:stop].cumsum()
+            clear = np.flatnonzero(within - passed <= self.clear[start + 1 : stop + 1])
+            if len(clear):
+                run = int(clear[0])
+                between = int(runs.downstream[start + run + 1] - runs.downstream[at])
+                return between - int(passed[run])
+            start, records, window = stop, int(passed[-1]), window * 4
+        if self.slots_behind is None:
             return None
-        return slots + self.slots_behind
+        return int(runs.downstream[last] - runs.downstream[at]) - records + self.slots_behind
 
 
 def build_partition_map(log: Runs, end: MirrorEnd | None) -> tuple[PartitionMap | None, Runs]:
