@@ -118,7 +118,7 @@ class KafkaCluster:
             self._admin.list_consumer_groups(request_timeout=timeout_s), "listing groups", timeout_s
         )
         if listed.errors:
-            raise cluster_error(self.subject, "listing groups", listed.errors[0].args[0])
+            raise cluster_error(self.subject, "listing groups", listed.errors[0])
         return {group.group_id for group in listed.valid}
 
     def committed(

@@ -1,0 +1,114 @@
+"""What Prometheus is told: numbers where they are known, NaN where they are not."""
+
+from __future__ import annotations
+
+import math
+import threading
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from orchestrator.planning.samples import (
+    CheckpointCopy,
+    GroupPositions,
+    Round,
+    SampledEnd,
+    SampleHistory,
+    TopicEnds,
+)
+from orchestrator.topology.model import Replication
+from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.health import MirrorHealth
+from orchestrator.watch.metrics import WatchCollector
+from orchestrator.watch.watcher import Watcher
+
+NOW_S = 1000.0
+ORDERS = TopicPartition("orders", 0)
+
+
+def steady_history() -> SampleHistory:
+    """100 records a second until just now; a group 40 behind; a checkpoint copy one batch behind."""
+    history = SampleHistory()
+    for tick in range(20):
+        at_s = NOW_S - 10 + tick / 2
+        end = {0: LogEnd(0, 5000 + 50 * tick)}
+        history.add(TopicEnds(watcher="w", topic="orders", block=0, at_s=at_s, topic_id="x", ends=end))
+        history.add(Round(watcher="w", begun_at_s=at_s, ended_at_s=at_s, outcome="good"))
+    history.add(
+        GroupPositions(watcher="w", group="g", topic="orders", block=0, at_s=NOW_S - 0.5, offsets={0: 5910})
+    )
+    history.add(CheckpointCopy(watcher="w", query="q", at_s=NOW_S - 2, batch=7, source_batch=8))
+    return history
+
+
+def scraped(
+    history: SampleHistory, health: MirrorHealth | None, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, float]:
+    """Every metric of one scrape at NOW_S, by name and labels beyond the mirror's."""
+    monkeypatch.setattr("orchestrator.watch.metrics.time.time", lambda: NOW_S)
+    watcher = SimpleNamespace(
+        mirror=Replication(source="west", target="east", topics=("orders",)),
+        lock=threading.Lock(),
+        history=history,
+        health=SimpleNamespace(newest=health),
+    )
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(WatchCollector([cast("Watcher", watcher)]))
+    found = {}
+    for metric in registry.collect():
+        for sample in metric.samples:
+            labels = dict(sample.labels)
+            assert (labels.pop("source"), labels.pop("target")) == ("west", "east")
+            found[" ".join([sample.name, *labels.values()])] = sample.value
+    return found
+
+
+def test_a_scrape_tells_what_would_be_lost_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records at risk, ages, lag, connectors and the copy, of one mirror."""
+    health = MirrorHealth(
+        at_s=NOW_S,
+        states={"a": "RUNNING", "b": "FAILED"},
+        replicated={ORDERS: 5900},
+        heartbeat_at_s=NOW_S - 3,
+    )
+    found = scraped(steady_history(), health, monkeypatch)
+    assert found["dcctl_records_at_risk orders"] == pytest.approx(50 + 50, abs=2)
+    assert found["dcctl_seconds_at_risk orders"] == pytest.approx(1.0)
+    assert found["dcctl_group_position_age_seconds g"] == pytest.approx(0.5)
+    assert found["dcctl_mirror_lag_records orders 0"] == 50
+    assert found["dcctl_connector_running a"] == 1
+    assert found["dcctl_connector_running b"] == 0
+    assert found["dcctl_checkpoint_copy_batches_behind q"] == 1
+    assert found["dcctl_mirror_heartbeat_age_seconds"] == 3
+    assert found["dcctl_source_up"] == 1
+
+
+def test_what_is_not_known_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connect does not answer: the records at risk are NaN, never a reassuring 0."""
+    found = scraped(steady_history(), None, monkeypatch)
+    assert math.isnan(found["dcctl_records_at_risk orders"])
+    empty = scraped(SampleHistory(), None, monkeypatch)
+    assert math.isnan(empty["dcctl_watch_round_age_seconds"])
+    assert empty["dcctl_source_up"] == 0
+
+
+def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ages stop growing when the site is gone: they tell what a failover has to work with."""
+    history = steady_history()
+    history.add(
+        Round(watcher="w", begun_at_s=NOW_S - 0.2, ended_at_s=NOW_S - 0.1, outcome="failed", cause="refused")
+    )
+    found = scraped(history, None, monkeypatch)
+    assert found["dcctl_source_up"] == 0
+    assert found["dcctl_group_position_age_seconds g"] == pytest.approx(0.4)
+
+
+def test_silent_gaps_are_found() -> None:
+    """Purged before they were copied; or the source is shorter than what was copied from it."""
+    health = MirrorHealth(at_s=100, replicated={ORDERS: 50})
+    assert "30 records were purged" in health.gaps({ORDERS: SampledEnd(LogEnd(80, 90), 101)})[ORDERS]
+    assert "the mirror stands at 50" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)})[ORDERS]
+    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 99)}) == {}
+    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 60), 101)}) == {}

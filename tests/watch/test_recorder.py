@@ -1,0 +1,171 @@
+"""What the recorder writes is what a reader needs, whatever gets lost or restarted on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.planning.samples import (
+    CheckpointCopy,
+    Sample,
+    SampleHistory,
+    encode_sample,
+    group_subject,
+    topic_subject,
+)
+from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.recorder import FULL_EVERY_S, Recorder, SourceReading, changed_copies
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def reading(
+    at_s: float, end: int, position: int | None, missed: frozenset[str] = frozenset()
+) -> SourceReading:
+    """One round over one partition and one group; a position of None: the group is gone."""
+    return SourceReading(
+        begun_at_s=at_s,
+        ended_at_s=at_s + 0.02,
+        outcome="partial" if missed else "good",
+        ends_at_s=(at_s, at_s + 0.01),
+        ends={} if topic_subject("orders") in missed else {ORDERS: LogEnd(0, end, 1)},
+        topic_ids={"orders": "id"},
+        positions={} if position is None or group_subject("g") in missed else {"g": {ORDERS: position}},
+        missed=missed,
+    )
+
+
+def failed(at_s: float, cause: str = "refused") -> SourceReading:
+    """A round without an answer."""
+    return SourceReading(begun_at_s=at_s - 0.01, ended_at_s=at_s, outcome="failed", cause=cause)  # type: ignore[arg-type]
+
+
+def test_only_changes_are_written_and_everything_now_and_then() -> None:
+    """An idle source costs one record a round."""
+    recorder, sizes = Recorder("w"), []
+    for second in range(int(2 * FULL_EVERY_S) + 1):
+        samples, round_ = recorder.records(reading(second, 10, 5))
+        recorder.written(samples, round_)
+        sizes.append(len(samples))
+    assert sizes[0] == sizes[int(FULL_EVERY_S)] == sizes[-1] == 2
+    assert sum(sizes) == 6
+
+
+def test_after_a_failed_write_everything_is_written_anew() -> None:
+    """It is not known what arrived: the round may not confirm what may be missing."""
+    recorder = Recorder("w")
+    recorder.written(*recorder.records(reading(1, 10, 5)))
+    _, round_ = recorder.records(reading(2, 11, 6))
+    recorder.forget(round_)
+    samples, round_ = recorder.records(reading(3, 11, 6))
+    assert len(samples) == 2
+    assert round_.full_at_s == 3
+
+
+def test_a_group_that_is_gone_is_withdrawn() -> None:
+    """Its old position must not be confirmed by later rounds."""
+    recorder, history = Recorder("w"), SampleHistory()
+    for second, position in enumerate([5, 5, None, None]):
+        samples, round_ = recorder.records(reading(second, 10, position))
+        recorder.written(samples, round_)
+        for sample in (*samples, round_):
+            history.add(sample)
+    assert history.positions("g") == {}
+    assert history.groups == frozenset()
+    assert len(history.newest_ends()) == 1
+
+
+def test_an_outage_keeps_its_beginning() -> None:
+    """Each failed round carries when it began, since when it is certain, and what was good before."""
+    recorder = Recorder("w")
+    recorder.written(*recorder.records(reading(1, 10, 5)))
+    rounds = []
+    for at_s, cause in ((2.0, "silent"), (3.0, "refused"), (4.0, "refused")):
+        samples, round_ = recorder.records(failed(at_s, cause))
+        assert samples == []
+        recorder.forget(round_) if at_s == 3.0 else recorder.written(samples, round_)
+        rounds.append(round_)
+    assert [round_.failing_since_s for round_ in rounds] == [2.0, 2.0, 2.0]
+    assert [round_.refused_since_s for round_ in rounds] == [None, 3.0, 3.0]
+    assert {round_.last_good_at_s for round_ in rounds} == {1}
+    _, again = recorder.records(reading(5, 10, 5))
+    assert again.failing_since_s is None
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[tuple[str, SourceReading | None, bool]]:
+    """What happens to a watcher: rounds, some unwritten, and restarts (None)."""
+    kinds = ["good", "good", "good", "missed g", "missed orders", "failed", "restart"]
+    steps = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(kinds),
+                st.integers(1, 16),
+                st.integers(0, 5),
+                st.integers(0, 5),
+                st.booleans(),
+            ),
+            max_size=25,
+        )
+    )
+    events: list[tuple[str, SourceReading | None, bool]] = []
+    at_s, end, position, life = 0.0, 0, 0, 0
+    for kind, half_seconds, grown, read, is_written in steps:
+        at_s += half_seconds / 2
+        if kind == "restart":
+            life += 1
+            events.append((f"w{life}", None, True))
+            continue
+        end += grown
+        position = min(end, position + read)
+        found = {
+            "good": reading(at_s, end, position),
+            "missed g": reading(at_s, end, position, frozenset({group_subject("g")})),
+            "missed orders": reading(at_s, end, position, frozenset({topic_subject("orders")})),
+            "failed": failed(at_s),
+        }[kind]
+        events.append((f"w{life}", found, is_written or grown > 2))
+    return events
+
+
+@given(lives())
+def test_what_is_claimed_was_seen_at_that_moment(
+    events: list[tuple[str, SourceReading | None, bool]],
+) -> None:
+    """Every position and log end that the history dates was read at just that time, with that value.
+
+    Whatever writes were lost: all of a batch, its round alone, or nothing; and however often the watcher
+    was killed and started under a new name.
+    """
+    history, recorder = SampleHistory(), Recorder("w0")
+    seen_positions: dict[float, int] = {}
+    seen_ends: dict[float, int] = {}
+    for watcher, found, is_written in events:
+        if found is None:
+            recorder = Recorder(watcher, history.last_good_at_s)
+            continue
+        if found.outcome != "failed":
+            if found.positions:
+                seen_positions[found.begun_at_s] = found.positions["g"][ORDERS]
+            if found.ends:
+                seen_ends[found.begun_at_s] = found.ends[ORDERS].end_offset
+        samples, round_ = recorder.records(found)
+        arrived: list[Sample] = [*samples, round_] if is_written else samples[: len(samples) // 2]
+        recorder.written(samples, round_) if is_written else recorder.forget(round_)
+        for sample in arrived:
+            history.add_record(*encode_sample(sample))
+    for offset, sampled_at_s in history.positions("g").values():
+        assert seen_positions[sampled_at_s] == offset
+    for end, sampled_at_s in history.sampled_ends().values():
+        assert seen_ends[sampled_at_s] == end.end_offset
+
+
+def test_a_copys_record_is_renewed_when_it_changes_or_ages() -> None:
+    """Each batch at once; without change once in a while, as a sign of life."""
+    copy = CheckpointCopy(watcher="w", query="q", at_s=10, batch=3, source_batch=3)
+    assert changed_copies({"q": copy}, {}, 1) == [copy]
+    assert changed_copies({"q": replace(copy, at_s=10.5)}, {"q": copy}, 1) == []
+    for later in (replace(copy, at_s=11), replace(copy, batch=4), replace(copy, problem="away")):
+        assert changed_copies({"q": later}, {"q": copy}, 1) == [later]
