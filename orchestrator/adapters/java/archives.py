@@ -18,13 +18,14 @@ from pathlib import Path
 import httpx
 from filelock import FileLock
 
-from orchestrator.adapters.java.commands import Role, archive_path, server_command
+from orchestrator.adapters.java.cache import disk_errors
+from orchestrator.adapters.java.commands import Role, archive_name, class_archive, server_command
 from orchestrator.adapters.java.formatting import format_storage, random_kafka_id
 from orchestrator.adapters.java.progress import OnProgress, silent
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.java.training import TrainedServer
 from orchestrator.adapters.ports import PortRegister, is_listening
-from orchestrator.errors import DcctlError
+from orchestrator.errors import JavaError
 
 _READY_WITHIN_S = 90.0
 _STOP_WITHIN_S = 60.0
@@ -39,39 +40,40 @@ def ensure_cds_archives(runtime: KafkaRuntime, on_progress: OnProgress = silent)
     Two at the same time do not clash: the second waits for the first. Raises `DcctlError` when a server
     did not start or end as it should; starts are then slower, and nothing else is affected.
     """
-    roles = _roles(runtime)
-    if not _missing(runtime, roles):
-        return tuple(archive_path(runtime, role) for role in roles)
-    runtime.folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(runtime.folder / "archives.lock"):
-        if _missing(runtime, roles):
-            what = f"{runtime.name} {runtime.version}"
-            on_progress(f"{what}: running it once to archive the classes that it loads", 0, 0)
-            _train(runtime, roles)
-    return tuple(archive_path(runtime, role) for role in roles)
+    if not _missing(runtime):
+        return _made(runtime)
+    with disk_errors(runtime.folder):
+        runtime.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(runtime.folder / "archives.lock"):
+            if _missing(runtime):
+                what = f"{runtime.name} {runtime.version}"
+                on_progress(f"{what}: running it once to archive the classes that it loads", 0, 0)
+                _train(runtime)
+    return _made(runtime)
 
 
 def _roles(runtime: KafkaRuntime) -> tuple[Role, ...]:
     return ("kafka", "connect") if runtime.name == "Kafka" else ("zookeeper",)
 
 
-def _missing(runtime: KafkaRuntime, roles: tuple[Role, ...]) -> bool:
-    return not all(archive_path(runtime, role).exists() for role in roles)
+def _made(runtime: KafkaRuntime) -> tuple[Path, ...]:
+    found = (class_archive(runtime, role) for role in _roles(runtime))
+    return tuple(archive for archive in found if archive is not None)
 
 
-def _train(runtime: KafkaRuntime, roles: tuple[Role, ...]) -> None:
+def _missing(runtime: KafkaRuntime) -> bool:
+    return len(_made(runtime)) < len(_roles(runtime))
+
+
+def _train(runtime: KafkaRuntime) -> None:
     register = PortRegister()
     scratch = Path(tempfile.mkdtemp(prefix="training-", dir=runtime.folder))
     try:
         school = _School(runtime, scratch, register.claim(scratch, 3))
-        if "zookeeper" in roles:
-            school.run_zookeeper()
-        else:
-            school.run_kafka()
-        for role in roles:
-            school.archive(role).replace(archive_path(runtime, role))
-    except OSError as error:
-        raise DcctlError(str(runtime.folder), f"no archives could be made: {error}") from None
+        school.run()
+        for role in _roles(runtime):
+            archive = school.archive(role)
+            archive.replace(runtime.folder / archive_name(role, archive.stat().st_size))
     finally:
         register.release(scratch)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -88,7 +90,15 @@ class _School:
     def archive(self, role: Role) -> Path:
         return self.scratch / f"{role}.jsa"
 
-    def run_zookeeper(self) -> None:
+    def run(self) -> None:
+        try:
+            self._run_kafka() if self.runtime.name == "Kafka" else self._run_zookeeper()
+        except httpx.HTTPError as error:
+            raise JavaError(
+                f"{self.runtime.name} {self.runtime.version} (run for its archive)", str(error)
+            ) from None
+
+    def _run_zookeeper(self) -> None:
         port = self.ports[0]
         settings = {
             "dataDir": self.scratch / "data",
@@ -99,7 +109,7 @@ class _School:
         with self._start("zookeeper", settings) as zookeeper:
             zookeeper.await_ready(lambda: is_listening(port), _READY_WITHIN_S)
 
-    def run_kafka(self) -> None:
+    def _run_kafka(self) -> None:
         client, controller, rest = self.ports
         format_storage(self.runtime, self.scratch / "data", cluster_id=random_kafka_id(), node_id=1)
         with ExitStack() as servers:

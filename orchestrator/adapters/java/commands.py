@@ -40,7 +40,7 @@ def server_command(
     command = [
         str(runtime.java.executable),
         f"-Xmx{heap_mb}m",
-        *_jvm_options(archive_path(runtime, role)),
+        *_jvm_options(class_archive(runtime, role)),
         f"-Djava.io.tmpdir={logs / 'tmp'}",
         f"-Ddcctl.log={logs / role}.log",
         *_logging_options(runtime),
@@ -50,22 +50,34 @@ def server_command(
     return command, {"CLASSPATH": runtime.class_path}
 
 
-def archive_path(runtime: KafkaRuntime, role: Role) -> Path:
-    """Where the archive of the classes that this server loads lies, once it was made."""
-    return runtime.folder / f"{role}.jsa"
+def class_archive(runtime: KafkaRuntime, role: Role) -> Path | None:
+    """The archive of the classes that this server loads, once it was made; None otherwise.
+
+    Its name holds its size, because a JVM crashes on one that was cut short; whatever else is broken in it
+    the JVM finds itself.
+    """
+    for archive in runtime.folder.glob(f"{role}.*.jsa"):
+        if archive.name == archive_name(role, archive.stat().st_size):
+            return archive
+    return None
 
 
-def _jvm_options(archive: Path) -> list[str]:
+def archive_name(role: Role, size_bytes: int) -> str:
+    """File name of an archive."""
+    return f"{role}.{size_bytes}.jsa"
+
+
+def _jvm_options(archive: Path | None) -> list[str]:
     options = [
         "-XX:+UseSerialGC",  # least memory and threads: many servers share one machine
         "-XX:TieredStopAtLevel=1",  # start-up time counts, and the optimising compiler costs it
         "-XX:-UsePerfData",  # no files in the system's temporary folder
         "-XX:+ExitOnOutOfMemoryError",
-        "-Xshare:auto",  # an archive that does not fit is passed over
         "-Djava.awt.headless=true",
     ]
-    if archive.exists():
-        options.append(f"-XX:SharedArchiveFile={archive}")
+    if archive is not None:
+        # One that does not fit is passed over; one that rotted is, too, because its checksums are verified.
+        options += ["-Xshare:auto", "-XX:+VerifySharedSpaces", f"-XX:SharedArchiveFile={archive}"]
     return options
 
 

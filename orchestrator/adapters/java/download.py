@@ -25,7 +25,7 @@ _REPOSITORY_VARIABLE = "DCCTL_MAVEN_REPOSITORY"
 _WORKERS = 8
 _ATTEMPTS = 4
 _TIMEOUT_S = 15.0
-_CHUNK_BYTES = 1 << 16
+_FIRST_PAUSE_S = 0.25
 _OTHER_REPOSITORY = (
     f"let {_REPOSITORY_VARIABLE} name another Maven repository, or KAFKA_HOME a Kafka installation"
 )
@@ -123,7 +123,7 @@ class _Fetcher:
     def _download(self, part: Part, partial: Path) -> None:
         attempts = Retrying(
             stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_exponential(multiplier=0.25, max=4),
+            wait=wait_exponential(multiplier=_FIRST_PAUSE_S, max=4),
             retry=retry_if_exception_type((_BrokenOffError, httpx.TransportError)),
             sleep=sleep_using_event(self.stop),
             reraise=True,
@@ -155,7 +155,7 @@ class _Fetcher:
             resumed = answer.status_code == httpx.codes.PARTIAL_CONTENT
             done = done if resumed else 0  # a server without ranges sends everything again
             with partial.open("ab" if resumed else "wb") as file:
-                for chunk in answer.iter_raw(_CHUNK_BYTES):
+                for chunk in answer.iter_raw():
                     file.write(chunk)
                     done += len(chunk)
                     self.meter.set(part, min(done, part.size_bytes))
