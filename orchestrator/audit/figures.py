@@ -152,7 +152,7 @@ def consumer_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[s
     parts: list[dict[str, Any]] = []
     findings: list[Finding] = []
     for index, consumer in enumerate(inputs.consumers):
-        for side, topic, partition in _read_by(inputs, consumer):
+        for side, topic, partition in read_by(inputs, consumer):
             name = inputs.topics[topic].name
             position = positions.get((consumer.name, name, partition)) or Position(
                 consumer=consumer.name, topic=name, partition=partition, reason="no position was recorded"
@@ -174,7 +174,8 @@ def consumer_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[s
     return parts, findings
 
 
-def _read_by(inputs: AuditInputs, consumer: AuditedConsumer) -> Iterator[PartitionKey]:
+def read_by(inputs: AuditInputs, consumer: AuditedConsumer) -> Iterator[PartitionKey]:
+    """Partitions that a consumer reads after a move: of the mirrored topics, then of the landing topics."""
     for side in (MIRRORED, LANDING):
         for index, topic in enumerate(inputs.topics):
             if topic.name in consumer.topics:
@@ -258,6 +259,8 @@ def _strange_readings(part: Mapping[str, Any], row: Row, position: Position | No
             "invalid",
             f"{subject}: {row['unexplained']:,} records were read again, and no position explains it",
         )
+    if row.get("unread"):
+        yield Finding("unknown", f"{subject}: {row['unread']:,} records were not read yet: it is not drained")
     if row.get("twice"):
         yield Finding("invalid", f"{subject}: {row['twice']:,} records were processed twice after the move")
     if row.get("passed_over"):
@@ -289,7 +292,8 @@ def spark_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[str,
         )
         row = compared.get(index)
         match = None
-        if is_measured and row is not None:
+        is_read = not any(r["unread"] for r in measured.readings if r["consumer"] == index)
+        if is_measured and is_read and row is not None:
             match = row["differing_keys"] == 0
             if not match:
                 findings.append(Finding("invalid", _difference(consumer.name, row)))

@@ -61,19 +61,23 @@ def readings(
 def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
     """Per consumer, side, topic and partition: what was read again and why, skipped, or read and lost.
 
-    `positions` has the columns consumer, topic, partition, recorded, target, committed, mirrormaker
-    (offsets; null where unknown). A record processed again is explained by the first that fits: its
+    `positions` has the columns consumer, side, topic, partition, recorded, target, committed, mirrormaker
+    and reach (offsets; null where unknown). `reach` is the end of what the consumer has read on this side
+    after the move: what it did not process before that end it `skipped`, what comes after is `unread`.
+    A record processed again is explained by the first that fits: its
     source offset lies before the recorded position (`map`), before the last commit at the source
     (`position_age`), or beyond (`uncommitted`). Without a recorded position it is `unexplained`, and
     so is one that was processed more often after the move than it stands there (`twice`).
     """
-    joined = read.join(f.broadcast(positions), ["consumer", "topic", "partition"], "left")
+    joined = read.join(f.broadcast(positions), ["consumer", "side", "topic", "partition"], "left")
     mirrored, there = f.col("side") == MIRRORED, f.col("copies") > 0
     first, again = f.col("first"), f.col("again") > 0
     offset = f.col("source_offset")
     reread = mirrored & first & again
     by_map = offset < f.col("recorded")
     by_age = offset < f.coalesce("committed", f.lit(-1))
+    missed = there & ~f.col("kept") & ~again
+    is_unread = f.col("target_offset") >= f.coalesce("reach", f.lit(0))
     is_explained = f.col("recorded").isNotNull() & offset.isNotNull()
     passed_over = mirrored & there & (offset >= f.col("recorded")) & (f.col("last_offset") < f.col("target"))
     return joined.groupBy("consumer", "side", "topic", "partition").agg(
@@ -84,7 +88,8 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
         f.sum(f.when(there, f.greatest(f.col("again") - f.col("copies"), f.lit(0))).otherwise(0)).alias(
             "twice"
         ),
-        _count(there & ~f.col("kept") & ~again).alias("skipped"),
+        _count(missed & ~is_unread).alias("skipped"),
+        _count(missed & is_unread).alias("unread"),
         _count(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
         _count(passed_over).alias("passed_over"),
         _count(~there & again).alias("not_there"),
@@ -93,7 +98,7 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
         _count(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
             "mirrormaker"
         ),
-        f.min(f.when(there & ~f.col("kept") & ~again, f.col("target_offset"))).alias("first_skipped"),
+        f.min(f.when(missed & ~is_unread, f.col("target_offset"))).alias("first_skipped"),
     )
 
 

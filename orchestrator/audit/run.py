@@ -68,7 +68,8 @@ def audit_tables(
     try:
         partitions, unread = _unread(inputs, records, sources.ranges)
         acks, processed = _seconds(inputs, sources, found)
-        measured = _measured(spark, inputs, sources, records, found=found, partitions=partitions)
+        positions = _positions(spark, inputs, found, _reaches(inputs, processed))
+        measured = _measured(spark, inputs, sources, records, positions, found=found, partitions=partitions)
     finally:
         records.unpersist()
     clusters, strange_records = figures.cluster_parts(inputs, measured)
@@ -98,6 +99,7 @@ def _measured(
     inputs: AuditInputs,
     sources: Tables,
     records: DataFrame,
+    positions: DataFrame,
     *,
     found: Soundness,
     partitions: frozenset[PartitionKey],
@@ -119,7 +121,7 @@ def _measured(
             mirrored=_collected(fates.mirrored_figures(fate)),
             landing=_collected(fates.landing_figures(fate)),
             reordered=_collected(fates.reordered_figures(fate)),
-            readings=_collected(readings.reading_figures(read, _positions(spark, inputs, found))),
+            readings=_collected(readings.reading_figures(read, positions)),
             counts=counts,
             notes=found.notes,
             unmeasured=Unmeasured(
@@ -266,31 +268,46 @@ def _subscriptions(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
     return spark.createDataFrame(rows, "consumer INT, topic INT")
 
 
-def _positions(spark: SparkSession, inputs: AuditInputs, found: Soundness) -> DataFrame:
-    consumers = {consumer.name: index for index, consumer in enumerate(inputs.consumers)}
-    topics = {topic.name: index for index, topic in enumerate(inputs.topics)}
-    rows = []
-    for position in inputs.positions:
-        if position.consumer not in consumers or position.topic not in topics:
-            continue
-        index = consumers[position.consumer]
+def _positions(
+    spark: SparkSession, inputs: AuditInputs, found: Soundness, reaches: Mapping[tuple[int, ...], int]
+) -> DataFrame:
+    """Where each consumer went on, and how far it came, per side, topic and partition."""
+    rows: list[tuple[int | None, ...]] = []
+    given = {(p.consumer, p.topic, p.partition): p for p in inputs.positions}
+    for index, consumer in enumerate(inputs.consumers):
         notes = found.notes.get((index, inputs.life_before))
         committed = notes.committed() if notes is not None else {}
-        rows.append(
-            (
-                index,
-                topics[position.topic],
-                position.partition,
-                position.source_offset,
-                position.target_offset,
-                committed.get(TopicPartition(position.topic, position.partition)),
-                position.mirrormaker_offset,
-            )
-        )
+        for side, number, partition in figures.read_by(inputs, consumer):
+            topic = inputs.topics[number]
+            key = (index, side, number, partition)
+            reach = reaches.get(key, 0)
+            if side == LANDING:
+                start = topic.fence_offsets.get(partition, 0)
+                rows.append((*key, None, start, None, None, max(reach, start)))
+                continue
+            position = given.get((consumer.name, topic.name, partition))
+            if position is None:
+                rows.append((*key, None, None, None, None, reach))
+                continue
+            last = committed.get(TopicPartition(topic.name, partition))
+            target = position.target_offset
+            offsets = (position.source_offset, target, last, position.mirrormaker_offset)
+            rows.append((*key, *offsets, max(reach, target or 0)))
     schema = (
-        "consumer INT, topic INT, partition INT, recorded LONG, target LONG, committed LONG, mirrormaker LONG"
+        "consumer INT, side INT, topic INT, partition INT, recorded LONG, target LONG, committed LONG, "
+        "mirrormaker LONG, reach LONG"
     )
     return spark.createDataFrame(rows, schema)
+
+
+def _reaches(inputs: AuditInputs, processed: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], int]:
+    """(consumer, side, topic, partition) -> end of what was processed after the move."""
+    reaches: dict[tuple[int, ...], int] = {}
+    for row in processed:
+        if row["life"] == inputs.life_after and row["topic"] is not None:
+            key = (row["consumer"], row["side"], row["topic"], row["partition"])
+            reaches[key] = max(reaches.get(key, 0), row["offset"] + 1)
+    return reaches
 
 
 def _client_errors(inputs: AuditInputs, found: Soundness) -> list[Finding]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import SparkSession
-
-from orchestrator.audit.run import audit_tables
 from histories import (
     CONSUMERS,
     TOPICS,
@@ -19,6 +16,9 @@ from histories import (
     notes_of,
     tables_of,
 )
+from pyspark.sql import SparkSession
+
+from orchestrator.audit.run import audit_tables
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -63,7 +63,8 @@ def _compare_readings(history: History, rows: list) -> None:
         landed = measured[CONSUMERS[consumer].name, "east", TOPICS[topic], partition]
         log = history.landing[topic, partition]
         seen = {log[offset].sequence for offset in read.landing}
-        assert landed["skipped"] == len({record.sequence for record in log} - seen)
+        passed = {record.sequence for record in log[: max(read.landing, default=-1) + 1]}
+        assert landed["skipped"] == len(passed - seen)
 
 
 def _is_countable(history: History, query: int) -> bool:

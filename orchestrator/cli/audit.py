@@ -1,0 +1,133 @@
+"""`dcctl audit FOLDER`: what was acknowledged, what is there, what was read; measured again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from orchestrator.audit.result import AuditResult
+
+# An audit that could not read everything is unknown, never ok.
+_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("audit")(audit)
+
+
+def audit(
+    folder: Path = typer.Argument(..., help="A drill's folder: inputs.json, ledgers, report.json."),
+    master: str = typer.Option("local[*]", "--master", help="Spark master."),
+    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+) -> None:
+    """Audit a move again, on the target cluster as it is now. Changes nothing."""
+    import tempfile
+
+    from orchestrator.adapters.java.runtime import spark_connector_jars
+    from orchestrator.adapters.spark import spark_session
+    from orchestrator.adapters.spark_archive import spark_class_archive
+    from orchestrator.audit.inputs import AuditInputs
+    from orchestrator.audit.run import run_audit
+    from orchestrator.audit.verdict import judge
+    from orchestrator.cli.output import emit
+
+    inputs = AuditInputs.read(folder)
+    stated = _stated(folder)
+    with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
+        spark = spark_session(
+            "dcctl audit",
+            master=master,
+            jars=spark_connector_jars(),
+            scratch=Path(scratch),
+            class_archive=spark_class_archive(),
+        )
+        try:
+            result = run_audit(spark, inputs)
+        finally:
+            spark.stop()
+    verdict, reasons = judge(
+        result,
+        predicted_loss=stated.get("predicted", {}).get("loss", {}),
+        source=inputs.source,
+        is_fault_verified=(stated.get("fault") or {}).get("verified"),
+        # Records that a consumer has not read yet are findings of the audit itself.
+        is_drained=True,
+    )
+    emit(
+        {"verdict": verdict, "reasons": reasons, **result.to_json()},
+        as_json=as_json,
+        summary=f"{verdict}: {len(reasons)} reason{'' if len(reasons) == 1 else 's'}",
+        render=lambda console: _render(console, result, reasons),
+    )
+    raise typer.Exit(_STATUS[verdict])
+
+
+def _stated(folder: Path) -> dict[str, Any]:
+    """What was stated before acting, as the drill's report holds it; empty without a report."""
+    from orchestrator.errors import AuditError
+
+    path = folder / "report.json"
+    try:
+        stated: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise AuditError(str(path), f"cannot be read: {error}") from None
+    return stated
+
+
+def _render(console: Console, result: AuditResult, reasons: Sequence[str]) -> None:
+    from rich.table import Table
+
+    topics = Table(
+        "produced at", "topic", "acked", "present", "tail", "hole", "twice", "out of order", "sent again"
+    )
+    for cluster, evidence in result.clusters.items():
+        for name, topic in evidence["topics"].items():
+            figures = (
+                topic["acked"],
+                topic["present"],
+                topic["lost"]["tail"],
+                topic["lost"]["hole"],
+                topic["duplicates"],
+                topic["reordered"],
+                topic["resent_copies"],
+            )
+            topics.add_row(cluster, name, *map(_number, figures))
+    console.print(topics)
+    consumers = Table(
+        "consumer", "topic", "read again: map", "age", "uncommitted", "skipped", "lost", "by MirrorMaker"
+    )
+    for (name, topic), rows in _by_topic(result.consumers).items():
+        sums = [_total(row["reread"][key] for row in rows) for key in ("map", "position_age", "uncommitted")]
+        sums += [_total(row[key] for row in rows) for key in ("skipped", "processed_but_lost")]
+        synced = _total(row["mirrormaker_reread"] for row in rows)
+        consumers.add_row(name, topic, *map(_number, (*sums, synced)))
+    console.print(consumers)
+    for reason in reasons:
+        console.print(f"  • {reason}", markup=False)
+
+
+def _by_topic(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault((row["name"], row["target_topic"] or row["topic"]), []).append(row)
+    return grouped
+
+
+def _total(values: Any) -> int | None:
+    found = list(values)
+    return None if None in found else sum(found)
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
