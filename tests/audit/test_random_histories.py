@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from histories import (
+from pyspark.sql import SparkSession
+
+from orchestrator.audit.run import audit_tables
+from tests.audit.histories import (
     CONSUMERS,
     TOPICS,
     History,
@@ -16,9 +19,6 @@ from histories import (
     notes_of,
     tables_of,
 )
-from pyspark.sql import SparkSession
-
-from orchestrator.audit.run import audit_tables
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 import pytest
-from report_samples import FAULT_S, SAMPLES, minimal_report, valid_report
 
 from orchestrator.errors import AuditError
 from orchestrator.operations.report import dump_report, parse_report, report_schema
 from orchestrator.operations.report.summary import consumer_rows, is_refused, phase_spans, topic_rows, totals
+from tests.operations.report.report_samples import FAULT_S, SAMPLES, minimal_report, valid_report
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from report_samples import SAMPLES, valid_report
 from rich.console import Console
 
 from orchestrator.errors import AuditError
 from orchestrator.operations.report import dump_report, parse_report, render_verdict, write_report
+from tests.operations.report.report_samples import SAMPLES, valid_report
 
 
 def printed(data: dict[str, object], width: int = 160, path: Path | None = None) -> str:

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from report_samples import SAMPLES, minimal_report, valid_report
 
 from orchestrator.operations.report import parse_report
 from orchestrator.operations.report.page import page
+from tests.operations.report.report_samples import SAMPLES, minimal_report, valid_report
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "path", "rect"}
 
