@@ -120,10 +120,10 @@ def _restored(data: Mapping[str, Any], folder: Path) -> RunEvent:
     if "in_file" in inside:
         file = folder / inside["in_file"]
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            kept = json.loads(file.read_text(encoding="utf-8"))["data"]
+        except (OSError, ValueError, KeyError) as error:
             raise DcctlError(str(file), f"cannot be read: {error}", "it belongs to the journal") from None
-        if digest(kept["data"]) != inside["digest"]:
+        if digest(kept) != inside["digest"]:
             raise DcctlError(str(file), "was changed since it was written", "it belongs to the journal")
-        data = {**data, "data": kept["data"]}
+        data = {**data, "data": kept}
     return event_from_json(data)

@@ -2,91 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.java.commands import server_command
-from orchestrator.adapters.java.detection import find_java
-from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 
 pytestmark = pytest.mark.integration
 
 ABOUT = {"who": "ada", "host": "ops-1", "pid": 42, "command": "failover"}
 
 
-@dataclass
-class Server:
-    """One standalone ZooKeeper process."""
-
-    hosts: str
-    command: list[str]
-    environment: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            self.command,
-            env={**os.environ, **self.environment},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder: Path = tmp_path_factory.mktemp("zookeeper")
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    properties = folder / "zookeeper.properties"
-    properties.write_text(
-        f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
-        "tickTime=500\nadmin.enableServer=false\n"
-    )
-    command, environment = server_command(
-        kafka_runtime("3.9.1", find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
-    )
-    server = Server(f"127.0.0.1:{port}", command, environment)
-    server.start()
-    try:
-        with connected(server, timeout_s=30):
-            pass
-        yield server
-    finally:
-        server.stop()
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    with zookeeper_server(tmp_path_factory.mktemp("zookeeper")) as running:
+        yield running
 
 
-@contextmanager
-def connected(
-    server: Server, *, timeout_s: float = 20.0, session_timeout_s: float = 2.0
-) -> Iterator[Coordination]:
-    coordination = Coordination(server.hosts, session_timeout_s=session_timeout_s, deadline_s=4.0)
-    coordination.open(timeout_s)
-    try:
-        yield coordination
-    finally:
-        coordination.close()
-
-
-def test_a_second_holder_is_told_who_holds_it_and_since_when(server: Server) -> None:
+def test_a_second_holder_is_told_who_holds_it_and_since_when(server: ZooKeeperServer) -> None:
     """Exit status 5, with a name, a place and a time."""
     with connected(server) as first, connected(server) as second:
         first.acquire("/one/lock", ABOUT)
@@ -94,7 +34,7 @@ def test_a_second_holder_is_told_who_holds_it_and_since_when(server: Server) -> 
             second.acquire("/one/lock", {"who": "bob"})
 
 
-def test_a_released_lock_and_a_closed_session_are_free_at_once(server: Server) -> None:
+def test_a_released_lock_and_a_closed_session_are_free_at_once(server: ZooKeeperServer) -> None:
     """The next one need not wait for a time-out."""
     with connected(server) as first:
         first.acquire("/two/lock", ABOUT).release()
@@ -104,7 +44,7 @@ def test_a_released_lock_and_a_closed_session_are_free_at_once(server: Server) -
         second.acquire("/two/lock", ABOUT).release()
 
 
-def test_a_record_written_twice_is_there_once(server: Server) -> None:
+def test_a_record_written_twice_is_there_once(server: ZooKeeperServer) -> None:
     """A repetition after a lost answer is harmless; another content under the same name is not."""
     with connected(server) as coordination:
         lock = coordination.acquire("/three/lock", ABOUT)
@@ -117,7 +57,7 @@ def test_a_record_written_twice_is_there_once(server: Server) -> None:
         assert coordination.read("/three/runs/r1/000003") is None
 
 
-def test_nothing_is_written_once_the_lock_is_gone(server: Server) -> None:
+def test_nothing_is_written_once_the_lock_is_gone(server: ZooKeeperServer) -> None:
     """Checked by ZooKeeper in the same transaction, not believed by the holder."""
     told: list[str] = []
     with connected(server) as first, connected(server) as second:
@@ -131,7 +71,7 @@ def test_nothing_is_written_once_the_lock_is_gone(server: Server) -> None:
         assert lock.lost_reason
 
 
-def test_a_paused_holder_cannot_write_after_its_session_is_gone(server: Server) -> None:
+def test_a_paused_holder_cannot_write_after_its_session_is_gone(server: ZooKeeperServer) -> None:
     """SIGSTOP until a second one has taken over, then SIGCONT: its record is refused."""
     script = (
         "import sys\n"
@@ -169,7 +109,7 @@ def test_a_paused_holder_cannot_write_after_its_session_is_gone(server: Server) 
         child.wait()
 
 
-def test_an_ensemble_that_is_gone_is_noticed_and_named(server: Server) -> None:
+def test_an_ensemble_that_is_gone_is_noticed_and_named(server: ZooKeeperServer) -> None:
     """No kazoo exception reaches a user; a session without a server counts as lost after its time."""
     lost = threading.Event()
     with connected(server) as coordination:

@@ -1,0 +1,81 @@
+"""The journal in a real ZooKeeper: it comes back as it was written, small, large and huge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.operations.history import run_records, run_rows
+from orchestrator.operations.journal import RunJournal, earlier_runs, journal_records, lock_path
+from orchestrator.operations.run import Run
+from orchestrator.planning.plan import EventKind, RunEvent
+from tests.planning.pictures import MIRROR, topology
+from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    with zookeeper_server(tmp_path_factory.mktemp("zookeeper")) as running:
+        yield running
+
+
+def an_event(sequence: int, kind: EventKind = "step-outcome", **data: object) -> RunEvent:
+    return RunEvent(run_id="r", sequence=sequence, kind=kind, at_s=float(sequence), data=data)
+
+
+def incompressible(size_bytes: int) -> str:
+    import random  # noqa: PLC0415 - only here
+
+    return random.Random(7).randbytes(size_bytes // 2).hex()  # noqa: S311 - bulk, not secrets
+
+
+def test_records_of_every_size_come_back(server: ZooKeeperServer, tmp_path: Path) -> None:
+    """What does not fit into a znode lies in a file, and its digest in the journal."""
+    with connected(server) as coordination:
+        lock = coordination.acquire(lock_path("sizes"), {})
+        journal = RunJournal(lock, "sizes", "r", tmp_path)
+        events = [an_event(1, note="small"), an_event(2, note="x" * 200_000)]
+        events.append(an_event(3, note=incompressible(3_000_000)))
+        for event in events:
+            journal.append(event)
+            journal.append(event)  # a repetition after a lost answer
+        assert journal_records(coordination, "sizes", "r", tmp_path) == events
+        (kept,) = tmp_path.glob("000003*.json")
+        kept.write_text(kept.read_text().replace("0", "1"))
+        with pytest.raises(DcctlError, match="was changed since"):
+            journal_records(coordination, "sizes", "r", tmp_path)
+
+
+def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_path: Path) -> None:
+    """Who is second is told; afterwards `history` and `show` know the run and how it ended."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    east = replace(topology().clusters["east"], bootstrap=("127.0.0.1:1",), connect=("http://127.0.0.1:1",))
+    file = replace(
+        topology(),
+        clusters={**topology().clusters, "east": east},
+        coordination=replace(topology().coordination, zookeeper=server.hosts),  # type: ignore[type-var]
+    )
+    seen: list[RunEvent] = []
+    with Run(file, MIRROR, "r1", command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
+        run.record("run-started", data={"verb": "failover", "source": "west", "target": "east"})
+        with (
+            pytest.raises(LockHeldError, match="for failover"),
+            Run(file, MIRROR, "r2", command="other", folder=tmp_path / "r2", on_event=seen.append),
+        ):
+            pass
+        assert [row["outcome"] for row in run_rows(file)] == ["incomplete"]
+        run.record("run-ended", data={"outcome": "ok"})
+    assert [(row["run_id"], row["outcome"]) for row in run_rows(file)] == [("r1", "ok")]
+    assert [record.kind for record in seen] == ["run-started", "run-ended"]
+    assert (tmp_path / "r1" / "journal.jsonl").read_text().count("\n") == 2
+    with connected(server) as coordination:
+        assert coordination.holder(lock_path(file.name)) is None
+        assert earlier_runs(coordination, "no-such-topology") == ()
+    with pytest.raises(DcctlError, match=r"is not in the journal\n.*r1"):
+        run_records(file, "r9")

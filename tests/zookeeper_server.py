@@ -1,0 +1,78 @@
+"""A real ZooKeeper of one server, for tests of lock and journal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.java.commands import server_command
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import zookeeper_runtime
+from orchestrator.adapters.ports import PortRegister
+from orchestrator.adapters.zookeeper import Coordination
+
+
+@dataclass
+class ZooKeeperServer:
+    """One standalone ZooKeeper process; it can be stopped and started again."""
+
+    hosts: str
+    command: list[str]
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; `connected` waits until it answers."""
+        self.process = subprocess.Popen(
+            self.command,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        """Kill it."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def zookeeper_server(folder: Path) -> Iterator[ZooKeeperServer]:
+    """A server on a free port of 127.0.0.1; it is killed with the block."""
+    register = PortRegister()
+    (port,) = register.claim(folder, 1)
+    properties = folder / "zookeeper.properties"
+    properties.write_text(
+        f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
+        "tickTime=500\nadmin.enableServer=false\n"
+    )
+    command, environment = server_command(
+        zookeeper_runtime(find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
+    )
+    server = ZooKeeperServer(f"127.0.0.1:{port}", command, environment)
+    server.start()
+    try:
+        with connected(server, timeout_s=60):
+            pass
+        yield server
+    finally:
+        server.stop()
+        register.release(folder)
+
+
+@contextmanager
+def connected(
+    server: ZooKeeperServer, *, timeout_s: float = 20.0, session_timeout_s: float = 2.0
+) -> Iterator[Coordination]:
+    """A session of its own."""
+    coordination = Coordination(server.hosts, session_timeout_s=session_timeout_s, deadline_s=4.0)
+    coordination.open(timeout_s)
+    try:
+        yield coordination
+    finally:
+        coordination.close()
