@@ -1,0 +1,162 @@
+"""A real watcher between two real brokers: killed, restarted, and the source lost under it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka import KafkaCluster, produce_records
+from orchestrator.errors import ClusterError
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.values import TopicPartition
+from orchestrator.watch.reader import read_samples
+from tests.kafka_broker import kafka_broker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+SAMPLES = "dcctl-samples.west.internal"
+ORDERS = TopicPartition("orders", 0)
+
+
+class Estate:
+    """Two brokers, and a topology file over them. No Connect worker answers: the watcher works without."""
+
+    def __init__(
+        self, folder: Path, west: KafkaCluster, east: KafkaCluster, lose_west: Callable[[], None]
+    ) -> None:
+        self.folder, self.west, self.east, self.lose_west = folder, west, east, lose_west
+        self.file = folder / "topology.yaml"
+        nodes = {"dc": "west", "brokers": 1, "controllers": 1}
+        self.file.write_text(
+            json.dumps(
+                {
+                    "version": 1,
+                    "name": "watching",
+                    "layout": "active-passive",
+                    "datacenters": ["west", "east"],
+                    "clusters": {
+                        "west": self._cluster(west, [nodes]),
+                        "east": {
+                            **self._cluster(east, [{**nodes, "dc": "east", "connect_workers": 1}]),
+                            "connect": ["http://127.0.0.1:9"],
+                        },
+                    },
+                    "topics": [
+                        {
+                            "name": "orders",
+                            "cluster": "west",
+                            "partitions": 2,
+                            "replicas": 1,
+                            "min_insync_replicas": 1,
+                        }
+                    ],
+                    "replication": [{"source": "west", "target": "east", "topics": ["orders"]}],
+                    "consumers": [
+                        {"name": "billing", "cluster": "west", "kind": "group", "topics": ["orders"]}
+                    ],
+                }
+            ),
+            encoding="utf-8",
+        )
+
+    @staticmethod
+    def _cluster(cluster: KafkaCluster, nodes: list[dict[str, object]]) -> dict[str, object]:
+        bootstrap = cluster.properties["bootstrap.servers"].split(",")
+        return {"kafka": "4.3.1", "metadata": "kraft", "nodes": nodes, "bootstrap": bootstrap}
+
+    def watcher(self) -> subprocess.Popen[bytes]:
+        """Start `dcctl watch`."""
+        command = [sys.executable, "-m", "orchestrator.cli.main", "watch", str(self.file)]
+        return subprocess.Popen([*command, "--log-file", str(self.folder / "watch.log")])
+
+    def samples(self) -> SampleHistory:
+        """What is recorded at the target now; nothing while there is no topic."""
+        try:
+            return read_samples(self.east, SAMPLES)
+        except ClusterError:
+            return SampleHistory()
+
+    def commit(self, offset: int) -> None:
+        """The group billing stands there. A new cluster takes a moment until it has coordinators."""
+
+        def is_written() -> bool:
+            try:
+                self.west.write_group_offsets("billing", {ORDERS: offset})
+            except ClusterError:
+                return False
+            return True
+
+        until(is_written)
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Iterator[Estate]:
+    """Both brokers, up."""
+    runtime = kafka_runtime("4.3.1", find_java())
+    with ExitStack() as east_side, ExitStack() as west_side:
+        for name in ("west", "east"):
+            (tmp_path / name).mkdir()
+        east = east_side.enter_context(kafka_broker(runtime, tmp_path / "east"))
+        west = west_side.enter_context(kafka_broker(runtime, tmp_path / "west"))
+        west.create_topics({"orders": (2, 1, {})})
+        yield Estate(tmp_path, west, east, west_side.close)
+
+
+def until(is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """Wait for it, or fail."""
+    deadline = time.monotonic() + timeout_s
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def test_a_watcher_is_killed_restarted_and_sees_the_source_die(estate: Estate) -> None:
+    """What it records is right before, between and after; it ends cleanly when told to."""
+    produce_records("west", estate.west.properties, "orders", [(b"k", b"v")] * 100, partition=0)
+    estate.commit(40)
+    first = estate.watcher()
+    try:
+        until(lambda: estate.samples().positions("billing").get(ORDERS, (0, 0))[0] == 40)
+        assert estate.samples().newest_ends()[ORDERS].end_offset == 100
+        assert estate.samples().topic_ids["orders"] == estate.west.topics(["orders"])["orders"].topic_id
+    finally:
+        first.kill()
+        first.wait()
+
+    # Nobody watches while the group moves on; the next watcher knows nothing of the first.
+    estate.commit(70)
+    second = estate.watcher()
+    try:
+        until(lambda: estate.samples().positions("billing")[ORDERS].offset == 70)
+        until(lambda: len(estate.samples().end_readings(ORDERS)) > 5)
+        assert len(estate.samples().watchers) == 2
+
+        lost_at_s = time.time()
+        estate.lose_west()
+        gone_at_s = time.time()
+        until(lambda: estate.samples().loss_window() is not None)
+        window = estate.samples().loss_window()
+        assert window is not None
+        assert window.cause == "refused"
+        assert window.last_good_at_s <= gone_at_s
+        assert lost_at_s <= window.first_failed_at_s <= gone_at_s + 5
+        assert estate.samples().positions("billing")[ORDERS].offset == 70
+
+        # It lives on, and says so.
+        seen_s = estate.samples().last_sign_of_life_s or 0.0
+        until(lambda: (estate.samples().last_sign_of_life_s or 0.0) > seen_s)
+        again = estate.samples().loss_window()
+        assert again == window
+    finally:
+        second.terminate()
+        assert second.wait(timeout=20) == 0
+    assert "event=stopped" in (estate.folder / "watch.log").read_text(encoding="utf-8")
