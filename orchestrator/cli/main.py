@@ -7,8 +7,8 @@ valid verdict, 1 for an invalid one and 7 for an unknown one.
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
 import logging
 import os
 import signal
@@ -24,6 +24,9 @@ from orchestrator.cli.output import err_console, print_error
 from orchestrator.errors import DcctlError
 
 _GROUPS = ("topology", "drill", "sim", "failover", "watch", "status", "offsets", "relocate", "audit", "parts")
+
+# What a shell reports for a command that Ctrl-C ended; typer turns an interruption into it by itself.
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="dcctl",
@@ -50,12 +53,6 @@ def _root(
     """Moves Kafka between data centres, with a stated and measured loss."""
 
 
-for _group in _GROUPS:
-    if importlib.util.find_spec(f"orchestrator.cli.{_group}") is None:
-        continue
-    importlib.import_module(f"orchestrator.cli.{_group}").register(app)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Run one command and end the process with its exit status."""
     logging.getLogger("kazoo").addHandler(logging.NullHandler())
@@ -66,24 +63,31 @@ def main(argv: list[str] | None = None) -> None:
 def run(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status; every error has become words on stderr."""
     try:
+        _register_commands()
         result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
     except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
         return _status(error)
     return result if isinstance(result, int) else 0
 
 
+@functools.cache
+def _register_commands() -> None:
+    """Inside `run`, so that an interruption while modules are loaded ends in words as well."""
+    for group in _GROUPS:
+        importlib.import_module(f"orchestrator.cli.{group}").register(app)
+
+
 def _status(error: BaseException) -> int:
-    if isinstance(error, typer.Exit):
+    if isinstance(error, typer.Exit) and error.exit_code != _INTERRUPTED:
         return error.exit_code
     if isinstance(error, DcctlError):
         print_error(error)
         return error.exit_status
-    if isinstance(error, typer.Abort | KeyboardInterrupt):
+    if isinstance(error, typer.Exit | typer.Abort | KeyboardInterrupt):
         err_console.print("interrupted")
-        return 130
-    show = getattr(
-        error, "show", None
-    )  # typer carries its own click: a usage error is known by its interface
+        return _INTERRUPTED
+    # typer carries its own click: a usage error is known by its interface.
+    show = getattr(error, "show", None)
     if callable(show):
         show()
         return 2

@@ -253,8 +253,8 @@ class Drill:
             self.tell.note(f"kept: {simulation.topology_path}; end it with: dcctl sim down {simulation.name}")
             return
         self.tell.stage("take down", "ending every server and application")
-        evidence.copy_logs(simulation.folder)
         with undisturbed():
+            evidence.copy_logs(simulation.folder)
             simulation.down()
 
     def _await(self, stage: str, is_done: Callable[[], bool], timeout_s: float, problem: str | None) -> bool:

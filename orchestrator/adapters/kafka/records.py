@@ -127,18 +127,20 @@ def produce_records(
         if error is not None:
             failures.append(error)
 
-    for key, value in records:
-        while True:
-            try:
-                producer.produce(topic, key=key, value=value, partition=partition, on_delivery=on_delivery)
-                break
-            except BufferError:  # the local queue is full: let it drain (facts: machine)
-                producer.poll(0.1)
-        producer.poll(0)
-    unsent = producer.flush(timeout_s + 1)
+    subject = f"cluster {name}, topic {topic}"
+    with translated_errors(subject, "writing records"):
+        for key, value in records:
+            while True:
+                try:
+                    producer.produce(
+                        topic, key=key, value=value, partition=partition, on_delivery=on_delivery
+                    )
+                    break
+                except BufferError:  # the local queue is full: let it drain
+                    producer.poll(0.1)
+            producer.poll(0)
+        unsent = producer.flush(timeout_s + 1)
     if failures:
-        raise cluster_error(f"cluster {name}, topic {topic}", "writing records", failures[0])
+        raise cluster_error(subject, "writing records", failures[0])
     if unsent:
-        raise ClusterError(
-            f"cluster {name}, topic {topic}", f"{unsent} records not acknowledged within {timeout_s:g} s"
-        )
+        raise ClusterError(subject, f"{unsent} records not acknowledged within {timeout_s:g} s")
