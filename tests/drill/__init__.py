@@ -1,0 +1,1 @@
+"""Whole rehearsals with real servers."""

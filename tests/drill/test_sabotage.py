@@ -1,0 +1,58 @@
+"""The checks can fail: each kind of damage is found, and named. Minutes each: `make drills`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.drill.rehearsal import rehearse
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+
+
+def test_shifted_offsets_are_skipped_records(tmp_path: Path) -> None:
+    """A translation that is too far skips records: invalid, naming group and partition."""
+    rehearsal = rehearse(tmp_path, "--sabotage", "offsets")
+    assert rehearsal.status == 1
+    assert rehearsal.report["verdict"] == "invalid"
+    assert any("skipped" in reason and "west.orders-" in reason for reason in rehearsal.report["reasons"])
+
+
+def test_missing_records_are_holes(tmp_path: Path) -> None:
+    """Records that the mirror drops below the replicated position are holes: invalid, naming partitions."""
+    rehearsal = rehearse(tmp_path, "--sabotage", "records")
+    assert rehearsal.status == 1
+    assert any(topic["lost"]["hole"] > 0 for topic in rehearsal.topics.values())
+    assert any("missing below the replicated position" in reason for reason in rehearsal.report["reasons"])
+    assert any("orders-" in reason for reason in rehearsal.report["reasons"])
+
+
+def test_doubled_records_are_duplicates(tmp_path: Path) -> None:
+    """Mirrored records that are there twice: invalid, naming the partition."""
+    rehearsal = rehearse(tmp_path, "--sabotage", "duplicates")
+    assert rehearsal.status == 1
+    assert rehearsal.topics["orders"]["duplicates"] == 20
+    assert any("west.orders-0" in reason for reason in rehearsal.report["reasons"])
+
+
+def test_a_ledger_that_is_gone_is_unknown(tmp_path: Path) -> None:
+    """What could not be read is never taken for good."""
+    rehearsal = rehearse(tmp_path, "--sabotage", "ledger")
+    assert rehearsal.report["verdict"] == "unknown", rehearsal.report["reasons"]
+    assert rehearsal.status == 7
+
+
+def test_a_budget_of_nothing_refuses(tmp_path: Path) -> None:
+    """Unreplicated records against a budget of 0: refused with status 4, and nothing was changed."""
+    rehearsal = rehearse(tmp_path, max_loss_records=0)
+    assert rehearsal.status == 4
+    gates = {gate["id"]: gate["outcome"] for gate in rehearsal.report["gates"]}
+    assert gates["loss-within-budget"] == "refused"
+    assert rehearsal.report["steps"] == []
+
+
+def test_accepting_the_loss_lets_it_pass(tmp_path: Path) -> None:
+    """A person's word on a number of records takes the budget's place."""
+    rehearsal = rehearse(tmp_path, "--accept-loss", "100000", max_loss_records=0)
+    assert rehearsal.status == 0, rehearsal.report.get("reasons") or rehearsal.stderr
