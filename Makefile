@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit check format lock java-lock clean
+.PHONY: help setup drill test unit bench check format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -16,10 +16,13 @@ drill: setup ## rehearse the loss of a data centre, with real servers on this ma
 	@$(BIN)/dcctl drill topologies/active-passive.yaml
 
 test: setup ## all tests, those with real servers included
-	@$(BIN)/pytest
+	@$(BIN)/python -m pytest
 
 unit: setup ## the tests that take seconds
-	@$(BIN)/pytest -m "not integration and not drill"
+	@$(BIN)/python -m pytest -m "not integration and not drill"
+
+bench: setup ## measure what is promised in figures
+	@$(BIN)/python -m tests.bench
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
