@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from orchestrator.adapters.java.progress import OnProgress
     from orchestrator.adapters.java.runtime import KafkaRuntime
 
@@ -107,22 +109,28 @@ def _remove_damaged() -> None:
 def _prepare(runtimes: Sequence[KafkaRuntime], on_progress: OnProgress) -> list[str]:
     """Templates and archives, side by side. A failure is told and costs nothing but time."""
     from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
 
     from orchestrator.adapters.spark_archive import ensure_spark_class_archive, spark_class_archive
 
+    given_up = Event()
     with ThreadPoolExecutor() as threads:
-        of_servers = [threads.submit(_prepare_servers, runtime, on_progress) for runtime in runtimes]
-        if spark_class_archive() is None:
-            on_progress("Spark: running it once to archive the classes that it loads", 0, 0)
-        spark = ensure_spark_class_archive()
-        made = [path for job in of_servers for path in job.result()]
+        jobs = [threads.submit(_prepare_servers, runtime, on_progress, given_up) for runtime in runtimes]
+        try:
+            if spark_class_archive() is None:
+                on_progress("Spark: running it once to archive the classes that it loads", 0, 0)
+            spark = ensure_spark_class_archive()
+            made = [path for job in jobs for path in job.result()]
+        except BaseException:
+            given_up.set()
+            raise
     if spark is None:
         on_progress("Spark: no archive could be made; sessions will start more slowly", 0, 0)
         return made
     return [*made, str(spark)]
 
 
-def _prepare_servers(runtime: KafkaRuntime, on_progress: OnProgress) -> list[str]:
+def _prepare_servers(runtime: KafkaRuntime, on_progress: OnProgress, given_up: Event) -> list[str]:
     from orchestrator.adapters.java.archives import ensure_cds_archives
     from orchestrator.adapters.java.formatting import metadata_template
     from orchestrator.errors import DcctlError
@@ -130,7 +138,7 @@ def _prepare_servers(runtime: KafkaRuntime, on_progress: OnProgress) -> list[str
     try:
         if runtime.name == "Kafka":
             metadata_template(runtime)
-        return [str(path) for path in ensure_cds_archives(runtime, on_progress)]
+        return [str(path) for path in ensure_cds_archives(runtime, on_progress, given_up)]
     except DcctlError as error:
         on_progress(f"{runtime.name} {runtime.version}: servers will start more slowly: {error}", 0, 0)
         return []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -34,10 +35,13 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _LOGIN = f'{_PLAIN} username="training" password="training";'
 
 
-def ensure_cds_archives(runtime: KafkaRuntime, on_progress: OnProgress = silent) -> tuple[Path, ...]:
+def ensure_cds_archives(
+    runtime: KafkaRuntime, on_progress: OnProgress = silent, given_up: threading.Event | None = None
+) -> tuple[Path, ...]:
     """The archives of all servers that the runtime can run; makes the missing ones, which takes 10 to 20 s.
 
-    Two at the same time do not clash: the second waits for the first. Raises `DcctlError` when a server
+    Two at the same time do not clash: the second waits for the first. Set `given_up` in another thread to
+    end the servers at once. Raises `DcctlError` when a server
     did not start or end as it should; starts are then slower, and nothing else is affected.
     """
     if not _missing(runtime):
@@ -48,7 +52,7 @@ def ensure_cds_archives(runtime: KafkaRuntime, on_progress: OnProgress = silent)
             if _missing(runtime):
                 what = f"{runtime.name} {runtime.version}"
                 on_progress(f"{what}: running it once to archive the classes that it loads", 0, 0)
-                _train(runtime)
+                _train(runtime, given_up or threading.Event())
     return _made(runtime)
 
 
@@ -65,11 +69,13 @@ def _missing(runtime: KafkaRuntime) -> bool:
     return len(_made(runtime)) < len(_roles(runtime))
 
 
-def _train(runtime: KafkaRuntime) -> None:
+def _train(runtime: KafkaRuntime, given_up: threading.Event) -> None:
+    for left_over in runtime.folder.glob("training-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
     register = PortRegister()
     scratch = Path(tempfile.mkdtemp(prefix="training-", dir=runtime.folder))
     try:
-        school = _School(runtime, scratch, register.claim(scratch, 3))
+        school = _School(runtime, scratch, register.claim(scratch, 3), given_up)
         school.run()
         for role in _roles(runtime):
             archive = school.archive(role)
@@ -86,6 +92,7 @@ class _School:
     runtime: KafkaRuntime
     scratch: Path
     ports: list[int]
+    given_up: threading.Event
 
     def archive(self, role: Role) -> Path:
         return self.scratch / f"{role}.jsa"
@@ -128,9 +135,12 @@ class _School:
         command, environment = server_command(
             self.runtime, role, properties=properties, logs=self.scratch / "logs", heap_mb=_HEAP_MB
         )
+        command = [option for option in command if not option.startswith("-XX:SharedArchiveFile")]
         command.insert(1, f"-XX:ArchiveClassesAtExit={self.archive(role)}")
         output = self.scratch / "logs" / f"{role}.out"
-        return TrainedServer(command, environment, output=output, stop_within_s=_STOP_WITHIN_S)
+        return TrainedServer(
+            command, environment, output=output, stop_within_s=_STOP_WITHIN_S, given_up=self.given_up
+        )
 
     def _kafka_settings(self, client: int, controller: int) -> dict[str, object]:
         jaas = f'{_LOGIN[:-1]} user_training="training";'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,12 +30,19 @@ _POLL_S = 0.1
 
 
 class TrainedServer:
-    """A server under way. Leaving the context ends it, normally where that is possible."""
+    """A server under way. Leaving the context ends it: normally, or at once after an error."""
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], *, output: Path, stop_within_s: float
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        output: Path,
+        stop_within_s: float,
+        given_up: threading.Event | None = None,
     ) -> None:
         self._output = output
+        self._given_up = given_up or threading.Event()
         self._stop_within_s = stop_within_s
         with output.open("wb") as stream:
             self._process = subprocess.Popen(
@@ -53,21 +61,25 @@ class TrainedServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.end()
+            if error is None:
+                self.end()
         finally:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
 
     def await_ready(self, is_ready: Callable[[], bool], within_s: float) -> None:
-        """Wait until `is_ready`. Raises `JavaError` when the server ends before, or time runs out."""
+        """Wait until `is_ready`. Raises `JavaError` when it ends before, is given up, or takes too long."""
         deadline = time.monotonic() + within_s
         while not is_ready():
             if time.monotonic() > deadline:
                 raise self._error(f"was not ready within {within_s:g} s")
             if self._process.poll() is not None:
                 raise self._error(f"ended early, with exit status {self._process.returncode}")
-            time.sleep(_POLL_S)
+            if self._given_up.wait(_POLL_S):
+                raise self._error("was given up")
 
     def end(self) -> None:
         """Ask the server to end, and wait for it: this is when the archive is written."""

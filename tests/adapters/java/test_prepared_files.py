@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,7 @@ from orchestrator.adapters.java.formatting import metadata_template, random_kafk
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime, zookeeper_runtime
 from orchestrator.adapters.java.training import TrainedServer
 from orchestrator.adapters.ports import is_free, is_listening
+from orchestrator.errors import JavaError
 
 pytestmark = pytest.mark.integration
 
@@ -129,3 +131,19 @@ def test_the_template_is_what_storage_tool_writes_for_any_node(tmp_path: Path, v
     assert template[first : first + 20] == fresh[first : first + 20]
     keys = {line.split("=")[0] for line in (tmp_path / "own" / "meta.properties").read_text().split("\n")}
     assert {"version", "cluster.id", "node.id", "directory.id"} < keys
+
+
+def test_a_training_that_is_given_up_leaves_neither_servers_nor_files(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of it; what an earlier, killed one left is removed as well."""
+    runtime = _prepared_elsewhere(zookeeper_runtime(find_java()), tmp_path / "made")
+    (runtime.folder / "training-of-a-killed-one").mkdir(parents=True)
+    given_up = threading.Event()
+    given_up.set()
+    with pytest.raises(JavaError, match=r"zookeeper \(run for its archive\): was given up"):
+        ensure_cds_archives(runtime, given_up=given_up)
+    assert [file.name for file in runtime.folder.iterdir()] == ["archives.lock"]
+    _await(lambda: not any(str(runtime.folder) in " ".join(p.cmdline()) for p in _own_children()))
+
+
+def _own_children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
