@@ -58,7 +58,8 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     def show_plan(plan: Plan) -> None:
         if out is not None:
             out.write_text(json.dumps(to_json(plan), indent=2) + "\n", encoding="utf-8")
-        render_plan(plan, err_console)
+        if "done_by" not in plan.facts:
+            render_plan(plan, err_console)
 
     if dry_run:
         plan = preview_failover(topology, request)

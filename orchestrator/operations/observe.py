@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 1.0
 METADATA_TIMEOUT_S = 3.0
+CONNECT_OFFSETS_TIMEOUT_S = 1.0
 _WATCHER_POLL_S = 0.3
 _CLOCK = SystemClock()
 
@@ -190,7 +191,9 @@ def _connectors(estate: Estate) -> dict[str, str]:
 
 
 def _mirror_offsets(estate: Estate) -> dict[TopicPartition, int]:
-    return estate.connect.source_offsets(connector_names(estate.mirror).source)
+    """Connect's word makes the prediction tighter; it is not waited for while Connect is busy."""
+    connect = connect_cluster(estate.topology, estate.mirror.target, timeout_s=CONNECT_OFFSETS_TIMEOUT_S)
+    return connect.source_offsets(connector_names(estate.mirror).source)
 
 
 def _coordination_subject(estate: Estate) -> str:

@@ -106,12 +106,14 @@ def _loss(
     topology: Topology, mirror: Replication, observation: Observation, until_s: float
 ) -> LossPrediction | None:
     history, offset_map = observation.samples.value, observation.offset_map.value
-    if history is None or offset_map is None or observation.mirror_offsets.value is None:
+    if history is None or offset_map is None:
         return None
+    connect = observation.mirror_offsets.value or {}
     partitions = source_partitions(topology, mirror)
     replicated: dict[TopicPartition, int] = {}
     for tp in partitions:
-        known = [offset_map.mirrored_end(tp), observation.mirror_offsets.value.get(tp, -1) + 1]
+        # Without Connect's word the newest offset sync stands alone: a lower bound as well.
+        known = [offset_map.mirrored_end(tp), connect.get(tp, -1) + 1]
         end = max(offset for offset in known if offset is not None)
         if end > 0:
             replicated[tp] = end

@@ -22,7 +22,7 @@ def failover_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     groups = tuple(c for c in consumers if c.kind == "group")
     queries = tuple(c for c in consumers if c.kind == "spark")
     producers = topology.producers_of(mirror.source)
-    steps = [*_fence(mirror), *_translate(groups), *_relocate(queries)]
+    steps = [*_fence(mirror), *_translate(mirror, groups), *_relocate(queries)]
     steps += _redirect(groups, queries, [p.name for p in producers])
     steps += _verify(groups, queries, bool(producers))
     return tuple(steps)
@@ -30,6 +30,7 @@ def failover_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
 
 def _fence(mirror: Replication) -> list[Step]:
     is_identity = mirror.policy == "identity"
+    names = connector_names(mirror)
     return [
         Step(
             id="let-land",
@@ -43,12 +44,26 @@ def _fence(mirror: Replication) -> list[Step]:
         Step(
             id="stop-mirror",
             phase="fence",
-            title="Stop the mirror and its group sync",
+            title="Stop the mirror",
             action="stop-connectors",
-            arguments={"connectors": list(connector_names(mirror))},
+            arguments={"connectors": [names.source]},
             depends_on=("let-land",),
             verify="connectors-are-stopped",
-            expected_s=1.0,
+            expected_s=1.5,
+        ),
+        Step(
+            id="stop-group-sync",
+            phase="fence",
+            title="Stop the mirror's group sync and heartbeats",
+            action="stop-connectors",
+            arguments={"connectors": [names.checkpoint, names.heartbeat]},
+            # Its task asks the lost source for one group after the other, each until a time-out, and
+            # Connect answers nothing while it waits for a task: so it comes second, and nothing that
+            # applications wait for comes behind it.
+            depends_on=("stop-mirror",),
+            verify="connectors-are-stopped",
+            expected_s=5.0,
+            timeout_s=120,
         ),
         Step(
             id="record-mirrored-ends",
@@ -72,7 +87,7 @@ def _fence(mirror: Replication) -> list[Step]:
     ]
 
 
-def _translate(groups: tuple[Consumer, ...]) -> list[Step]:
+def _translate(mirror: Replication, groups: tuple[Consumer, ...]) -> list[Step]:
     if not groups:
         return []
     names = [group.name for group in groups]
@@ -100,10 +115,11 @@ def _translate(groups: tuple[Consumer, ...]) -> list[Step]:
             phase="translate",
             title="Write explicit offsets for each group on every partition it will read",
             action="write-offsets",
-            arguments={"groups": names},
+            arguments={"groups": names, "group_sync": connector_names(mirror).checkpoint},
             depends_on=("save-offsets", "translate-positions", "record-landing-ends"),
             verify="offsets-are-written",
             expected_s=0.3,
+            timeout_s=60,
         ),
     ]
 

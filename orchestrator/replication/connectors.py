@@ -131,8 +131,14 @@ def _common(
 
 def _admin_limits(prefix: str) -> dict[str, str]:
     limit = str(_SOURCE_ADMIN_TIMEOUT_MS)
-    # The admin client refuses a default.api.timeout.ms below its request.timeout.ms: set both.
-    return {f"{prefix}.admin.default.api.timeout.ms": limit, f"{prefix}.admin.request.timeout.ms": limit}
+    return {
+        # The admin client refuses a default.api.timeout.ms below its request.timeout.ms: set both.
+        f"{prefix}.admin.default.api.timeout.ms": limit,
+        f"{prefix}.admin.request.timeout.ms": limit,
+        # The default, rebootstrap, turns in a circle without a pause once every broker is gone: hundreds
+        # of log lines a second and a core's time, just when a failover needs it (seen with 4.3.1).
+        f"{prefix}.admin.metadata.recovery.strategy": "none",
+    }
 
 
 def _source_connector(replication: Replication, replicas: int) -> dict[str, str]:

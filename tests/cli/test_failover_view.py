@@ -26,7 +26,7 @@ def test_the_plan_names_price_steps_and_every_closed_gate() -> None:
         "--attest-down west",
         "allowed: 20,000",
         "billing",
-        "Stop the mirror and its group sync",
+        "Stop the mirror",
         f"Expected: {refused.predicted.seconds:g} s",
     ):
         assert words in text
@@ -42,5 +42,5 @@ def test_each_step_leaves_a_line_with_its_outcome() -> None:
         failed = RunEvent(sequence=2, kind="step-outcome", outcome="failed", message="[409] busy", **common)  # type: ignore[arg-type]
         view.take_event(failed)
     text = console.export_text()
-    assert "✗ Stop the mirror and its group sync" in text
+    assert "✗ Stop the mirror" in text
     assert "[409] busy" in text

@@ -68,8 +68,7 @@ def test_every_part_that_could_not_be_had_stops() -> None:
             made = plan(replace(HEALTHY, **{name: ABSENT}))
             assert "unknown" in {g.outcome for g in made.gates}, name
             assert not made.is_allowed
-    for name in ("log_ends", "mirror_offsets"):
-        assert not plan(replace(HEALTHY, **{name: ABSENT})).is_allowed, name
+    assert not plan(replace(HEALTHY, log_ends=ABSENT)).is_allowed
 
 
 def _silent() -> Observation:
@@ -292,7 +291,7 @@ def test_producers_wait_for_nothing_but_the_ends_of_their_topics() -> None:
 
 
 def test_consumers_start_only_behind_their_written_offsets() -> None:
-    """And offsets are written only after the mirror's group sync is off and what stood there is saved."""
+    """And offsets are written only after the mirror has stopped and what stood there is saved."""
     graph = plan().graph()
     assert {
         "write-offsets",
