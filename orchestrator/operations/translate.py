@@ -28,7 +28,7 @@ from orchestrator.replication.translation import (
 )
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.estate import connect_cluster, kafka_cluster
+from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster
 from orchestrator.watch.reader import read_samples
 
 Origin = Literal["source", "samples", "checkpoints", "snapshot"]
@@ -231,11 +231,13 @@ def _recorded(
 def _from_source(topology: Topology, mirror: Replication, consumers: tuple[Consumer, ...]) -> _Recorded:
     if not is_answering(topology, mirror.source):
         raise ClusterError(f"cluster {mirror.source}", "no broker takes a connection")
-    source = kafka_cluster(topology, mirror.source)
+    source = isolated_cluster(topology, mirror.source)
     at_s = time.time()
-    committed = source.committed([consumer.name for consumer in consumers], _SOURCE_TIMEOUT_S)
-    wanted = source_partitions(topology, mirror)
-    ends = source.log_ends(wanted, _SOURCE_TIMEOUT_S)
+    try:
+        committed = source.committed([consumer.name for consumer in consumers], _SOURCE_TIMEOUT_S)
+        ends = source.log_ends(source_partitions(topology, mirror), _SOURCE_TIMEOUT_S)
+    finally:
+        source.reset()
     positions = {
         group: {tp: SampledPosition(offset, at_s) for tp, offset in offsets.items() if tp in ends}
         for group, offsets in committed.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.group_reader import GroupReader
+from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import UsageError
 from orchestrator.topology.model import Consumer, Replication, Topology
 
@@ -15,10 +15,12 @@ def kafka_cluster(topology: Topology, name: str, **overrides: str) -> KafkaClust
     return KafkaCluster(name, cluster.bootstrap, {**cluster.client, **overrides})
 
 
-def group_reader(topology: Topology, name: str, **overrides: str) -> GroupReader:
-    """Group offsets of one cluster, read so that its death cannot take this process along."""
+def isolated_cluster(topology: Topology, name: str, **overrides: str) -> IsolatedCluster:
+    """A connection to one cluster that cannot take this process along when it dies."""
     cluster = topology.clusters[name]
-    return GroupReader(name, cluster.bootstrap, {**cluster.client, **overrides})
+    if not cluster.bootstrap:
+        kafka_cluster(topology, name)  # says what is missing
+    return IsolatedCluster(name, cluster.bootstrap, {**cluster.client, **overrides})
 
 
 def connect_cluster(topology: Topology, name: str, timeout_s: float = 10.0) -> ConnectCluster:

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.group_reader import GroupReader
+from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import Cause, group_subject, topic_subject
@@ -21,6 +20,7 @@ _PROBE_TIMEOUT_S = 0.3
 _PROBE_EVERY_S = 0.2
 _INVENTORY_EVERY_S = 5.0
 _OTHER_GROUPS_EVERY_S = 15.0
+_STUCK_AFTER_S = 3.0
 _T = TypeVar("_T")
 
 
@@ -70,8 +70,7 @@ class SourceSampler:
 
     def __init__(
         self,
-        cluster: KafkaCluster,
-        group_reader: GroupReader,
+        cluster: IsolatedCluster,
         bootstrap: Iterable[str],
         topics: Iterable[str],
         groups: Iterable[str],
@@ -80,7 +79,6 @@ class SourceSampler:
         now_s: Callable[[], float] = time.time,
     ) -> None:
         self._cluster = cluster
-        self._group_reader = group_reader
         self._addresses = tuple(bootstrap)
         self._topics = frozenset(topics)
         self._named_groups = frozenset(groups)
@@ -91,7 +89,8 @@ class SourceSampler:
         self._topic_ids: dict[str, str] = {}
         self._inventory_due = 0.0
         self._others_due = 0.0
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix=f"sample-{cluster.name}")
+        self._troubled_since: float | None = None
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sample")
         self._ends = _Call(self._pool, self._read_ends)
         self._positions = _Call(self._pool, self._read_positions)
 
@@ -100,15 +99,36 @@ class SourceSampler:
         if self._is_anything_listening():
             with suppress(ClusterError):
                 self._cluster.brokers(timeout_s)
-                self._group_reader.groups(timeout_s)
+                self._cluster.groups(timeout_s)
 
     def close(self) -> None:
         """Wait for no call that is still under way."""
-        self._group_reader.close()
+        self._cluster.reset()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def sample(self) -> SourceReading:
         """One round. Never raises for anything that the source does."""
+        reading = self._sampled()
+        self._reconnect_if_stuck(reading)
+        return reading
+
+    def _reconnect_if_stuck(self, reading: SourceReading) -> None:
+        """Give up connections that have brought nothing for a while.
+
+        librdkafka may need minutes to recover from a broker that was frozen for seconds and answers any
+        new client at once; seen with 2.16 and SIGSTOP.
+        """
+        now = time.monotonic()
+        if reading.outcome == "good":
+            self._troubled_since = None
+        elif self._troubled_since is None:
+            self._troubled_since = now
+        elif reading.cause != "refused" and now - self._troubled_since >= _STUCK_AFTER_S:
+            self._troubled_since = now
+            self._cluster.reset()
+            self._inventory_due = self._others_due = 0.0
+
+    def _sampled(self) -> SourceReading:
         begun_at_s, deadline = self._now_s(), time.monotonic() + self._timeout_s
         if not self._is_anything_listening():
             return self._failed(begun_at_s, "refused", "every broker refuses connections")
@@ -198,7 +218,7 @@ class SourceSampler:
         self._find_other_groups()
         wanted = self._named_groups | self._found_groups
         try:
-            return _Positions(self._mirrored(self._group_reader.committed(wanted, self._timeout_s)), {})
+            return _Positions(self._mirrored(self._cluster.committed(wanted, self._timeout_s)), {})
         except ClusterError:
             return self._one_by_one(wanted)
 
@@ -210,7 +230,7 @@ class SourceSampler:
         for group in sorted(groups):
             try:
                 left_s = max(0.05, deadline - time.monotonic())
-                offsets |= self._mirrored(self._group_reader.committed([group], left_s))
+                offsets |= self._mirrored(self._cluster.committed([group], left_s))
             except ClusterError as error:
                 problems[group] = f"group {group}: {error.problem}"
         return _Positions(offsets, problems)
@@ -219,8 +239,8 @@ class SourceSampler:
         if time.monotonic() < self._others_due:
             return
         try:
-            others = self._group_reader.groups(self._timeout_s) - self._named_groups
-            found = self._mirrored(self._group_reader.committed(others, self._timeout_s))
+            others = self._cluster.groups(self._timeout_s) - self._named_groups
+            found = self._mirrored(self._cluster.committed(others, self._timeout_s))
         except ClusterError:
             return  # asked again in the next round; what was found before stays
         self._found_groups = frozenset(group for group, offsets in found.items() if offsets)

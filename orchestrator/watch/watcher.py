@@ -24,7 +24,7 @@ from orchestrator.planning.samples import (
 )
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.copies import CopyKeeper
-from orchestrator.watch.estate import connect_cluster, group_reader, kafka_cluster, mirrored_consumers
+from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster, mirrored_consumers
 from orchestrator.watch.health import HealthKeeper, mirror_health
 from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
@@ -57,11 +57,9 @@ class Watcher:
         self._interval_s = interval_s
         self._stopped = threading.Event()
         impatient = {"socket.timeout.ms": "2000"}
-        self._source = kafka_cluster(topology, mirror.source, **impatient)
         self._target = kafka_cluster(topology, mirror.target)
         self._sampler = SourceSampler(
-            self._source,
-            group_reader(topology, mirror.source, **impatient),
+            isolated_cluster(topology, mirror.source, **impatient),
             topology.clusters[mirror.source].bootstrap,
             mirror.topics,
             [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")],

@@ -1,0 +1,57 @@
+"""The helper process of `isolated`: answers questions, several at a time, until its stdin ends."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from orchestrator.adapters.kafka.cluster import KafkaCluster
+from orchestrator.errors import DcctlError
+
+_METHODS = frozenset({"brokers", "topics", "log_ends", "groups", "committed"})
+
+
+class Server:
+    """Answers on stdout; one connection to the cluster serves all questions."""
+
+    def __init__(self, hello: tuple[Any, Any, Any]) -> None:
+        self._hello = hello
+        self._cluster: KafkaCluster | None = None
+        self._writing = threading.Lock()
+
+    def answer(self, number: int, method: str, arguments: tuple[Any, ...]) -> None:
+        """Answer one question."""
+        value: Any = None
+        problem = None
+        try:
+            with self._writing:
+                self._cluster = self._cluster or KafkaCluster(*self._hello)
+            if method in _METHODS:
+                value = getattr(self._cluster, method)(*arguments)
+        except DcctlError as error:
+            problem = (error.subject, error.problem, error.hint)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the parent must not wait for ever
+            problem = (f"cluster {self._hello[0]}", f"asking for {method}: {error!r}", "")
+        with self._writing:
+            pickle.dump((number, value, problem), sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    """Serve until the parent is gone."""
+    pool = ThreadPoolExecutor(max_workers=8)
+    try:
+        server = Server(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
+        while True:
+            pool.submit(server.answer, *pickle.load(sys.stdin.buffer))  # noqa: S301 - the same
+    except (EOFError, KeyboardInterrupt):
+        # The parent is gone, perhaps in the middle of a question: nobody waits for the answer.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
