@@ -164,6 +164,7 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
         "producer.override.acks": "all",
         "producer.override.max.in.flight.requests.per.connection": "5",
         "producer.override.batch.size": "327680",
+        "producer.override.linger.ms": "20",
     }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from orchestrator.replication.partition_map import Translated
-from orchestrator.replication.runs import Runs, counting_runs, records_behind
+from orchestrator.replication.runs import RecordCount, Runs, counting_runs
 
 _NOTHING = -(1 << 62)
 
@@ -26,9 +26,9 @@ class InversePartitionMap:
         last = log.last_upstream
         self._log = log
         self._highest = np.maximum.accumulate(last)
-        self._counting, _ = counting_runs(log[: int(last.argmax()) + 1])
+        self._count = RecordCount(counting_runs(log[: int(last.argmax()) + 1])[0])
         # How far the mirror may have been, in records above (below: negative) the highest known one.
-        reach = log.slots_between - records_behind(self._counting, last[:-1])
+        reach = log.slots_between - self._count.above(last[:-1])
         self._reach = np.maximum.accumulate(np.concatenate(([_NOTHING], reach)))
 
     def translate(self, downstream: int) -> Translated:
@@ -41,7 +41,7 @@ class InversePartitionMap:
         highest = int(log.upstream[at]) + min(seen, length) - 1
         if at:
             highest = max(highest, int(self._highest[at - 1]))
-        hidden = int(self._reach[at] + records_behind(self._counting, np.array([highest]))[0])
+        hidden = int(self._reach[at] + self._count.above(np.array([highest]))[0])
         unknown = seen - length
         if unknown > 0:
             reason = (

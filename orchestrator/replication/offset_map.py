@@ -23,7 +23,6 @@ from orchestrator.values import TopicPartition
 __all__ = ["OffsetMap", "OffsetMapBuilder", "Translated"]
 
 _BATCH = 100_000
-_JOINED_UP_TO = 1_000_000
 
 
 class OffsetMapBuilder:
@@ -67,7 +66,7 @@ class OffsetMapBuilder:
         maps: dict[TopicPartition, PartitionMap] = {}
         logs: dict[TopicPartition, Runs] = {}
         for partition, collected in zip(self._partitions, self._collected, strict=True):
-            log = in_log_order(collected.joined())
+            log = in_log_order(collected.runs())
             found, log = build_partition_map(log, self._ends.get(partition))
             if found is not None:
                 maps[partition], logs[partition] = found, log
@@ -172,47 +171,29 @@ class OffsetMap:
 
 
 class _Collected:
-    """Runs of one partition in topic order, in few pieces; the last run is kept apart as it may grow."""
+    """Runs of one partition in topic order, in columns that grow; the last run may still become longer."""
 
     def __init__(self) -> None:
-        self._pieces: list[Runs] = []
-        self._last = NO_RUNS
+        self._columns = [np.empty(0, np.int64) for _ in range(3)]
+        self._size = 0
+        self._is_shared = False
 
     def add(self, upstream: Offsets, downstream: Offsets) -> None:
-        single = np.ones(len(upstream), np.int64)
-        runs = fold(_joined([self._last, Runs(upstream, downstream, single)]))
-        self._last = runs[-1:]
-        if len(runs) > 1:
-            self._pieces.append(runs[:-1])
-        while len(self._pieces) > 1 and len(self._pieces[-2]) <= min(len(self._pieces[-1]), _JOINED_UP_TO):
-            self._pieces[-2:] = [_joined(self._pieces[-2:])]
+        last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
+        added = [upstream, downstream, np.ones(len(upstream), np.int64)]
+        runs = fold(Runs(*(np.concatenate(both) for both in zip(last, added, strict=True))))
+        start = max(0, self._size - 1)
+        self._size = start + len(runs)
+        for i, values in enumerate((runs.upstream, runs.downstream, runs.length)):
+            if self._is_shared or self._size > len(self._columns[i]):
+                # Column by column, so that only one of them is held twice at a time.
+                grown = np.empty(max(16, self._size, 2 * start), np.int64)
+                grown[:start] = self._columns[i][:start]
+                self._columns[i] = grown
+            self._columns[i][start : self._size] = values
+        self._is_shared = False
 
-    def joined(self) -> Runs:
-        """All runs, column by column in place of the pieces, so that little is held twice."""
-        pieces = [*self._pieces, self._last]
-        if len(pieces) > 1:
-            columns = [
-                [piece.upstream for piece in pieces],
-                [piece.downstream for piece in pieces],
-                [piece.length for piece in pieces],
-            ]
-            pieces.clear()
-            self._pieces.clear()
-            whole = Runs(*(_concatenated(column) for column in columns))
-            self._pieces = [whole[:-1]]
-            return whole
-        return self._last
-
-
-def _concatenated(column: list[Offsets]) -> Offsets:
-    whole = np.concatenate(column)
-    column.clear()
-    return whole
-
-
-def _joined(pieces: Sequence[Runs]) -> Runs:
-    return Runs(
-        np.concatenate([piece.upstream for piece in pieces]),
-        np.concatenate([piece.downstream for piece in pieces]),
-        np.concatenate([piece.length for piece in pieces]),
-    )
+    def runs(self) -> Runs:
+        """All runs so far. They are not copied until more are added."""
+        self._is_shared = True
+        return Runs(*(column[: self._size] for column in self._columns))

@@ -27,7 +27,6 @@ and alone); and the oldest sync is not itself part of a replay that never caught
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -35,10 +34,15 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.replication.formats import Offsets
-from orchestrator.replication.runs import Runs, counting_runs, records_behind, shortened
+from orchestrator.replication.runs import (
+    RecordCount,
+    Runs,
+    blocks_from_the_end,
+    counting_runs,
+    shortened,
+)
 
 _UNLIMITED = 1 << 62
-_BLOCK = 1 << 20
 
 
 class Translated(NamedTuple):
@@ -113,6 +117,14 @@ class PartitionMap:
 
     def translate_many(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
         """Target offset (-1 for none) and exactness for each source offset, as `translate` tells them."""
+        # In rising order neighbours are looked up near each other: several times faster in a large map.
+        order = np.argsort(upstream)
+        offsets, exact = self._translate_rising(upstream[order])
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return offsets[back], exact[back]
+
+    def _translate_rising(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
         runs = self.runs
         found = runs.upstream.searchsorted(upstream, side="right") - 1
         at = np.maximum(found, 0)
@@ -196,7 +208,7 @@ def build_partition_map(log: Runs, end: MirrorEnd | None) -> tuple[PartitionMap 
     runs, widest_gap = counting_runs(log[:usable])
     tail_limit, slots_behind = _tail(log, usable, closing)
     is_settled = usable == len(log)
-    mirrored = int(log.last_upstream.max())
+    mirrored = int(log.last_upstream.max() if not log.is_rising else log.upstream[-1] + log.length[-1] - 1)
     return (
         PartitionMap(
             runs=runs,
@@ -214,11 +226,10 @@ def _closed(log: Runs, end: MirrorEnd | None) -> tuple[Runs, Closing]:
     """The runs within the target's log, prolonged to the end that Connect's offset confirms."""
     if end is None or not len(log):
         return log, Closing("open", -1)
-    room = end.target_end - log.downstream
-    if int(room[-1]) < int(log.length[-1]):
-        return shortened(log, room), Closing("cut", -1)
-    slots = int(room[-1] - log.length[-1])
-    ahead = end.last_upstream - int(log.last_upstream[-1])
+    slots = end.target_end - int(log.downstream[-1] + log.length[-1])
+    ahead = end.last_upstream - int(log.upstream[-1] + log.length[-1]) + 1
+    if slots < 0:
+        return shortened(log, end.target_end - log.downstream), Closing("cut", -1)
     if slots == 0:
         return log, Closing("exact", end.last_upstream)
     if slots == ahead:
@@ -231,20 +242,33 @@ def _closed(log: Runs, end: MirrorEnd | None) -> tuple[Runs, Closing]:
 def _settled_runs(log: Runs) -> int:
     """How many runs, from the first, surely do not lie in a replay that has not caught up.
 
-    `top` is the run with the highest source offset: whatever follows it repeats and has not caught up.
+    Whatever follows the run with the highest source offset repeats, and has not caught up.
     A gap with more slots than records are known behind it leaves open how far the mirror had been.
     """
+    if log.is_rising:
+        return _settled_rising_runs(log)
     last = log.last_upstream
-    top = len(log) - 1 - int(last[::-1].argmax())
-    log, last = log[: top + 1], last[: top + 1]
-    slots = log.slots_between
-    if np.all(log.upstream[1:] > last[:-1]):
-        behind = log.length[:0:-1].cumsum()[::-1]
-    else:
-        counting, _ = counting_runs(log)
-        behind = records_behind(counting, last[:-1])
-    unsettled = np.flatnonzero(slots > behind)
-    return int(unsettled[0]) + 1 if len(unsettled) else top + 1
+    usable = len(log) - int(last[::-1].argmax())
+    count = RecordCount(counting_runs(log[:usable])[0])
+    for block in blocks_from_the_end(usable - 1):
+        slots = log[block.start : block.stop + 1].slots_between
+        unsettled = np.flatnonzero(slots > count.above(last[block]))
+        if len(unsettled):
+            usable = block.start + int(unsettled[0]) + 1
+    return usable
+
+
+def _settled_rising_runs(log: Runs) -> int:
+    usable, records = len(log), 0
+    for block in blocks_from_the_end(len(log) - 1):
+        length = log.length[block.start + 1 : block.stop + 1]
+        behind = length[::-1].cumsum()[::-1] + records
+        slots = log[block.start : block.stop + 1].slots_between
+        unsettled = np.flatnonzero(slots > behind)
+        if len(unsettled):
+            usable = block.start + int(unsettled[0]) + 1
+        records = int(behind[0])
+    return usable
 
 
 def _tail(log: Runs, usable: int, closing: Closing) -> tuple[int, int | None]:
@@ -255,7 +279,7 @@ def _tail(log: Runs, usable: int, closing: Closing) -> tuple[int, int | None]:
     lowest = start + length
     if usable < len(log):
         lowest = min(lowest, int(log.upstream[usable:].min()))
-        limit = lowest - start - int(log.slots_between[usable - 1 :].max())
+        limit = lowest - start - int(log[usable - 1 :].slots_between.max())
     if closing.kind == "loose":
         # A pass that ends at Connect's offset and fills these slots began that many records before it.
         lowest = min(lowest, closing.last_upstream + 1)
@@ -264,24 +288,19 @@ def _tail(log: Runs, usable: int, closing: Closing) -> tuple[int, int | None]:
     return limit, None if is_open else slots_behind + closing.slots
 
 
-def _clear(runs: Runs, widest_gap: Offsets, tail_limit: int) -> Offsets:
+def _clear(runs: Runs, widest_gap: Offsets | None, tail_limit: int) -> Offsets:
     """For each run how many records behind its start are surely not copied again further on.
 
-    `clear[i] = length[i] + min(-widest_gap[i], clear[i + 1])`, solved block by block from the end, so
-    that no array but the result is as long as the map.
+    `clear[i] = length[i] + min(-widest_gap[i], clear[i + 1])`, solved block by block from the end.
     """
     clear = np.empty(len(runs), np.int64)
     clear[-1] = tail_limit
-    for block in _blocks_from_the_end(len(runs) - 1):
+    for block in blocks_from_the_end(len(runs) - 1):
+        gap = runs[block.start : block.stop + 1].slots_between if widest_gap is None else widest_gap[block]
         behind = runs.length[block].cumsum()
-        limit = behind - widest_gap[block]
+        limit = behind - gap
         limit[-1] = min(int(limit[-1]), int(behind[-1]) + int(clear[block.stop]))
         limit = np.minimum.accumulate(limit[::-1])[::-1]
         limit -= behind - runs.length[block]
         clear[block] = limit
     return clear
-
-
-def _blocks_from_the_end(count: int) -> Iterator[slice]:
-    for stop in range(count, 0, -_BLOCK):
-        yield slice(max(0, stop - _BLOCK), stop)

@@ -9,11 +9,16 @@ record, a copy made again after a restart, or none (a transaction marker, for on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from orchestrator.replication.formats import Offsets
+
+# What is computed for all runs is computed so many at a time: a map of ten million runs takes 32 bytes for
+# each of them, and every array more of that length would take 8.
+_BLOCK = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +36,11 @@ class Runs:
 
     def __getitem__(self, at: slice | Offsets) -> Runs:
         return Runs(self.upstream[at], self.downstream[at], self.length[at])
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether each run lies above the one before it at the source: nothing was copied twice."""
+        return _is_rising(self.upstream, self.length)
 
     @property
     def last_upstream(self) -> Offsets:
@@ -68,7 +78,7 @@ def in_log_order(runs: Runs) -> Runs:
     The two differ when a sync came late or twice (it says nothing new: left out), and when the target's
     log was cut or the topic made anew (what was said before of offsets from there on no longer holds).
     """
-    if np.all(runs.downstream[1:] >= runs.downstream[:-1] + runs.length[:-1]):
+    if _is_rising(runs.downstream, runs.length):
         return runs
     runs = _without_repetitions(runs)
     limit = _lowest_behind(runs.downstream)
@@ -82,28 +92,50 @@ def shortened(runs: Runs, length: Offsets) -> Runs:
     return Runs(runs.upstream[kept], runs.downstream[kept], length[kept])
 
 
-def counting_runs(log: Runs) -> tuple[Runs, Offsets]:
+def counting_runs(log: Runs) -> tuple[Runs, Offsets | None]:
     """The runs without what later ones copy again, and the widest gap behind each but the last.
 
-    What is left rises on both sides.
+    What is left rises on both sides. No widest gaps if nothing is left out: they are those between the runs.
     """
-    if np.all(log.upstream[1:] >= log.upstream[:-1] + log.length[:-1]):
-        return log, log.slots_between
-    length = np.minimum(log.length, _lowest_behind(log.upstream) - log.upstream)
+    if log.is_rising:
+        return log, None
+    length = _lowest_behind(log.upstream)
+    length -= log.upstream
+    np.minimum(length, log.length, out=length)
     kept = np.flatnonzero(length > 0)
-    runs = Runs(log.upstream[kept], log.downstream[kept], length[kept])
-    if len(kept) == 1:
-        return runs, NO_RUNS.length
-    return runs, np.maximum.reduceat(log.slots_between, kept[:-1])
+    length = length[kept]
+    slots = np.maximum.reduceat(log.slots_between, kept[:-1]) if len(kept) > 1 else NO_RUNS.length
+    return Runs(log.upstream[kept], log.downstream[kept], length), slots
 
 
-def records_behind(counting: Runs, upstream: Offsets) -> Offsets:
-    """How many source records above each offset are known for certain, from runs that rise."""
-    before = np.concatenate(([0], counting.length.cumsum()))
-    at = np.maximum(counting.upstream.searchsorted(upstream, side="right") - 1, 0)
-    within = np.maximum(upstream - counting.upstream[at] + 1, 0)
-    behind: Offsets = before[-1] - before[at] - np.minimum(within, counting.length[at])
-    return behind
+class RecordCount:
+    """Counts source records that are known for certain, in runs that rise."""
+
+    def __init__(self, rising: Runs) -> None:
+        self._runs = rising
+        self._up_to = rising.length.cumsum()
+
+    def above(self, upstream: Offsets) -> Offsets:
+        """How many records above each offset there are at least."""
+        runs = self._runs
+        at = runs.upstream.searchsorted(upstream, side="right") - 1
+        np.maximum(at, 0, out=at)
+        rest = runs.length[at] - np.maximum(upstream - runs.upstream[at] + 1, 0)
+        above: Offsets = self._up_to[-1] - self._up_to[at] + np.maximum(rest, 0)
+        return above
+
+
+def blocks_from_the_end(count: int) -> Iterator[slice]:
+    """Slices that cover `count` elements, the last ones first."""
+    for stop in range(count, 0, -_BLOCK):
+        yield slice(max(0, stop - _BLOCK), stop)
+
+
+def _is_rising(start: Offsets, length: Offsets) -> bool:
+    for block in blocks_from_the_end(len(start) - 1):
+        if np.any(start[block.start + 1 : block.stop + 1] < start[block] + length[block]):
+            return False
+    return True
 
 
 def _without_repetitions(runs: Runs) -> Runs:

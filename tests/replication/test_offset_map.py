@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import FormatError
+from orchestrator.replication import runs
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync, encode_sync_key
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.values import TopicPartition
@@ -176,6 +177,22 @@ def test_syncs_can_be_added_in_any_portions() -> None:
     at_once = build(pairs).translate_many(PARTITION, positions)
     step_by_step = builder.build().translate_many(PARTITION, positions)
     assert all(np.array_equal(*both) for both in zip(at_once, step_by_step, strict=True))
+
+
+def test_large_maps_are_built_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one block ends and the next begins makes no difference, with restarts and without."""
+    rng = np.random.default_rng(5)
+    downstream = np.cumsum(rng.integers(1, 8, 400))
+    rising = np.cumsum(rng.integers(1, 8, 400))
+    for upstream in (rising, rising - 40 * (np.arange(400) // 90)):
+        pairs = list(zip(upstream.tolist(), downstream.tolist(), strict=True))
+        positions = np.arange(int(upstream.max()) + 5)
+        expected = build(pairs).translate_many(PARTITION, positions)
+        for size in (1, 2, 7):
+            monkeypatch.setattr(runs, "_BLOCK", size)
+            in_blocks = build(pairs).translate_many(PARTITION, positions)
+            assert all(np.array_equal(*both) for both in zip(expected, in_blocks, strict=True))
+        monkeypatch.undo()
 
 
 def test_partitions_are_kept_apart() -> None:

@@ -1,0 +1,1 @@
+"""Measurements of what is promised in figures: `python -m tests.bench`."""
