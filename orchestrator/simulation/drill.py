@@ -35,7 +35,7 @@ from orchestrator.watch.reader import read_samples
 _READY_TIMEOUT_S = 240.0
 _DETECT_TIMEOUT_S = 30.0
 _DRAIN_TIMEOUT_S = 180.0
-_POLL_S = 0.5
+_POLL_S = 1.0
 
 
 class Teller(Protocol):

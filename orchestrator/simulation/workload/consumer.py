@@ -55,7 +55,8 @@ class WorkloadConsumer:
                 # The shortest that brokers accept by default (group.min.session.timeout.ms).
                 "session.timeout.ms": 6000,
                 "heartbeat.interval.ms": 1000,
-                "fetch.wait.max.ms": 50,
+                "fetch.min.bytes": 16_384,
+                "fetch.wait.max.ms": 200,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
             },

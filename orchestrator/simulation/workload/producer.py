@@ -158,7 +158,8 @@ class WorkloadProducer:
                 **self._config.properties,
                 "acks": self._config.acks,
                 "enable.idempotence": self._config.acks == "all",
-                "linger.ms": 5,
+                # Few larger requests: each one costs every replica and every reader a round of its own.
+                "linger.ms": 50,
                 "message.timeout.ms": int(self._config.message_timeout_s * 1000),
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
