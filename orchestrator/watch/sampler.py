@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
-from orchestrator.adapters.probe import listening
+from orchestrator.adapters.probe import Listening, listening
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import Cause, group_subject, topic_subject
 from orchestrator.values import LogEnd, TopicPartition
@@ -62,7 +62,11 @@ class _Call(Generic[_T]):
 
 
 class SourceSampler:
-    """Samples one source cluster. A round takes `timeout_s` at most, and far less when nothing listens.
+    """Samples one source cluster, in rounds that end as soon as it is clear how they end.
+
+    At once where every broker refuses connections; after `timeout_s` where none takes one; after
+    `patience_s` where some do and do not answer: frozen, or only busy. A busy source that was taken for
+    a lost one would leave no samples just when everything is slow.
 
     `topics` are the mirrored source topics, `groups` the consumer groups that the topology names; other
     groups with positions in these topics are found by asking now and then.
@@ -76,6 +80,7 @@ class SourceSampler:
         groups: Iterable[str],
         *,
         timeout_s: float = 1.0,
+        patience_s: float = 2.5,
         now_s: Callable[[], float] = time.time,
     ) -> None:
         self._cluster = cluster
@@ -84,6 +89,7 @@ class SourceSampler:
         self._named_groups = frozenset(groups)
         self._found_groups: frozenset[str] = frozenset()
         self._timeout_s = timeout_s
+        self._patience_s = patience_s
         self._now_s = now_s
         self._partitions: dict[str, tuple[TopicPartition, ...]] = {}
         self._topic_ids: dict[str, str] = {}
@@ -96,7 +102,7 @@ class SourceSampler:
 
     def warm_up(self, timeout_s: float) -> None:
         """Connect, so that the first round is not taken for a failure. Nothing is raised."""
-        if self._is_anything_listening():
+        if self._listening() != "refused":
             with suppress(ClusterError):
                 self._cluster.brokers(timeout_s)
                 self._cluster.groups(timeout_s)
@@ -129,15 +135,16 @@ class SourceSampler:
             self._inventory_due = self._others_due = 0.0
 
     def _sampled(self) -> SourceReading:
-        begun_at_s, deadline = self._now_s(), time.monotonic() + self._timeout_s
-        if not self._is_anything_listening():
+        begun_at_s, begun = self._now_s(), time.monotonic()
+        if self._listening() == "refused":
             return self._failed(begun_at_s, "refused", "every broker refuses connections")
         self._ends.ask()
         self._positions.ask()
-        self._await_answers(deadline)
+        self._await_answers(begun)
         ends, positions = self._ends.answer(), self._positions.answer()
         if ends is None and positions is None:
-            why = self._why_failed("silent", f"no answer within {self._timeout_s:g} s")
+            waited_s = time.monotonic() - begun
+            why = self._why_failed("silent", f"no answer within {waited_s:.1f} s")
             return self._failed(begun_at_s, *why)
         return self._reading(begun_at_s, ends, positions)
 
@@ -172,23 +179,28 @@ class SourceSampler:
             begun_at_s=begun_at_s, ended_at_s=self._now_s(), outcome="failed", cause=cause, reason=reason
         )
 
-    def _is_anything_listening(self) -> bool:
-        """Whether at least one broker does not plainly refuse."""
-        return any(answer != "refused" for answer in listening(self._addresses, _PROBE_TIMEOUT_S).values())
+    def _listening(self) -> Listening:
+        """The best of what the brokers' addresses do: take a connection, be silent, refuse."""
+        answers = set(listening(self._addresses, _PROBE_TIMEOUT_S).values())
+        return "yes" if "yes" in answers else "silent" if "silent" in answers else "refused"
 
     def _why_failed(self, cause: Cause, reason: str) -> tuple[Cause, str]:
         """A source that died during the round is known by its refusals, not by what it left unsaid."""
-        if not self._is_anything_listening():
+        if self._listening() == "refused":
             return "refused", "every broker refuses connections"
         return cause, reason
 
-    def _await_answers(self, deadline: float) -> None:
-        """Wait until all have answered, the deadline has come, or every broker refuses connections."""
+    def _await_answers(self, begun: float) -> None:
+        """Wait until all have answered, or it is clear that they will not."""
         calls = (self._ends.future, self._positions.future)
         pending: set[Future[Any]] = {future for future in calls if future is not None}
-        while pending and (left_s := deadline - time.monotonic()) > 0:
-            pending = wait(pending, timeout=min(_PROBE_EVERY_S, left_s)).not_done
-            if pending and not self._is_anything_listening():
+        while pending:
+            pending = wait(pending, timeout=_PROBE_EVERY_S).not_done
+            waited_s = time.monotonic() - begun
+            if not pending or waited_s >= self._patience_s:
+                return
+            found = self._listening()
+            if found == "refused" or (found == "silent" and waited_s >= self._timeout_s):
                 return
 
     def _read_ends(self) -> _Ends:
@@ -196,7 +208,7 @@ class SourceSampler:
             self._refresh_inventory()
             wanted = [tp for partitions in self._partitions.values() for tp in partitions]
             begun_at_s = self._now_s()
-            ends = self._cluster.log_ends(wanted, self._timeout_s)
+            ends = self._cluster.log_ends(wanted, self._patience_s)
             return _Ends(ends, (begun_at_s, self._now_s()))
         except ClusterError as error:
             self._inventory_due = 0.0
@@ -206,10 +218,10 @@ class SourceSampler:
         """Which partitions there are, under which topic ids, and where all brokers listen."""
         if time.monotonic() < self._inventory_due and self._partitions.keys() == self._topics:
             return
-        described = self._cluster.topics(self._topics, self._timeout_s)
+        described = self._cluster.topics(self._topics, self._patience_s)
         self._partitions = {name: topic.partitions for name, topic in described.items()}
         self._topic_ids = {name: topic.topic_id for name, topic in described.items()}
-        brokers = self._cluster.brokers(self._timeout_s)
+        brokers = self._cluster.brokers(self._patience_s)
         # While some broker is away the others do not name it; it may well be back before they are gone.
         self._addresses = tuple(sorted(set(self._addresses) | set(brokers.values())))
         self._inventory_due = time.monotonic() + _INVENTORY_EVERY_S
@@ -218,7 +230,7 @@ class SourceSampler:
         self._find_other_groups()
         wanted = self._named_groups | self._found_groups
         try:
-            return _Positions(self._mirrored(self._cluster.committed(wanted, self._timeout_s)), {})
+            return _Positions(self._mirrored(self._cluster.committed(wanted, self._patience_s)), {})
         except ClusterError:
             return self._one_by_one(wanted)
 
@@ -226,7 +238,7 @@ class SourceSampler:
         """One group's coordinator may be away while the others answer."""
         offsets: dict[str, dict[TopicPartition, int]] = {}
         problems: dict[str, str] = {}
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + self._patience_s
         for group in sorted(groups):
             try:
                 left_s = max(0.05, deadline - time.monotonic())
@@ -239,8 +251,8 @@ class SourceSampler:
         if time.monotonic() < self._others_due:
             return
         try:
-            others = self._cluster.groups(self._timeout_s) - self._named_groups
-            found = self._mirrored(self._cluster.committed(others, self._timeout_s))
+            others = self._cluster.groups(self._patience_s) - self._named_groups
+            found = self._mirrored(self._cluster.committed(others, self._patience_s))
         except ClusterError:
             return  # asked again in the next round; what was found before stays
         self._found_groups = frozenset(group for group, offsets in found.items() if offsets)
