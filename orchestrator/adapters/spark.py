@@ -31,19 +31,21 @@ def spark_session(
     class_archive: Path | None = None,
     recorded_archive: Path | None = None,
     conf: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> SparkSession:
     """A session on `master`, with Kafka's connector from `jars`.
 
     `scratch` is where it may spill; `class_archive` a class data sharing archive, used where it fits
     the JVM and the class path, ignored where it does not; `recorded_archive` is where one is written at
-    the JVM's end. Raises `AuditError` where Spark does not start.
+    the JVM's end; `log` where the JVM's own words go, which otherwise reach the terminal. Raises `AuditError` where Spark does not start.
     """
     # The launcher is a JVM of its own that only prints a command line: let it start as fast.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_OPTIONS))
     # Spark would resolve the host's name, which need not be one that this machine can bind.
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - a second of start-up that most commands do not need
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a second that most commands do not need
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     options = [*_JVM_OPTIONS, "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off"]
     if class_archive is not None and class_archive.exists():
@@ -64,11 +66,24 @@ def spark_session(
         **({"spark.sql.warehouse.dir": str(scratch / "warehouse")} if scratch is not None else {}),
         **(conf or {}),
     }
-    builder = SparkSession.builder.appName(app_name).master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    configuration = SparkConf().setAppName(app_name).setMaster(master).setAll(list(settings.items()))
     with translated_spark_errors(f"Spark at {master}", "starting a session"):
-        return builder.getOrCreate()
+        return SparkSession(SparkContext(conf=configuration, gateway=_gateway(configuration, log)))
+
+
+def _gateway(configuration: Any, log: Path | None) -> Any:
+    """Spark's JVM, started as PySpark does it, but with what it says going to `log`.
+
+    None, that is PySpark's own way, without a log or where a JVM already runs in this process.
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - see spark_session
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    if log is None or SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to ask
+        return None
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as said:
+        return launch_gateway(configuration, popen_kwargs={"stdout": said, "stderr": said})
 
 
 def kafka_options(properties: Mapping[str, Any]) -> dict[str, str]:

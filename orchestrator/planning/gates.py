@@ -93,8 +93,14 @@ def _source_unreachable(s: Situation) -> GateResult:
         hint = "is it cut off only from here? otherwise wait a moment and try again"
     else:
         outcome, hint = "ok", ""
-        reason = f"no address answers here; the watcher sees it failing since {window.first_failed_at_s:.1f}"
+        reason = (
+            f"no address answers here; the watcher sees it failing since {_clock(window.first_failed_at_s)}"
+        )
     return gate_result("source-unreachable", outcome, measured=states, limit=limit, reason=reason, hint=hint)
+
+
+def _clock(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%H:%M:%S UTC")
 
 
 def _target_healthy(s: Situation) -> GateResult:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, GateRefusedError, SimulationError
 from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
@@ -121,11 +124,12 @@ class Drill:
         lost_dc = _only_datacenter(simulation.topology, self.mirror.source)
         self._mark("simulation up")
         self._work(simulation, lost_dc)
-        facts.fault_at_s = time.time()
-        self._mark(f"{lost_dc} killed", "fault")
-        self.tell.stage("fault", f"killing {lost_dc}: every process, and its disks")
-        simulation.site(lost_dc).kill()
         facts.lost_dc = lost_dc
+        with self._stalled_mirror(simulation):
+            facts.fault_at_s = time.time()
+            self._mark(f"{lost_dc} killed", "fault")
+            self.tell.stage("fault", f"killing {lost_dc}: every process, and its disks")
+            simulation.site(lost_dc).kill()
         facts.fault_verified = simulation.site(lost_dc).state == "killed"
         self._detect(simulation, facts)
         try:
@@ -164,6 +168,23 @@ class Drill:
         missing = list(waiting_for(simulation, scenario, self.mirror))
         self.tell.stage("applications", "; ".join(missing[:3]))
         return not missing
+
+    @contextmanager
+    def _stalled_mirror(self, simulation: Simulation) -> Iterator[None]:
+        """The mirror's workers stand still for the last moments of the source, and then go on."""
+        stall_s = self.options.scenario.mirror_stall_s
+        site = simulation.site(_only_datacenter(simulation.topology, self.mirror.target))
+        pids = [pid for name, pid in site.supervisor.program_ids().items() if name.startswith("connect-")]
+        workers = [found for found in map(process_id, pids) if found is not None]
+        if stall_s:
+            self.tell.stage("fault", f"the mirror stalls for {stall_s:g} s, as a link to a dying site does")
+            self._mark("mirror stalls")
+            send(signal.SIGSTOP, workers)
+        try:
+            time.sleep(stall_s)
+            yield
+        finally:
+            send(signal.SIGCONT, workers)
 
     def _detect(self, simulation: Simulation, facts: DrillFacts) -> None:
         """Wait until the watcher at the surviving side has noticed by itself."""
@@ -255,6 +276,8 @@ class Drill:
         self.tell.stage("take down", "ending every server and application")
         with undisturbed():
             evidence.copy_logs(simulation.folder)
+            if simulation.ledgers.exists():
+                evidence.take_ledgers(simulation.ledgers)
             simulation.down()
 
     def _await(self, stage: str, is_done: Callable[[], bool], timeout_s: float, problem: str | None) -> bool:

@@ -29,6 +29,7 @@ def start_spark(simulation: Simulation, master: str) -> SparkSession:
         driver_memory_mb=_DRIVER_MEMORY_MB,
         scratch=simulation.folder / "audit",
         class_archive=spark_class_archive(),
+        log=simulation.folder / "audit" / "spark.log",
     )
 
 

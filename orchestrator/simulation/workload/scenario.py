@@ -30,7 +30,8 @@ class Scenario:
 
     `records_before` are written as fast as the cluster takes them, then `rate_records_per_s` in
     total go on through the fault: `steady_s` seconds before it and `after_s` seconds after the
-    failover. `roles` are given to the consumer groups in file order; those beyond are at the end.
+    failover. The mirror stalls for the last `mirror_stall_s` seconds before the fault, as a link to a
+    dying site does, so that there is something to lose. `roles` are given to the consumer groups in file order; those beyond are at the end.
     With `sabotage_every` N, each producer marks each Nth record after the preload for a mirror
     that loses marked ones.
     """
@@ -40,6 +41,7 @@ class Scenario:
     rate_records_per_s: float
     steady_s: float
     after_s: float
+    mirror_stall_s: float
     roles: Sequence[Role]
     keys: int = 1_000
     value_size_bytes: int = 100
@@ -61,8 +63,9 @@ DEFAULT = Scenario(
     name="default",
     records_before=200_000,
     rate_records_per_s=2_000.0,
-    steady_s=15.0,
-    after_s=10.0,
+    steady_s=10.0,
+    after_s=5.0,
+    mirror_stall_s=1.0,
     roles=(
         AT_END,
         Role(name="100 behind", hold_lag_records=100),
@@ -79,6 +82,7 @@ SMALL = Scenario(
     rate_records_per_s=500.0,
     steady_s=5.0,
     after_s=4.0,
+    mirror_stall_s=1.0,
     roles=(
         AT_END,
         Role(name="10 behind", hold_lag_records=10),
