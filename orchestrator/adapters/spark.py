@@ -37,7 +37,8 @@ def spark_session(
 
     `scratch` is where it may spill; `class_archive` a class data sharing archive, used where it fits
     the JVM and the class path, ignored where it does not; `recorded_archive` is where one is written at
-    the JVM's end; `log` where the JVM's own words go, which otherwise reach the terminal. Raises `AuditError` where Spark does not start.
+    the JVM's end; `log` where the JVM's own words go, which otherwise reach the terminal.
+    Raises `AuditError` where Spark does not start.
     """
     # The launcher is a JVM of its own that only prints a command line: let it start as fast.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_OPTIONS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from orchestrator.planning.cost_gates import (
     checkpoints_copied,

@@ -31,7 +31,8 @@ class Scenario:
     `records_before` are written as fast as the cluster takes them, then `rate_records_per_s` in
     total go on through the fault: `steady_s` seconds before it and `after_s` seconds after the
     failover. The mirror stalls for the last `mirror_stall_s` seconds before the fault, as a link to a
-    dying site does, so that there is something to lose. `roles` are given to the consumer groups in file order; those beyond are at the end.
+    dying site does, so that there is something to lose.
+    `roles` are given to the consumer groups in file order; those beyond are at the end.
     With `sabotage_every` N, each producer marks each Nth record after the preload for a mirror
     that loses marked ones.
     """
