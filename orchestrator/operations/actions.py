@@ -118,6 +118,13 @@ def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
     )
 
 
+def record_mirror_end(session: Session, step: Step, results: Results) -> StepOutcome:
+    """The ends of the mirrored topics, and the last source offsets that the mirror has read."""
+    ends = record_ends(session, step, results)
+    offsets = session.estate.connect.source_offsets(str(step.arguments["connector"]))
+    return StepOutcome("ok", ends.message, {**ends.result, "mirror_offsets": offsets_to_json(offsets)})
+
+
 def save_offsets(session: Session, step: Step, _results: Results) -> StepOutcome:
     """What the groups have committed at the target now: MirrorMaker's own synced offsets, for undo."""
     committed = session.estate.target.committed(step.arguments["groups"])
@@ -126,9 +133,9 @@ def save_offsets(session: Session, step: Step, _results: Results) -> StepOutcome
     return StepOutcome("ok", f"{count} offsets of {len(saved)} groups", {"offsets": saved})
 
 
-def translate_positions(session: Session, step: Step, _results: Results) -> StepOutcome:
+def translate_positions(session: Session, step: Step, results: Results) -> StepOutcome:
     """Each group's recorded positions through the final map."""
-    offset_map, logs = session.final_map()
+    offset_map, logs = session.final_map(results["record-mirrored-ends"])
     rows = [
         row
         for consumer in session.consumers(step.arguments["groups"])
@@ -291,7 +298,7 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
     """Make of the copied checkpoint the one that the query opens at the target. Twice is once."""
     (query,) = session.consumers([str(step.arguments["query"])])
     mirror = session.estate.mirror
-    offset_map, logs = session.final_map()
+    offset_map, logs = session.final_map(results["record-mirrored-ends"])
 
     def translate(source: TopicPartition, offset: int) -> Translated:
         log = logs[mirror.mirrored(source)]
@@ -379,6 +386,7 @@ PERFORM: Mapping[str, Action] = {
     "await-standstill": await_standstill,
     "stop-connectors": stop_connectors,
     "record-ends": record_ends,
+    "record-mirror-end": record_mirror_end,
     "save-offsets": save_offsets,
     "translate-positions": translate_positions,
     "write-offsets": write_offsets,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from orchestrator.errors import DcctlError
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, TopicPartition
@@ -37,7 +38,7 @@ class Session:
         self.offset_shift = offset_shift
         self._cancelled = threading.Event()
         self._map_guard = threading.Lock()
-        self._final_map: OffsetMap | None = None
+        self._final: tuple[OffsetMap, dict[TopicPartition, LogEnd]] | None = None
 
     @property
     def history(self) -> SampleHistory:
@@ -64,19 +65,23 @@ class Session:
         described = self.estate.target.topics(topics)
         return [tp for topic in described.values() for tp in topic.partitions]
 
-    def final_map(self) -> tuple[OffsetMap, dict[TopicPartition, LogEnd]]:
+    def final_map(self, mirror_end: Mapping[str, Any]) -> tuple[OffsetMap, dict[TopicPartition, LogEnd]]:
         """The offset map of the stopped mirror, with its very last pair, and the target's logs.
 
-        Only to be called after the mirror was stopped. Built once, whoever asks first.
+        `mirror_end` is what was recorded after the mirror had stopped: `ends` of the mirrored topics, and
+        `mirror_offsets`, the last source offsets read. Built once, whoever asks first.
         """
         estate = self.estate
-        topics = [estate.mirror.mirrored_topic(name) for name in estate.mirror.topics]
-        logs = estate.target.log_ends(self.partitions(topics))
+        ends = offsets_from_json(mirror_end["ends"])
         with self._map_guard:
-            if self._final_map is None:
-                offsets = estate.connect.source_offsets(connector_names(estate.mirror).source)
-                self._final_map = read_offset_map(estate.target, estate.mirror, stopped_at=offsets, logs=logs)
-            return self._final_map, logs
+            if self._final is None:
+                logs = {
+                    tp: log._replace(end_offset=ends[tp]) for tp, log in estate.target.log_ends(ends).items()
+                }
+                offsets = offsets_from_json(mirror_end["mirror_offsets"])
+                found = read_offset_map(estate.target, estate.mirror, stopped_at=offsets, logs=logs)
+                self._final = found, logs
+            return self._final
 
     def cancel(self) -> None:
         """Make every wait of this run end soon."""

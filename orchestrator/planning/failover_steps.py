@@ -58,9 +58,9 @@ def _fence(mirror: Replication) -> list[Step]:
             action="stop-connectors",
             arguments={"connectors": [names.checkpoint, names.heartbeat]},
             # Its task asks the lost source for one group after the other, each until a time-out, and
-            # Connect answers nothing while it waits for a task: so it comes second, and nothing that
-            # applications wait for comes behind it.
-            depends_on=("stop-mirror",),
+            # Connect answers nothing while it waits for a task: so all that applications wait for is
+            # asked of Connect before.
+            depends_on=("record-mirrored-ends",),
             verify="connectors-are-stopped",
             expected_s=5.0,
             timeout_s=120,
@@ -68,9 +68,12 @@ def _fence(mirror: Replication) -> list[Step]:
         Step(
             id="record-mirrored-ends",
             phase="fence",
-            title="Record where the mirrored topics end",
-            action="record-ends",
-            arguments={"topics": [mirror.mirrored_topic(name) for name in mirror.topics]},
+            title="Record where the mirror and its topics end",
+            action="record-mirror-end",
+            arguments={
+                "connector": names.source,
+                "topics": [mirror.mirrored_topic(name) for name in mirror.topics],
+            },
             depends_on=("stop-mirror",),
             expected_s=0.1,
         ),

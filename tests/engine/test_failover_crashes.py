@@ -68,6 +68,9 @@ class World(CrashingJournal):
             self.problems.append("landing ends recorded after producers had started")
         return {"end": self.landed}
 
+    def _record_mirror_end(self, step: Step, results: Results) -> dict[str, int]:
+        return self._record_ends(step, results)
+
     def _save_offsets(self, _step: Step, _results: Results) -> dict[str, str]:
         self.saved = self.offsets
         return {"offsets": self.offsets}

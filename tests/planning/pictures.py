@@ -107,12 +107,13 @@ def history(*further: Sample, position: int = 98_000, silent_since_s: float = NO
 
 
 def offset_map(*, without: TopicPartition | None = None, oldest: int = 0) -> OffsetMap:
-    """A gapless mirror from `oldest` on, shifted by nothing."""
+    """A gapless mirror from its beginning, or one of which the syncs before `oldest` are lost."""
+    shift = 1 if oldest else 0  # equal offsets would tell that nothing is missing before
     builder = OffsetMapBuilder()
     for tp in source_partitions(topology(), MIRROR):
         if tp != without:
             for offset in range(oldest, MIRRORED, 500):
-                key, value = encode_offset_sync(OffsetSync(tp, offset, offset))
+                key, value = encode_offset_sync(OffsetSync(tp, offset, offset - shift))
                 builder.add_syncs([key], [value])
     return builder.build()
 
