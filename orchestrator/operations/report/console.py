@@ -79,7 +79,7 @@ def _topics(rows: tuple[TopicRow, ...]) -> Table:
         evidence, stated = row.evidence, row.predicted
         mark, style = _TAIL_MARKS[row.is_as_predicted]
         table.add_row(
-            Text(row.name),
+            Text(f"{row.name} ({row.cluster})"),
             _number(evidence.acked),
             _number(evidence.present),
             Text(_number(evidence.lost.tail), style="bold"),

@@ -173,8 +173,13 @@ class PredictedReread:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Predicted:
-    """What the plan said before anything was done. `seconds`: how long it would take."""
+    """What the plan said before anything was done. `seconds`: how long it would take.
 
+    `source`: the cluster that was given up, whose topics `loss` speaks of. What is written at the other
+    side cannot be lost with it: there the prediction is 0.
+    """
+
+    source: str | None = None
     loss: Mapping[str, PredictedLoss] = field(default_factory=dict)
     reread: Mapping[str, PredictedReread] = field(default_factory=dict)
     seconds: Seconds | None = None

@@ -120,10 +120,16 @@ def total(values: Iterable[int | None]) -> int | None:
 def topic_rows(report: Report) -> tuple[TopicRow, ...]:
     """One row for each topic, in the report's order."""
     return tuple(
-        TopicRow(cluster, name, evidence, report.predicted.loss.get(name))
+        TopicRow(cluster, name, evidence, _predicted_loss(report, cluster, name))
         for cluster, clusters_topics in report.clusters.items()
         for name, evidence in clusters_topics.topics.items()
     )
+
+
+def _predicted_loss(report: Report, cluster: str, topic: str) -> PredictedLoss | None:
+    if report.predicted.source not in (None, cluster):
+        return PredictedLoss(expected=0, at_most=0, at_least=0)
+    return report.predicted.loss.get(topic)
 
 
 def consumer_rows(report: Report) -> tuple[ConsumerRow, ...]:
