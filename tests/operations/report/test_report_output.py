@@ -62,7 +62,7 @@ def test_prints_verdict_tables_and_path() -> None:
     lines = [line.split() for line in text.splitlines() if line.strip()]
 
     assert lines[0][0] == "VALID"
-    assert ["orders", "224,102", "223,371", "731", "655", "1,420", "yes", "0", "0", "0"] in lines
+    assert ["orders", "(west)", "224,102", "223,371", "731", "655", "1,420", "yes", "0", "0", "0"] in lines
     assert ["reporting", "50,000", "267", "0", "212", "55", "49,979", "0"] in lines
     assert "Out of service: 19.7 s" in text
     assert lines[-1] == ["Report:", "/evidence/report.html"]
