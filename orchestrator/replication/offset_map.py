@@ -171,7 +171,12 @@ class OffsetMap:
 
 
 class _Collected:
-    """Runs of one partition in topic order, in columns that grow; the last run may still become longer."""
+    """Runs of one partition in topic order, in columns that grow; the last run may still become longer.
+
+    If the first sync has the same offset on both sides, the stretch from the beginning of both logs to it
+    leaves no room for a gap either (ΔU = ΔD): it is a run. Without that a mirror whose very first sync was
+    replaced by a later one, as happens under load, could not translate the positions before that.
+    """
 
     def __init__(self) -> None:
         self._columns = [np.empty(0, np.int64) for _ in range(3)]
@@ -180,8 +185,11 @@ class _Collected:
 
     def add(self, upstream: Offsets, downstream: Offsets) -> None:
         last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
+        if not self._size:
+            last = [np.zeros(1, np.int64)] * 3  # a run of no records, at the beginning of both logs
         added = [upstream, downstream, np.ones(len(upstream), np.int64)]
         runs = fold(Runs(*(np.concatenate(both) for both in zip(last, added, strict=True))))
+        runs = runs[int(runs.length[0] == 0) :]
         start = max(0, self._size - 1)
         self._size = start + len(runs)
         for i, values in enumerate((runs.upstream, runs.downstream, runs.length)):

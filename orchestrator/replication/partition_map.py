@@ -9,7 +9,8 @@ Rules:
 
 - U inside a run: the slot of its record.
 - U behind a run: the slot after the run. Exact if the next run starts in that very slot.
-- U before the oldest run: none.
+- U before the oldest run: none. (That run reaches back to the beginning of both logs if the first sync has
+  the same offset on both sides.)
 - A run that starts at or below where an earlier one ended is a *replay*: a restarted task copied records
   again. From its start on the later copies count, because after them everything follows completely.
 - That last reason fails while a replay has not caught up with where the mirror had been before. Then the

@@ -109,6 +109,8 @@ def _without_cancelling(pairs: list[Pair], slots: list[int | None], end: Pair | 
     """Leave out pairs between which a gap and a marker cancel out: no pair of offsets could tell."""
     kept: list[Pair] = []
     for u, d in pairs:
+        if u == d and slots[: d + 1] != list(range(u + 1)):
+            continue
         before = [pair for pair in kept if pair[0] - pair[1] == u - d]
         if not before or _is_dense(slots, before[-1], (u, d)):
             kept.append((u, d))

@@ -80,9 +80,17 @@ def test_a_log_that_ends_before_the_syncs_is_told() -> None:
 
 def test_below_the_oldest_sync_there_is_none() -> None:
     """And that is said."""
-    found = build([(500, 500), (600, 600)]).translate(PARTITION, 499)
+    found = build([(500, 400), (600, 500)]).translate(PARTITION, 499)
     assert found.offset is None
     assert "below the oldest offset sync, at source offset 500" in found.reason
+
+
+def test_a_first_sync_that_was_replaced_is_made_up_for() -> None:
+    """Both logs began at 0 and had grown alike by the oldest sync: nothing lies between but the records."""
+    offset_map = build([(300, 300), (400, 400)])
+    assert _found(offset_map, 0) == (0, True, 0)
+    assert _found(offset_map, 120) == (120, True, 0)
+    assert offset_map.inverse(PARTITION, 120)[:3] == (120, True, 0)
 
 
 def test_an_unknown_partition_has_none() -> None:

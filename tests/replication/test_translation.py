@@ -72,7 +72,7 @@ def test_without_syncs_the_checkpoint_stands() -> None:
     """Also where MirrorMaker still had a sync that is gone now."""
     checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
     assert translate_checkpoint(checkpoint, PARTITION, build([]))[:3] == (101, False, None)
-    known_later = build([(500, 500), (600, 600)])
+    known_later = build([(500, 450), (600, 550)])
     assert translate_checkpoint(checkpoint, PARTITION, known_later)[:3] == (101, False, None)
     known_before = build([(0, 0), (10, 10)])
     assert translate_checkpoint(checkpoint, PARTITION, known_before)[:3] == (101, False, 139)
