@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit bench check format lock java-lock clean
+.PHONY: help setup drill test unit drills bench check format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -23,6 +23,9 @@ unit: setup ## the tests that take seconds
 
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench
+
+drills: setup ## every sabotage and the loss budget: a whole rehearsal each, half an hour
+	@$(BIN)/python -m pytest -m drills
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -71,7 +71,7 @@ class QueryConfig:
     shuffle_partitions: int = 2
     master: str = "local[2]"
     driver_memory_mb: int = 512
-    max_offsets_per_trigger: int = 50_000
+    max_offsets_per_trigger: int = 100_000
     scratch: str = ""
     class_archive: str = ""
     conf: dict[str, str] = field(default_factory=dict)
