@@ -164,7 +164,12 @@ def _predicted(failover: FailoverResult) -> dict[str, Any]:
         name: {"map": cost.get("map"), "position_age": cost.get("position_age")}
         for name, cost in failover.predicted["reread"].items()
     }
-    return {"source": failover.source, "loss": loss, "reread": reread, "seconds": failover.predicted["seconds"]}
+    return {
+        "source": failover.source,
+        "loss": loss,
+        "reread": reread,
+        "seconds": failover.predicted["seconds"],
+    }
 
 
 def _gate(gate: Mapping[str, Any]) -> dict[str, Any]:
