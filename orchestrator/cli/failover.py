@@ -47,6 +47,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 
     from orchestrator.cli.failover_view import RunView, render_plan
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
+    from orchestrator.errors import GateRefusedError
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.plan import to_json
 
@@ -74,13 +75,18 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             show_plan(plan)
             view.take_plan(plan)
 
-        result = run_failover(
-            topology,
-            request,
-            on_plan=take_plan,
-            approve=lambda _: view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes or as_json)),
-            on_event=view.take_event,
-        )
+        try:
+            result = run_failover(
+                topology,
+                request,
+                on_plan=take_plan,
+                approve=lambda _: view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes or as_json)),
+                on_event=view.take_event,
+            )
+        except GateRefusedError:
+            if as_json and view.plan is not None:
+                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+            raise
     _end(result, as_json)
 
 

@@ -91,7 +91,8 @@ class RunView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._plan: Plan | None = None
+        self.plan: Plan | None = None
+        self._run_id = ""
         self._begun: dict[str, float] = {}
         self._live: Live | None = None
 
@@ -100,13 +101,15 @@ class RunView:
         return self
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._stop()
+        if kind is KeyboardInterrupt and self._run_id:
+            self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id}")
 
     def take_plan(self, plan: Plan) -> None:
         """From now on steps have titles."""
-        self._plan = plan
+        self.plan = plan
 
     def paused(self, question: Callable[[], T]) -> T:
         """Ask a person without the moving display."""
@@ -118,6 +121,7 @@ class RunView:
 
     def take_event(self, event: RunEvent) -> None:
         """One record of the journal."""
+        self._run_id = event.run_id
         if event.kind == "step-intent":
             self._begun[event.step] = time.monotonic()
         elif event.kind == "step-outcome" and event.outcome is not None:
@@ -134,7 +138,7 @@ class RunView:
         )
 
     def _title(self, step_id: str) -> str:
-        steps: Iterable[Step] = self._plan.steps if self._plan else ()
+        steps: Iterable[Step] = self.plan.steps if self.plan else ()
         return next((step.title for step in steps if step.id == step_id), step_id)
 
     def _go_live(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome
+from orchestrator.engine import Ports, Results, StepOutcome, run_plan
 from orchestrator.errors import CoordinationError, GateRefusedError
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, Step
 from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
@@ -149,6 +149,24 @@ def test_a_journal_that_cannot_be_written_stops_the_run_inline() -> None:
     assert end.outcome == "incomplete"
     assert "b" not in world.effects
     assert "journal: gone" in end.reason
+
+
+def test_an_interruption_cancels_what_waits_and_goes_up() -> None:
+    """Ctrl-C ends the run soon; the journal holds all that a resumed run needs."""
+    world = World()
+    cancelled: list[bool] = []
+    world.cancel = lambda: cancelled.append(True)  # type: ignore[method-assign]
+
+    def interrupt(record: RunEvent) -> None:
+        if record.step == "b":
+            raise KeyboardInterrupt
+
+    ports = Ports(world, world, world, world)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(DIAMOND, "run-1", ports, on_event=interrupt)
+    assert cancelled
+    assert run_inline(DIAMOND, world).outcome == "ok"
+    assert sorted(world.effects) == ["a", "b", "d", "measure"]
 
 
 def test_a_crash_at_any_point_and_again_in_the_resumed_run_changes_nothing() -> None:

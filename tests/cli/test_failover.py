@@ -1,0 +1,39 @@
+"""`dcctl failover` from the command line: what can be said without any server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+
+FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["failover", FILE, "--attest-down", "wset"], 2, "the file has: west, east"),
+        (["failover", FILE, "--to", "nowhere", "--attest-down", "west"], 2, "there is no such cluster"),
+        (["failover", FILE, "--accept-loss", "-1"], 2, "accept-loss"),
+        (["failover", FILE, "--attest-down", "west"], 1, "clusters.east.bootstrap"),
+        (["failover", "--attest-down", "west"], 1, "dcctl sim up"),
+        (["resume", "r1", FILE], 1, "coordination.zookeeper"),
+        (["history", FILE], 1, "coordination.zookeeper"),
+    ],
+)
+def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by name
+    arguments: list[str],
+    status: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The exit status of the design, a sentence, and never a traceback."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    assert run(arguments) == status
+    said = capfd.readouterr().err
+    assert words in said
+    assert "Traceback" not in said
