@@ -53,18 +53,14 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.planning.plan import Plan, RunEvent
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.sabotage import sabotage_named
-    from orchestrator.simulation.workload.scenario import SCENARIOS
+    from orchestrator.simulation.workload.scenario import scenario_named
     from orchestrator.topology.loading import load_topology
 
     if backend != "process":
         raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
-    if scenario not in SCENARIOS:
-        raise UsageError(
-            f"--scenario {scenario}", "there is no such scenario", f"there are: {', '.join(SCENARIOS)}"
-        )
     options = DrillOptions(
         out=out,
-        scenario=SCENARIOS[scenario],
+        scenario=scenario_named(scenario),
         sabotage=sabotage_named(sabotage),
         accept_loss=accept_loss,
         keep=keep,

@@ -22,7 +22,7 @@ _DC = typer.Argument(..., metavar="DC", help="A data centre of the topology.")
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
     group = typer.Typer(no_args_is_help=True, help="Data centres on this machine, with real servers.")
-    for command in (up, status, kill, pause, resume, restart, down):
+    for command in (up, workload, status, kill, pause, resume, restart, down):
         group.command(command.__name__)(command)
     app.add_typer(group, name="sim")
 
@@ -54,6 +54,25 @@ def up(
     }
     summary = f"{simulation.name} is up after {seconds:.0f} s: {simulation.topology_path}"
     emit(data, as_json=as_json, summary=summary)
+
+
+def workload(
+    name: str | None = _NAME,
+    scenario: str = typer.Option("default", "--scenario", metavar="NAME", help="How much they do."),
+    as_json: bool = _JSON,
+) -> None:
+    """Let producers, consumer groups and Spark queries work at the mirror's source, as a drill does."""
+    from orchestrator.cli.output import emit
+    from orchestrator.cli.progress import Narrator
+    from orchestrator.simulation.at_work import begin_work
+    from orchestrator.simulation.workload.scenario import scenario_named
+
+    simulation = _opened(name)
+    chosen = scenario_named(scenario)
+    with Narrator() as narrator:
+        source = begin_work(simulation, chosen, narrator.stage)
+    data = {"simulation": simulation.name, "scenario": chosen.name, "cluster": source}
+    emit(data, as_json=as_json, summary=f"the applications of {simulation.name} work at {source}")
 
 
 def status(name: str | None = _NAME, as_json: bool = _JSON) -> None:

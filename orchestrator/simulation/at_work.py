@@ -1,10 +1,13 @@
-"""Whether a rehearsal's applications are where the scenario wants them before the fault."""
+"""Getting a rehearsal's applications to where the scenario wants them before the fault."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
+from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import install_workload, start_workload
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication
@@ -13,6 +16,39 @@ from orchestrator.watch.reader import read_samples
 
 # Who keeps up is never further behind than this many seconds of the load.
 _KEEPING_UP_S = 4.0
+_READY_TIMEOUT_S = 240.0
+_POLL_S = 1.0
+
+Tell = Callable[[str, str], None]
+
+
+def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
+    """Start the applications at the mirror's source, and wait until each is at work; returns the cluster.
+
+    Raises `SimulationError` where there is no mirror, and after four minutes with what is still missing.
+    """
+    topology = simulation.topology
+    if not topology.replication:
+        raise SimulationError(f"topology {topology.name}", "has no mirror, so nothing could be moved")
+    mirror = topology.replication[0]
+    tell("applications", "installing producers, consumers and Spark queries")
+    install_workload(simulation, scenario)
+    for dc in topology.clusters[mirror.source].datacenters:
+        start_workload(simulation, dc)
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+    while True:
+        try:
+            missing = list(waiting_for(simulation, scenario, mirror))
+        except DcctlError as error:
+            missing = [error.problem]
+        if not missing:
+            return mirror.source
+        said = "; ".join(missing[:3])
+        tell("applications", said)
+        if time.monotonic() > deadline:
+            problem = f"not at work within {_READY_TIMEOUT_S:g} s: {said}"
+            raise SimulationError("applications", problem, f"their logs lie in {simulation.folder}/sites")
+        time.sleep(_POLL_S)
 
 
 def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication) -> Iterator[str]:

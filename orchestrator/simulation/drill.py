@@ -16,7 +16,7 @@ from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, GateRefusedError, SimulationError
 from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
-from orchestrator.simulation.at_work import waiting_for
+from orchestrator.simulation.at_work import begin_work
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import drill_inputs, hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, refused_report
@@ -25,8 +25,6 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import NONE, Sabotage, double_records
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
-    install_workload,
-    start_workload,
     stop_consumers,
     stop_producers,
 )
@@ -35,7 +33,6 @@ from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.reader import read_samples
 
-_READY_TIMEOUT_S = 240.0
 _DETECT_TIMEOUT_S = 30.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
@@ -123,7 +120,7 @@ class Drill:
         options = self.options
         lost_dc = _only_datacenter(simulation.topology, self.mirror.source)
         self._mark("simulation up")
-        self._work(simulation, lost_dc)
+        self._work(simulation)
         facts.lost_dc = lost_dc
         with self._stalled_mirror(simulation):
             facts.fault_at_s = time.time()
@@ -145,29 +142,15 @@ class Drill:
             facts.is_drained = self._drain(simulation)
             return self._judge(simulation, evidence, facts, session)
 
-    def _work(self, simulation: Simulation, dc: str) -> None:
+    def _work(self, simulation: Simulation) -> None:
         """Start the applications, and wait until each is where the scenario wants it to be."""
         scenario = self.options.sabotage.applied_to(self.options.scenario)
-        self.tell.stage("applications", "installing producers, consumers and Spark queries")
-        install_workload(simulation, scenario)
-        start_workload(simulation, dc)
-        self._mark("applications started")
-        self._await(
-            "applications",
-            lambda: self._is_at_work(simulation, scenario),
-            _READY_TIMEOUT_S,
-            "the applications did not get to work",
-        )
+        begin_work(simulation, scenario, self.tell.stage)
         self._mark("applications at work")
         deadline = time.monotonic() + scenario.steady_s
         while time.monotonic() < deadline:
             self.tell.stage("steady load", self._progress_text(simulation))
             time.sleep(_POLL_S)
-
-    def _is_at_work(self, simulation: Simulation, scenario: Scenario) -> bool:
-        missing = list(waiting_for(simulation, scenario, self.mirror))
-        self.tell.stage("applications", "; ".join(missing[:3]))
-        return not missing
 
     @contextmanager
     def _stalled_mirror(self, simulation: Simulation) -> Iterator[None]:

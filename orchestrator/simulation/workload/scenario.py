@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from orchestrator.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
@@ -96,3 +98,12 @@ SMALL = Scenario(
 )
 
 SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in (DEFAULT, SMALL)}
+
+
+def scenario_named(name: str) -> Scenario:
+    """The scenario of that name. Raises `UsageError` for a name that there is not."""
+    if name not in SCENARIOS:
+        raise UsageError(
+            f"--scenario {name}", "there is no such scenario", f"there are: {', '.join(SCENARIOS)}"
+        )
+    return SCENARIOS[name]

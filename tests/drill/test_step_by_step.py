@@ -1,0 +1,79 @@
+"""The README's commands: each one is understood, and the walk through them works as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from orchestrator.cli import main
+from tests.drill.rehearsal import ROOT, processes_of
+
+_TIMEOUT_S = 400
+
+
+def commands(heading: str | None = None) -> list[list[str]]:
+    """Words of every `$ dcctl …` line in the README, or of those under one heading."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    if heading is not None:
+        text = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return [
+        shlex.split(line, comments=True)[1:] for line in re.findall(r"^\$ (dcctl .*)$", text, re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_the_command_line_understands_it(words: list[str]) -> None:
+    """Every command that the README shows exists, with those options."""
+    main._register_commands()
+    command = get_command(main.app)
+    arguments = list(words)
+    context = None
+    while hasattr(command, "commands"):
+        context = command.make_context(arguments[0], [], parent=context, resilient_parsing=True)
+        command = command.commands[arguments.pop(0)]
+    command.make_context(words[0], arguments, parent=context)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    """A state folder of its own, with no simulation left in it afterwards."""
+    folder = tmp_path / "state"
+    yield folder
+    dcctl(folder, "sim", "down", "--all")
+    assert processes_of(folder) == []
+
+
+def dcctl(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run one command as a user does, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "orchestrator.cli.main", *words],
+        env={**os.environ, "DCCTL_STATE_DIR": str(state)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(900)
+def test_step_by_step(state: Path) -> None:
+    """From `validate` to `sim down`, each command ends with 0, and the failover says who took over."""
+    said = {}
+    for words in commands("Step by step"):
+        small = ["--scenario", "small"] if words == ["sim", "workload"] else []
+        done = dcctl(state, *words, *small)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        said[" ".join(words)] = done.stdout
+    assert "east has taken over from west" in said["failover --to east --attest-down west"]
+    assert "nothing was changed" in said["failover --to east --attest-down west --dry-run"]
+    assert "1 run" in said["history"]
