@@ -1,0 +1,90 @@
+"""Parts of a drill that need no server: its folder, its sabotages, its report of a refusal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import SimulationError, UsageError
+from orchestrator.operations.report import parse_report
+from orchestrator.simulation.drill_report import DrillFacts, Mark, refused_report
+from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.sabotage import NONE, sabotage_named
+from orchestrator.simulation.workload.scenario import SMALL, scenario_named
+from orchestrator.topology.loading import load_topology
+
+EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
+NOW_S = 1_800_000_000.0
+
+
+def test_two_drills_in_one_second_get_two_folders(tmp_path: Path) -> None:
+    """Nobody's evidence is overwritten."""
+    first = Evidence.begin(tmp_path, "payments", NOW_S)
+    second = Evidence.begin(tmp_path, "payments", NOW_S)
+    assert first.folder.name == "payments-20270115-080000"
+    assert second.folder.name == "payments-20270115-080000-1"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """With what to do instead."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SimulationError, match="--out DIR"):
+        Evidence.begin(tmp_path / "file", "payments", NOW_S)
+
+
+def test_logs_of_a_lost_site_are_kept(tmp_path: Path) -> None:
+    """Logs keep their path below the simulation; nothing else is copied."""
+    log = tmp_path / "simulation" / "away" / "west" / "broker.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("last words", encoding="utf-8")
+    (log.parent / "disk").touch()
+    evidence = Evidence.begin(tmp_path / "drills", "payments", NOW_S)
+    evidence.copy_logs(tmp_path / "simulation")
+    kept = [path for path in evidence.folder.rglob("*") if path.is_file()]
+    assert kept == [evidence.folder / "logs" / "away" / "west" / "broker.log"]
+
+
+def test_an_unknown_sabotage_or_scenario_names_those_that_there_are() -> None:
+    """Usage errors, with the choices."""
+    assert sabotage_named(None) is NONE
+    with pytest.raises(UsageError, match="offsets, records, duplicates, ledger"):
+        sabotage_named("frob")
+    with pytest.raises(UsageError, match="default, small"):
+        scenario_named("frob")
+
+
+def test_only_a_filtering_mirror_needs_marked_records() -> None:
+    """The sabotage of records marks some for the mirror to drop; the others leave the load alone."""
+    assert sabotage_named("records").applied_to(SMALL).sabotage_every
+    assert sabotage_named("offsets").applied_to(SMALL) == SMALL
+
+
+def test_a_refused_failover_has_a_report_of_its_own() -> None:
+    """Gates as judged, no step, and a verdict that is not ok."""
+    topology = load_topology(EXAMPLE)
+    facts = DrillFacts(
+        topology=topology,
+        mirror=topology.replication[0],
+        scenario=SMALL,
+        sabotage=None,
+        accepted_loss=None,
+        started_at_s=NOW_S,
+        lost_dc="west",
+        fault_at_s=NOW_S + 60,
+        fault_verified=True,
+    )
+    gate = {
+        "id": "g",
+        "outcome": "refused",
+        "measured": "7",
+        "limit": "0",
+        "reason": "too many",
+        "hint": "--accept-loss 7",
+    }
+    report = refused_report(facts, "refused: g", [gate], [Mark(NOW_S + 60, "west killed", "fault")])
+    parsed = parse_report(json.dumps({**report, "started_at": NOW_S, "finished_at": NOW_S + 70}))
+    assert parsed.verdict == "unknown"
+    assert parsed.gates[0].outcome == "refused"
+    assert parsed.steps == ()
