@@ -20,6 +20,7 @@ def judge(
     *,
     predicted_loss: Mapping[str, Mapping[str, Any]],
     source: str,
+    predicted_reread: Mapping[str, int | None] | None = None,
     is_fault_verified: bool | None,
     is_drained: bool | None,
     allowed_duplicates: Mapping[str, int] | None = None,
@@ -27,7 +28,8 @@ def judge(
     """Judge one drill. Returns the verdict and its reasons, the gravest first.
 
     `predicted_loss` is topic -> {at_least, at_most, rate_records_per_s, sample_age_s,
-    flush_interval_s}, for each topic produced at cluster `source`. `is_drained`: whether every
+    flush_interval_s}, for each topic produced at cluster `source`. `predicted_reread` is consumer -> records
+    that it would read again at most, None where the plan could not say. `is_drained`: whether every
     consumer had read to the end when the audit began. `allowed_duplicates` is topic -> extra copies
     that the plan had announced.
     """
@@ -36,6 +38,7 @@ def judge(
         *_topics(result.clusters, allowed_duplicates or {}),
         *_losses(result.clusters.get(source, {}).get("topics", {}), predicted_loss),
         *_consumers(result.consumers),
+        *_rereads(result.consumers, predicted_reread or {}),
         *_queries(result.spark),
         *_clients(result.rto),
         *_circumstances(result, is_fault_verified, is_drained),
@@ -136,6 +139,17 @@ def _consumers(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
                 "invalid",
                 f"{subject}: the position was called exact, and {row['reread']['map']:,} records before it "
                 "were read again",
+            )
+
+
+def _rereads(rows: Sequence[Mapping[str, Any]], predicted: Mapping[str, int | None]) -> Iterator[Finding]:
+    for name, at_most in predicted.items():
+        parts = [part for row in rows if row["name"] == name for part in row["reread"].values()]
+        measured = sum(part for part in parts if part is not None)
+        if at_most is not None and measured > at_most:
+            yield Finding(
+                "invalid",
+                f"{name}: {measured:,} records read again, more than predicted ({at_most:,} at most)",
             )
 
 

@@ -91,8 +91,9 @@ def drill(  # noqa: PLR0917 - typer passes them by name
 
 
 def _finish(outcome: DrillOutcome, as_json: bool) -> int:
-    """Write the report, print the verdict; a refused failover ends as a refusal."""
+    """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
     from orchestrator.cli.output import console, emit, err_console, print_error
+    from orchestrator.errors import GateRefusedError
     from orchestrator.operations.report import render_verdict, write_report
 
     _, html = write_report(outcome.report, outcome.folder)
@@ -105,9 +106,11 @@ def _finish(outcome: DrillOutcome, as_json: bool) -> int:
         )
     else:
         render_verdict(console, outcome.report, html)
-    if outcome.refusal is not None:
-        print_error(outcome.refusal)
-        return outcome.refusal.exit_status
+    if outcome.error is not None:
+        print_error(outcome.error)
+        return (
+            outcome.error.exit_status if isinstance(outcome.error, GateRefusedError) else _STATUS["unknown"]
+        )
     if verdict != "valid":
         err_console.print(f"the drill is {verdict}", style="bold")
     return _STATUS[verdict]

@@ -13,13 +13,13 @@ from typing import Any, Literal, Protocol
 
 from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.run import run_audit
-from orchestrator.errors import DcctlError, GateRefusedError, SimulationError
+from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import drill_inputs, hide_a_ledger, start_spark
-from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, refused_report
+from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import NONE, Sabotage, double_records
@@ -63,11 +63,11 @@ class DrillOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillOutcome:
-    """What is left of a drill: its folder, the report, and the failover's refusal if it was refused."""
+    """What is left of a drill: its folder, the report, and what stopped it on the way, if anything did."""
 
     folder: Path
     report: dict[str, Any]
-    refusal: GateRefusedError | None = None
+    error: DcctlError | None = None
 
 
 @dataclass(slots=True)
@@ -113,6 +113,9 @@ class Drill:
         )
         try:
             return self._rehearse(simulation, evidence, facts)
+        except DcctlError as error:
+            report = stopped_report(facts, error, self._gates, tuple(self.marks))
+            return DrillOutcome(folder=evidence.folder, report=report, error=error)
         finally:
             self._leave(simulation, evidence)
 
@@ -129,12 +132,7 @@ class Drill:
             simulation.site(lost_dc).kill()
         facts.fault_verified = simulation.site(lost_dc).state == "killed"
         self._detect(simulation, facts)
-        try:
-            facts.failover = self._fail_over(simulation, lost_dc, evidence)
-        except GateRefusedError as refusal:
-            gates = self._gates
-            report = refused_report(facts, f"refused: {refusal.problem}", gates, tuple(self.marks))
-            return DrillOutcome(folder=evidence.folder, report=report, refusal=refusal)
+        facts.failover = self._fail_over(simulation, lost_dc, evidence)
         with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
             self._go_on(simulation)
             # Spark takes seconds to start: it does so while the last records are read.
@@ -233,12 +231,12 @@ class Drill:
         self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
     ) -> DrillOutcome:
         sabotage, mirror, failover = self.options.sabotage, self.mirror, facts.failover
-        if failover is None:
+        if failover is None or facts.fault_at_s is None:
             raise SimulationError("drill", "there is no failover to judge")
         if sabotage.doubles_records:
-            self.tell.note(f"sabotage: {double_records(simulation.cluster(mirror.target), mirror)}")
+            facts.notes.append(f"sabotage: {double_records(simulation.cluster(mirror.target), mirror)}")
         if sabotage.hides_a_ledger:
-            self.tell.note(f"sabotage: hidden {hide_a_ledger(simulation, mirror)}")
+            facts.notes.append(f"sabotage: hidden {hide_a_ledger(simulation, mirror)}")
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
         inputs = drill_inputs(simulation, mirror, failover, facts.fault_at_s)
         spark = session.result()
@@ -258,10 +256,14 @@ class Drill:
             return
         self.tell.stage("take down", "ending every server and application")
         with undisturbed():
-            evidence.copy_logs(simulation.folder)
-            if simulation.ledgers.exists():
-                evidence.take_ledgers(simulation.ledgers)
-            simulation.down()
+            try:
+                evidence.copy_logs(simulation.folder)
+                if simulation.ledgers.exists():
+                    evidence.take_ledgers(simulation.ledgers)
+            except OSError as error:
+                self.tell.note(f"not all logs and ledgers could be kept: {error}")
+            finally:
+                simulation.down()
 
     def _await(self, stage: str, is_done: Callable[[], bool], timeout_s: float, problem: str | None) -> bool:
         """Poll until done. After `timeout_s` raise with `problem`, or go on without one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from orchestrator.audit.inputs import AuditInputs, audit_inputs
 from orchestrator.audit.ledgers import sends_path
 from orchestrator.operations.failover import FailoverResult
 from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.workload.install import LIFE_AT_SOURCE
 from orchestrator.topology.model import Replication
 
@@ -22,6 +24,15 @@ _DRIVER_MEMORY_MB = 1536
 
 def start_spark(simulation: Simulation, master: str) -> SparkSession:
     """A session for the audit. Its scratch lies in the simulation's folder, and goes with it."""
+    # Marked like every other process of the simulation: whatever happens, taking it down ends this JVM too.
+    os.environ[SIMULATION_VARIABLE] = str(simulation.folder)
+    try:
+        return _session(simulation, master)
+    finally:
+        del os.environ[SIMULATION_VARIABLE]
+
+
+def _session(simulation: Simulation, master: str) -> SparkSession:
     return spark_session(
         "dcctl audit",
         master=master,

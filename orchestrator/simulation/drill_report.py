@@ -15,6 +15,7 @@ from orchestrator import __version__
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.audit.result import AuditResult
 from orchestrator.audit.verdict import judge
+from orchestrator.errors import AuditError, DcctlError
 from orchestrator.operations.failover import FailoverResult
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
@@ -42,7 +43,7 @@ class DrillFacts:
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""
-    fault_at_s: float = 0.0
+    fault_at_s: float | None = None
     fault_verified: bool | None = None
     detected_at_s: float | None = None
     failover: FailoverResult | None = None
@@ -54,11 +55,12 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     """The report of a drill that went to its end: the verdict comes from the audit, not from the run."""
     failover = facts.failover
     if failover is None:
-        return refused_report(facts, "the failover was not run", (), marks)
+        raise AuditError("drill", "there is no failover to judge")
     verdict, reasons = judge(
         audit,
         predicted_loss=predicted_loss(failover),
         source=facts.mirror.source,
+        predicted_reread={name: cost.get("at_most") for name, cost in failover.predicted["reread"].items()},
         is_fault_verified=facts.fault_verified,
         is_drained=facts.is_drained,
     )
@@ -79,14 +81,14 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     }
 
 
-def refused_report(
-    facts: DrillFacts, reason: str, gates: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
+def stopped_report(
+    facts: DrillFacts, error: DcctlError, gates: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
 ) -> dict[str, Any]:
-    """The report of a drill whose failover was refused: nothing was moved, so nothing was measured."""
+    """The report of a drill that was refused or stopped on the way: nothing was proved, and it says why."""
     return {
         **_frame(facts, marks),
         "verdict": "unknown",
-        "reasons": [reason],
+        "reasons": [f"{error.subject}: {error.problem}", *facts.notes],
         "rto": {"seconds": None},
         "gates": [_gate(gate) for gate in gates],
     }
@@ -116,13 +118,19 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         "finished_at": time.time(),
         "seed": None,
         "sabotage": facts.sabotage,
-        "fault": {
-            "kind": "kill",
-            "targets": [facts.lost_dc],
-            "started_at": facts.fault_at_s,
-            "verified": facts.fault_verified,
-        },
+        "fault": _fault(facts),
         "timeline": [{"at_s": mark.at_s, "name": mark.name, "kind": mark.kind} for mark in marks],
+    }
+
+
+def _fault(facts: DrillFacts) -> dict[str, Any] | None:
+    if facts.fault_at_s is None:
+        return None
+    return {
+        "kind": "kill",
+        "targets": [facts.lost_dc],
+        "started_at": facts.fault_at_s,
+        "verified": facts.fault_verified,
     }
 
 
@@ -145,7 +153,7 @@ def _phases(facts: DrillFacts, failover: FailoverResult) -> list[Mapping[str, An
     """
     own = {phase["name"]: phase for phase in failover.phases}
     phases: list[Mapping[str, Any]] = []
-    if facts.detected_at_s is not None:
+    if facts.detected_at_s is not None and facts.fault_at_s is not None:
         seconds = facts.detected_at_s - facts.fault_at_s
         phases.append({"name": "detect", "seconds": round(seconds, 3), "started_at_s": facts.fault_at_s})
     decided = failover.decided_at_s - failover.started_at_s
@@ -161,7 +169,7 @@ def _predicted(failover: FailoverResult) -> dict[str, Any]:
         if {"expected", "at_most"} <= bounds.keys()
     }
     reread = {
-        name: {"map": cost.get("map"), "position_age": cost.get("position_age")}
+        name: {key: cost.get(key) for key in ("map", "position_age", "at_most")}
         for name, cost in failover.predicted["reread"].items()
     }
     return {

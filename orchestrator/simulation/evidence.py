@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from orchestrator.errors import SimulationError
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One drill's folder. Everything in it is written whole or not at all."""
+    """One drill's folder."""
 
     folder: Path
 
@@ -36,14 +34,6 @@ class Evidence:
             return cls(folder.resolve())
         raise SimulationError(str(parent), "a hundred drills began in this second", "wait a second")
 
-    def write_json(self, name: str, data: Mapping[str, Any] | list[Any]) -> Path:
-        """Write one JSON file and return its path."""
-        path = self.folder / name
-        temporary = path.with_name(f".{name}.partial")
-        temporary.write_text(json.dumps(data, indent=2, default=str) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        return path
-
     def take_ledgers(self, ledgers: Path) -> Path:
         """Move the ledgers here: a rename where possible, since they may be large. Returns the new place."""
         destination = self.folder / "ledgers"
@@ -58,4 +48,5 @@ class Evidence:
                     source = Path(folder) / name
                     target = self.folder / "logs" / source.relative_to(simulation_folder)
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(source, target)
+                    with contextlib.suppress(FileNotFoundError):  # a server rotates its logs while we copy
+                        shutil.copyfile(source, target)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import SimulationError, UsageError
+from orchestrator.errors import GateRefusedError, SimulationError, UsageError
 from orchestrator.operations.report import parse_report
-from orchestrator.simulation.drill_report import DrillFacts, Mark, refused_report
+from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.sabotage import NONE, sabotage_named
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
@@ -83,7 +83,9 @@ def test_a_refused_failover_has_a_report_of_its_own() -> None:
         "reason": "too many",
         "hint": "--accept-loss 7",
     }
-    report = refused_report(facts, "refused: g", [gate], [Mark(NOW_S + 60, "west killed", "fault")])
+    report = stopped_report(
+        facts, GateRefusedError("failover", "g refused"), [gate], [Mark(NOW_S + 60, "west killed", "fault")]
+    )
     parsed = parse_report(json.dumps({**report, "started_at": NOW_S, "finished_at": NOW_S + 70}))
     assert parsed.verdict == "unknown"
     assert parsed.gates[0].outcome == "refused"

@@ -1,4 +1,4 @@
-"""The report as values: what a drill or a real failover leaves as evidence (`report.json`).
+"""The report as values: what a drill leaves as evidence (`report.json`).
 
 The format is relied on from outside: keys may be added, never renamed or given another meaning.
 What could not be measured is `None` here and `null` in the file; it is never left at 0.
@@ -158,11 +158,15 @@ class PredictedLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class PredictedReread:
-    """What the plan said one consumer would read again, by cause, in records. None: it did not say."""
+    """What the plan said one consumer would read again, by cause, in records. None: it did not say.
+
+    `at_most`: all causes together.
+    """
 
     map: Count | None = None
     position_age: Count | None = None
     uncommitted: Count | None = None
+    at_most: Count | None = None
 
     @property
     def total(self) -> int | None:
