@@ -1,6 +1,7 @@
 """The figures that are promised, measured: `python -m tests.bench`, or `make bench`.
 
-Exit status 1 if one of them is not kept. `--no-kafka` leaves out the comparison with Kafka's own client,
+Exit status 1 if one of them is not kept. Both are one thread without IO, so on an idle machine seconds and
+CPU seconds are the same; CPU seconds decide, so that a busy machine does not fail them. `--no-kafka` leaves out the comparison with Kafka's own client,
 the only part that needs Java.
 """
 
@@ -47,8 +48,8 @@ def main() -> int:
         console.print(f"[red]missed[/red]: {problem}")
     if not missed:
         console.print(
-            f"Kept for 10 million syncs, in each case: built in under {_LIMIT_BUILD_S:g} s, under "
-            f"{_LIMIT_PEAK_MB:g} MB; 1 million translations in under {_LIMIT_TRANSLATE_S:g} s."
+            f"Kept for 10 million syncs, in each case: built in under {_LIMIT_BUILD_S:g} s (CPU), under "
+            f"{_LIMIT_PEAK_MB:g} MB; 1 million translations in under {_LIMIT_TRANSLATE_S:g} s (CPU)."
         )
     return 1 if missed else 0
 
@@ -63,9 +64,9 @@ def _measure(count: int, case: str) -> dict[str, Any]:
 
 def _missed(row: dict[str, Any]) -> list[str]:
     figures = [
-        ("build", row["build_s"], _LIMIT_BUILD_S, "s"),
+        ("build", row["build_cpu_s"], _LIMIT_BUILD_S, "s"),
         ("peak memory", row["peak_mb"], _LIMIT_PEAK_MB, "MB"),
-        ("a million translations", row["many_s"], _LIMIT_TRANSLATE_S, "s"),
+        ("a million translations", row["many_cpu_s"], _LIMIT_TRANSLATE_S, "s"),
     ]
     return [
         f"{row['case']}: {name} {value:.1f} {unit}, limit {limit:g}"
@@ -75,7 +76,9 @@ def _missed(row: dict[str, Any]) -> list[str]:
 
 
 def _builds(measured: list[dict[str, Any]]) -> Table:
-    table = Table(title="A map built from the bytes of offset syncs (one partition)", title_justify="left")
+    table = Table(
+        title="A map built from the bytes of offset syncs (one partition)", title_justify="left", min_width=90
+    )
     for column in ("syncs", "case", "runs", "seconds", "CPU s", "peak MB", "MB a million", "µs a sync"):
         table.add_column(column, justify="left" if column == "case" else "right")
     for row in measured:
@@ -95,7 +98,9 @@ def _builds(measured: list[dict[str, Any]]) -> Table:
 
 
 def _translations(measured: list[dict[str, Any]]) -> Table:
-    table = Table(title="A million random positions translated by those maps", title_justify="left")
+    table = Table(
+        title="A million random positions translated by those maps", title_justify="left", min_width=90
+    )
     for column in ("syncs", "case", "at once: s", "CPU s", "one by one: s", "CPU s", "exact"):
         table.add_column(column, justify="left" if column == "case" else "right")
     for row in measured:
@@ -117,6 +122,7 @@ def _beside_kafka(comparison: Comparison) -> Table:
     table = Table(
         title=f"{comparison.translations:,} translations, from the checkpoints topic of a real broker",
         title_justify="left",
+        min_width=90,
     )
     table.add_column("")
     table.add_column("seconds", justify="right")

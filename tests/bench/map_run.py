@@ -37,7 +37,7 @@ def main() -> None:
     many, single = Stopwatch(), Stopwatch()
     with many:
         offsets, exact = offset_map.translate_many(PARTITION, positions)
-    singly = positions.tolist() if "--quick" not in sys.argv else []
+    singly = positions.tolist()
     with single:
         for position in singly:
             offset_map.translate(PARTITION, position)
