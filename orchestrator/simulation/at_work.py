@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.workload.install import install_workload, start_workload
+from orchestrator.simulation.workload.install import install_workload, start_workload, word_to_go_on
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication
@@ -42,6 +42,7 @@ def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
         except DcctlError as error:
             missing = [error.problem]
         if not missing:
+            word_to_go_on(simulation).touch()
             return mirror.source
         said = "; ".join(missing[:3])
         tell("applications", said)

@@ -15,8 +15,8 @@ from orchestrator.errors import SimulationError
 class ProducerConfig:
     """One producer in one life. `properties` are librdkafka's, with the password in them.
 
-    First `preload_records` are sent as fast as the cluster takes them, then
-    `rate_records_per_s`. With `sabotage_every` N, each Nth record after the preload carries the
+    First `preload_records` are sent as fast as the cluster takes them. Then, once the file `go_on_when`
+    exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after the preload carries the
     header that a sabotaged mirror filters out.
     """
 
@@ -29,6 +29,7 @@ class ProducerConfig:
     keys: int = 1000
     rate_records_per_s: float = 100.0
     preload_records: int = 0
+    go_on_when: str = ""
     max_records: int | None = None
     value_size_bytes: int = 100
     message_timeout_s: float = 10.0
@@ -71,7 +72,7 @@ class QueryConfig:
     shuffle_partitions: int = 2
     master: str = "local[2]"
     driver_memory_mb: int = 512
-    max_offsets_per_trigger: int = 100_000
+    max_offsets_per_trigger: int = 50_000
     scratch: str = ""
     class_archive: str = ""
     conf: dict[str, str] = field(default_factory=dict)

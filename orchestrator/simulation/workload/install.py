@@ -77,6 +77,14 @@ def start_workload(simulation: Simulation, dc: str) -> None:
     site.start([name for name in names if name.startswith("producer-")])
 
 
+def word_to_go_on(simulation: Simulation) -> Path:
+    """The file for which producers wait between what is written beforehand and the steady load.
+
+    Whoever has to catch up first, a Spark query above all, has the machine for itself meanwhile.
+    """
+    return simulation.ledgers / "go-on"
+
+
 def stop_producers(simulation: Simulation, dc: str) -> None:
     """Let every producer at `dc` end cleanly: its last records are answered before it goes."""
     site = simulation.sites[dc]
@@ -141,6 +149,7 @@ def _producer_config(
         keys=scenario.keys,
         rate_records_per_s=scenario.rate_records_per_s * share,
         preload_records=round(scenario.records_before * share) if is_first else 0,
+        go_on_when=str(word_to_go_on(simulation)) if is_first else "",
         value_size_bytes=scenario.value_size_bytes,
         sabotage_every=scenario.sabotage_every if is_first else None,
     )

@@ -56,6 +56,7 @@ class WorkloadProducer:
         self._send_again(self._outbox.unacknowledged)
         first = self._next
         self._send_until(first + self._config.preload_records, rate_records_per_s=None)
+        self._await_word()
         end = None if self._config.max_records is None else first + self._config.max_records
         self._send_until(end, rate_records_per_s=self._config.rate_records_per_s)
         self._finish()
@@ -82,6 +83,12 @@ class WorkloadProducer:
                 self._send(self._next, is_resent=False)
                 self._next += 1
             self._poll(0 if rate_records_per_s is None else 0.01)
+
+    def _await_word(self) -> None:
+        """Stand still until the rest may follow; answers to what was sent are still written down."""
+        word = Path(self._config.go_on_when) if self._config.go_on_when else None
+        while word is not None and not self.is_stopping and not word.exists():
+            self._poll(0.1)
 
     def _announce(self, due: int, block_records: float) -> None:
         """Write down numbers before they are sent: after a kill, those without an answer are known."""
@@ -159,7 +166,7 @@ class WorkloadProducer:
                 "acks": self._config.acks,
                 "enable.idempotence": self._config.acks == "all",
                 # Few larger requests: each one costs every replica and every reader a round of its own.
-                "linger.ms": 50,
+                "linger.ms": 100,
                 "message.timeout.ms": int(self._config.message_timeout_s * 1000),
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
