@@ -16,8 +16,8 @@ class ProducerConfig:
     """One producer in one life. `properties` are librdkafka's, with the password in them.
 
     First `preload_records` are sent as fast as the cluster takes them. Then, once the file `go_on_when`
-    exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after the preload carries the
-    header that a sabotaged mirror filters out.
+    exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after
+    the preload carries the header that a sabotaged mirror filters out.
     """
 
     name: str
