@@ -68,7 +68,7 @@ def run_failover(
     run_id = new_run_id("failover", started_at_s)
     command = f"failover {mirror.source} → {mirror.target}"
     with Run(topology, mirror, run_id, command=command, folder=folder, on_event=on_event) as run:
-        observation = observe(run.estate, own_lock=run.has_lock)
+        observation = observe(run.estate, own_lock=run.has_lock, own_run=run_id)
         observed_at_s = _CLOCK.now_s()
         plan = plan_failover(topology, observation, request)
         run.write_file("plan.json", to_json(plan))
@@ -117,7 +117,7 @@ def resume_failover(
             )
         run.restore(records)
         on_plan(plan)
-        observation = observe(run.estate, own_lock=True)
+        observation = observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = _CLOCK.now_s()
         fresh = plan_failover(topology, observation, FailoverRequest(**plan.request))
         _raise_for(run, [gate for gate in fresh.gates if gate.id in _GATES_OF_A_RESUMED_RUN])
@@ -141,7 +141,7 @@ def _act(run: Run, plan: Plan, session: Session, timing: Timing) -> FailoverResu
 
 def _observe_again(run: Run, plan: Plan, request: FailoverRequest) -> Observation:
     """A person has thought for long: is the world still as the plan says?"""
-    observation = observe(run.estate, own_lock=True)
+    observation = observe(run.estate, own_lock=True, own_run=run.run_id)
     moved = observation.moved_since(plan.observed)
     fresh = plan_failover(run.topology, observation, request)
     if moved:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,29 +79,57 @@ def journal_records(coordination: Coordination, topology: str, run_id: str, fold
     return [_restored(_unpacked(value), folder) for value in values.values()]
 
 
-def earlier_runs(coordination: Coordination, topology: str) -> tuple[EarlierRun, ...]:
-    """The newest runs of a topology, oldest first, by their first and last records."""
-    root = runs_path(topology)
-    found = []
-    for run_id in coordination.names(root)[-_RUNS_LOOKED_AT:]:
-        names = coordination.names(f"{root}/{run_id}")
-        if not names:
-            continue
-        first = _unpacked(coordination.read(f"{root}/{run_id}/{names[0]}") or b"{}")
-        last = _unpacked(coordination.read(f"{root}/{run_id}/{names[-1]}") or b"{}")
-        data = first.get("data", {})
-        is_ended = last.get("kind") == "run-ended"
-        found.append(
-            EarlierRun(
-                run_id=run_id,
-                verb=str(data.get("verb", "")),
-                source=str(data.get("source", "")),
-                target=str(data.get("target", "")),
-                started_at_s=float(first.get("at_s", 0.0)),
-                outcome=str(last.get("data", {}).get("outcome", "incomplete")) if is_ended else "incomplete",
-            )
-        )
-    return tuple(found)
+def earlier_runs(
+    coordination: Coordination, topology: str, *, between: Collection[str] = (), without: str = ""
+) -> tuple[EarlierRun, ...]:
+    """The newest runs of a topology, oldest first, by their records.
+
+    With `between`, names of clusters, it goes back further than that, until a run between just these
+    is found that changed anything, however many were refused since. `without` is a run's id to leave out.
+
+    `outcome` is that of the run's end; "refused" and "not begun" only where no step was ever begun, and
+    "incomplete" where one was and no end is known.
+    """
+    found: list[EarlierRun] = []
+    sought = set(between)
+    for seen, run_id in enumerate(reversed(coordination.names(runs_path(topology)))):
+        if seen >= _RUNS_LOOKED_AT and not sought:
+            break
+        run = _earlier_run(coordination, topology, run_id) if run_id != without else None
+        if run is not None:
+            found.append(run)
+            if run.has_begun and {run.source, run.target} == sought:
+                sought = set()
+    return tuple(reversed(found))
+
+
+def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> EarlierRun | None:
+    path = f"{runs_path(topology)}/{run_id}"
+    names = coordination.names(path)
+    if not names:
+        return None
+    first, last = (_unpacked(coordination.read(f"{path}/{name}") or b"{}") for name in (names[0], names[-1]))
+    data = first.get("data", {})
+    is_begun = any(_is_intent(name) for name in names)
+    outcome = "incomplete" if is_begun else "not begun"
+    if last.get("kind") == "run-ended":
+        outcome = str(last.get("data", {}).get("outcome", outcome))
+    if is_begun and outcome == "refused":
+        # It was a resumption that was refused; what the run did before is still there.
+        outcome = "incomplete"
+    return EarlierRun(
+        run_id=run_id,
+        verb=str(data.get("verb", "")),
+        source=str(data.get("source", "")),
+        target=str(data.get("target", "")),
+        started_at_s=float(first.get("at_s", 0.0)),
+        outcome=outcome,
+    )
+
+
+def _is_intent(name: str) -> bool:
+    """By the name of a record (`RunEvent.name`), so that not every one has to be read."""
+    return name.partition("-")[2].startswith("step-intent")
 
 
 def _packed(text: str) -> bytes:

@@ -92,10 +92,11 @@ def open_estate(topology: Topology, mirror: Replication) -> Estate:
     return Estate(topology, mirror, target, connect, coordination, problem)
 
 
-def observe(estate: Estate, *, own_lock: bool = False) -> Observation:
+def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Observation:
     """One observation of the mirror's both sides. What cannot be had is a part with a problem.
 
-    `own_lock`: this process holds the lock, so a holder that is found is no other.
+    `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
+    process's run, which is no earlier one.
     """
     target, connect = estate.target, estate.connect
     with ThreadPoolExecutor(max_workers=12, thread_name_prefix="observe") as pool:
@@ -115,7 +116,7 @@ def observe(estate: Estate, *, own_lock: bool = False) -> Observation:
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
         mirror_offsets = ask(f"Connect at {connect.name}", lambda: _mirror_offsets(estate))
         checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
-        coordination = ask(_coordination_subject(estate), lambda: _coordination(estate, own_lock))
+        coordination = ask(_coordination_subject(estate), lambda: _coordination(estate, own_lock, own_run))
         return Observation(
             source=source.result(),
             brokers=brokers.result(),
@@ -201,12 +202,14 @@ def _coordination_subject(estate: Estate) -> str:
     return f"coordination at {named.zookeeper}" if named else "coordination"
 
 
-def _coordination(estate: Estate, own_lock: bool) -> CoordinationState:
+def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationState:
     if estate.coordination is None:
         raise CoordinationError("coordination", estate.coordination_problem)
     name = estate.topology.name
     holder = None if own_lock else estate.coordination.holder(lock_path(name))
-    return CoordinationState(str(holder or ""), earlier_runs(estate.coordination, name))
+    ends = (estate.mirror.source, estate.mirror.target)
+    runs = earlier_runs(estate.coordination, name, between=ends, without=own_run)
+    return CoordinationState(str(holder or ""), runs)
 
 
 def _checkpoints(estate: Estate) -> dict[str, dict[TopicPartition, int]]:

@@ -68,7 +68,7 @@ def _newest_move(s: Situation) -> EarlierRun | None:
     moves = [
         run
         for run in (part.value.runs if part.value else ())
-        if {run.source, run.target} == ends and run.outcome != "refused"
+        if {run.source, run.target} == ends and run.has_begun
     ]
     return max(moves, key=lambda run: run.started_at_s, default=None)
 

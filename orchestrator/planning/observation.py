@@ -62,7 +62,10 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """A run that the journal knows: how it ended, or that it did not."""
+    """A run that the journal knows: how it ended, or that it did not.
+
+    `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun.
+    """
 
     run_id: str
     verb: str
@@ -70,6 +73,11 @@ class EarlierRun:
     target: str
     started_at_s: float
     outcome: str
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it may have changed anything."""
+        return self.outcome not in ("refused", "not begun")
 
 
 @dataclass(frozen=True, slots=True)

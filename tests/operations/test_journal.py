@@ -69,7 +69,7 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
             Run(file, MIRROR, "r2", command="other", folder=tmp_path / "r2", on_event=seen.append),
         ):
             pass
-        assert [row["outcome"] for row in run_rows(file)] == ["incomplete"]
+        assert [row["outcome"] for row in run_rows(file)] == ["not begun"]
         run.record("run-ended", data={"outcome": "ok"})
     assert [(row["run_id"], row["outcome"]) for row in run_rows(file)] == [("r1", "ok")]
     assert [record.kind for record in seen] == ["run-started", "run-ended"]

@@ -278,6 +278,7 @@ def test_what_was_done_is_not_done_again() -> None:
     assert gate(after("ok"), "needed")[0] == "refused"
     assert "dcctl resume r1" in gate(after("incomplete"), "needed")[1]
     assert gate(after("refused"), "needed")[0] == "ok"
+    assert gate(after("not begun"), "needed")[0] == "ok"
     assert gate(after("ok", "east", "west"), "needed")[0] == "ok"
 
 

@@ -1,0 +1,65 @@
+"""Coordination and lock without a server: the nodes of one ensemble in a dict, for tests of what is above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orchestrator.adapters.zookeeper import Coordination, HeldLock
+from orchestrator.operations.journal import RunJournal
+from orchestrator.planning.plan import EventKind, RunEvent
+
+
+class MemoryEnsemble(Coordination):
+    """Nodes by their paths. Nobody else is there, so every lock is free."""
+
+    def __init__(self) -> None:
+        super().__init__("127.0.0.1:1")
+        self.nodes: dict[str, bytes] = {}
+
+    def open(self, timeout_s: float = 5.0) -> None: ...
+
+    def close(self) -> None: ...
+
+    def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
+        self.about = about
+        return MemoryLock(self, path)
+
+    def read(self, path: str) -> bytes | None:
+        return self.nodes.get(path)
+
+    def read_children(self, path: str) -> dict[str, bytes]:
+        return {name: self.nodes[f"{path}/{name}"] for name in self.names(path)}
+
+    def names(self, path: str) -> list[str]:
+        below = f"{path}/"
+        return sorted({node[len(below) :].partition("/")[0] for node in self.nodes if node.startswith(below)})
+
+
+class MemoryLock(HeldLock):
+    """A lock that is never lost."""
+
+    def __init__(self, ensemble: MemoryEnsemble, path: str) -> None:
+        self._ensemble = ensemble
+        self.path = path
+
+    def on_loss(self, callback: Callable[[str], None]) -> None: ...
+
+    def create(self, path: str, value: bytes) -> None:
+        assert path not in self._ensemble.nodes
+        self._ensemble.nodes[path] = value
+
+    def release(self) -> None: ...
+
+
+def write_run(ensemble: MemoryEnsemble, topology: str, run_id: str, folder: Any, *records: RunEvent) -> None:
+    """A run as another process has left it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    journal = RunJournal(MemoryLock(ensemble, "lock"), topology, run_id, folder)
+    for record in records:
+        journal.append(record)
+
+
+def a_record(run_id: str, sequence: int, kind: EventKind, step: str = "", **data: Any) -> RunEvent:
+    """One record, `sequence` seconds after the epoch."""
+    return RunEvent(run_id=run_id, sequence=sequence, kind=kind, at_s=float(sequence), step=step, data=data)
