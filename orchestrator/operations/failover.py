@@ -80,7 +80,7 @@ def run_failover(
         sabotage = {"sabotage_offset_shift": offset_shift} if offset_shift else {}
         run.record("run-started", message=command, data={**about, **sabotage, "plan": to_json(plan)})
         _raise_for(run, plan.gates)
-        if not approve(plan):
+        if not _is_approved(run, plan, approve):
             _refuse(run, "declined", "")
         if _CLOCK.now_s() > plan.expires_at_s:
             observation = _observe_again(run, plan, request)
@@ -98,8 +98,8 @@ def resume_failover(
 ) -> FailoverResult:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
-    Raises `GateRefusedError` where the topology file has changed since, or where what the run rests on no
-    longer holds.
+    Raises `GateRefusedError` where nothing was begun, where the topology file has changed since, or where
+    what the run rests on no longer holds: the run then stays as it was, and can be gone on with later.
     """
     started_at_s = _CLOCK.now_s()
     folder = folder or run_folder(run_id)
@@ -109,18 +109,22 @@ def resume_failover(
         # Read again under the lock: until now another may have gone on with it.
         records = journal_records(run.coordination, topology.name, run_id, folder)
         plan = _plan_of(records)
+        _raise_unless_begun(run_id, plan, records)
         if plan.topology_digest != digest(dump_topology(topology)):
             raise GateRefusedError(
                 f"run {run_id}",
                 "the topology file has changed since it began",
-                "go on with the file as it was, or plan anew",
+                "go on with the file as it was",
             )
         run.restore(records)
         on_plan(plan)
         observation = observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = _CLOCK.now_s()
         fresh = plan_failover(topology, observation, FailoverRequest(**plan.request))
-        _raise_for(run, [gate for gate in fresh.gates if gate.id in _GATES_OF_A_RESUMED_RUN])
+        said, hints = _closed(gate for gate in fresh.gates if gate.id in _GATES_OF_A_RESUMED_RUN)
+        if said:
+            # Nothing is recorded: an end would hide from the next failover what this run has done.
+            raise GateRefusedError(f"run {run_id}", f"{said}. The run stays as it was", hints)
         run.record("run-resumed")
         shift = int(records[0].data.get("sabotage_offset_shift", 0))
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
@@ -152,19 +156,42 @@ def _observe_again(run: Run, plan: Plan, request: FailoverRequest) -> Observatio
     return observation
 
 
+def _is_approved(run: Run, plan: Plan, approve: Approve) -> bool:
+    try:
+        return approve(plan)
+    except BaseException:
+        # Ctrl-C at the question is a no, and the journal shall say that nothing was begun.
+        _record_refusal(run, "interrupted at the question")
+        raise
+
+
+def _raise_unless_begun(run_id: str, plan: Plan, records: Sequence[RunEvent]) -> None:
+    """Only a plan that was allowed, approved and begun is gone on with."""
+    if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
+        raise GateRefusedError(f"run {run_id}", "nothing was begun", "run failover again")
+
+
 def _raise_for(run: Run, gates: Iterable[GateResult]) -> None:
-    """Refused and unknown both stop; every one of them is named."""
-    closed = [gate for gate in gates if gate.outcome != "ok"]
-    if closed:
-        said = "; ".join(f"{gate.id} {gate.outcome}: {gate.reason}" for gate in closed)
-        hints = "; ".join(dict.fromkeys(gate.hint for gate in closed if gate.hint))
+    said, hints = _closed(gates)
+    if said:
         _refuse(run, said, hints)
 
 
+def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
+    """What the closed gates say, and their hints. Refused and unknown both stop; every one is named."""
+    closed = [gate for gate in gates if gate.outcome != "ok"]
+    said = "; ".join(f"{gate.id} {gate.outcome}: {gate.reason}" for gate in closed)
+    return said, "; ".join(dict.fromkeys(gate.hint for gate in closed if gate.hint))
+
+
 def _refuse(run: Run, problem: str, hint: str) -> NoReturn:
-    run.record("run-ended", message=problem, data={"outcome": "refused"})
+    _record_refusal(run, problem)
     subject = f"failover {run.mirror.source} → {run.mirror.target}"
     raise GateRefusedError(subject, f"{problem}. Nothing was changed", hint)
+
+
+def _record_refusal(run: Run, problem: str) -> None:
+    run.record("run-ended", message=problem, data={"outcome": "refused"})
 
 
 def _mirror_of(topology: Topology, run_id: str, folder: Path) -> Replication:

@@ -1,0 +1,124 @@
+"""Who may go on with what: refusals of a failover and of its resumption, and what they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import GateRefusedError
+from orchestrator.operations import failover, run
+from orchestrator.operations.failover import resume_failover, run_failover
+from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.observe import Estate
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
+from orchestrator.planning.plan import Plan, to_json
+from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
+from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, topology
+
+TOPOLOGY = topology()
+LOST = observation()
+BACK_AGAIN = replace(LOST, source=part(SourceProbe({"west:1": "yes"}, "")))
+ABOUT = {"verb": "failover", "source": "west", "target": "east"}
+
+
+class Rehearsal:
+    """The ensemble in memory, and a world that is as `picture` says whenever it is observed."""
+
+    def __init__(self) -> None:
+        self.ensemble = MemoryEnsemble()
+        self.picture = LOST
+        self.now_s = NOW_S
+        self.observed = 0
+
+    def observe(self, _estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
+        assert own_lock
+        self.observed += 1
+        runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
+        return replace(self.picture, at_s=self.now_s, coordination=part(CoordinationState("", runs)))
+
+    def records(self, folder: Path, run_id: str) -> list[str]:
+        return [e.kind for e in journal_records(self.ensemble, TOPOLOGY.name, run_id, folder)]
+
+    def leave_run(self, folder: Path, *, begun: bool, plan: Plan | None = None) -> None:
+        plan = plan or plan_failover(TOPOLOGY, LOST, REQUEST)
+        records = [a_record("r1", 1, "run-started", **ABOUT, plan=to_json(plan))]
+        if begun:
+            records.append(a_record("r1", 2, "step-intent", plan.steps[0].id))
+        write_run(self.ensemble, TOPOLOGY.name, "r1", folder, *records)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
+    rehearsal = Rehearsal()
+
+    def open_estate(*_: Any) -> Estate:
+        return Estate(TOPOLOGY, MIRROR, None, None, rehearsal.ensemble)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "open_estate", open_estate)
+    monkeypatch.setattr(failover, "observe", rehearsal.observe)
+    monkeypatch.setattr(failover, "Coordination", lambda _: rehearsal.ensemble)
+    return rehearsal
+
+
+@contextmanager
+def refused(*words: str) -> Iterator[None]:
+    with pytest.raises(GateRefusedError) as caught:
+        yield
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_refused_resumption_leaves_the_run_open(world: Rehearsal, tmp_path: Path) -> None:
+    """The next failover must still be sent back to it: half of it is done."""
+    world.leave_run(tmp_path, begun=True)
+    world.picture = BACK_AGAIN
+    with refused("source-unreachable", "The run stays as it was"):
+        resume_failover(TOPOLOGY, "r1", folder=tmp_path)
+    assert world.records(tmp_path, "r1") == ["run-started", "step-intent"]
+    world.picture = LOST
+    with refused("an earlier run stopped on the way", "dcctl resume r1"):
+        run_failover(TOPOLOGY, REQUEST, folder=tmp_path / "next")
+
+
+@pytest.mark.parametrize("was_allowed", [True, False])
+def test_what_nobody_began_is_not_gone_on_with(
+    world: Rehearsal, tmp_path: Path, *, was_allowed: bool
+) -> None:
+    """A plan that was refused, or declined, or never answered, cannot be run by the back door."""
+    plan = None if was_allowed else plan_failover(TOPOLOGY, LOST, replace(REQUEST, attested=()))
+    world.leave_run(tmp_path, begun=not was_allowed, plan=plan)
+    with refused("nothing was begun", "run failover again"):
+        resume_failover(TOPOLOGY, "r1", folder=tmp_path)
+    assert world.observed == 0
+    assert "run-ended" not in world.records(tmp_path, "r1")
+
+
+def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_path: Path) -> None:
+    """And stands in the way of nothing."""
+    world.leave_run(tmp_path, begun=False)
+
+    def interrupted(_: Plan) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_failover(TOPOLOGY, REQUEST, approve=interrupted, folder=tmp_path)
+    outcomes = {r.run_id: r.outcome for r in earlier_runs(world.ensemble, TOPOLOGY.name)}
+    assert sorted(outcomes.values()) == ["not begun", "refused"]
+
+
+def test_a_person_may_think_for_long(
+    world: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The world is looked at again, and the own run is then not found to be in the way."""
+    acted: list[Plan] = []
+    monkeypatch.setattr(failover, "_CLOCK", type("Late", (), {"now_s": staticmethod(lambda: NOW_S + 3600)}))
+    monkeypatch.setattr(failover, "_act", lambda _run, plan, _session, _timing: acted.append(plan))
+    run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
+    assert world.observed == 2
+    assert len(acted) == 1
