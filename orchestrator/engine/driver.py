@@ -87,7 +87,7 @@ class _Driver:
         self._has_journal = True
 
     def run(self) -> RunEnd:
-        self._ports.lock.on_loss(lambda reason: self._inbox.put(JournalLost(reason)))
+        self._ports.lock.on_loss(self._stop)
         self._inbox.put(Begun())
         while True:
             event = self._inbox.get()
@@ -98,6 +98,11 @@ class _Driver:
                 if isinstance(instruction, End):
                     return RunEnd(instruction.outcome, instruction.reason, self._state)
                 self._carry_out(instruction)
+
+    def _stop(self, reason: str) -> None:
+        """From any thread. Another may hold the lock by now: what is under way must not write any more."""
+        self._ports.actions.cancel()
+        self._inbox.put(JournalLost(reason))
 
     def _carry_out(self, instruction: Instruction) -> None:
         match instruction:
@@ -125,7 +130,7 @@ class _Driver:
             self._ports.journal.append(record)
         except DcctlError as error:
             self._has_journal = False
-            self._inbox.put(JournalLost(in_words(error)))
+            self._stop(in_words(error))
             return
         self._inbox.put(Recorded(record))
         self._on_event(record)

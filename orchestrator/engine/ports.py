@@ -37,7 +37,10 @@ class Actions(Protocol):
         """Look whether the effect is there. Changes nothing."""
 
     def cancel(self) -> None:
-        """Make all that is waiting return soon; called when the run is interrupted."""
+        """Make all that is waiting return soon, and write no more.
+
+        Called when the run is interrupted, or its lock or journal is lost; maybe more than once.
+        """
 
 
 class Journal(Protocol):

@@ -38,6 +38,8 @@ class FailoverActions:
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         """Make the step's effect."""
+        if self._session.is_cancelled():
+            return StepOutcome("failed", "not begun: the run was interrupted")
         return PERFORM[step.action](self._session, step, results)
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
@@ -47,7 +49,7 @@ class FailoverActions:
         return VERIFY[step.verify](self._session, step, results)
 
     def cancel(self) -> None:
-        """Make every wait end soon."""
+        """Make every wait end soon; nothing more is written."""
         self._session.cancel()
 
 
@@ -175,6 +177,8 @@ def write_offsets(session: Session, step: Step, results: Results) -> StepOutcome
         )
 
     def write(group: str) -> str:
+        if session.is_cancelled():
+            return f"group {group}: not written, the run was interrupted"
         try:
             target.write_group_offsets(group, wanted[group])
         except ClusterError as error:

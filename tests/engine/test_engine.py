@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -19,6 +20,7 @@ class World(CrashingJournal):
     effects: list[str] = field(default_factory=list)
     fails: dict[str, StepOutcome] = field(default_factory=dict)
     raises: dict[str, str] = field(default_factory=dict)
+    cancelled: int = 0
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         assert set(step.depends_on) <= set(results), "a step began before what it waits for"
@@ -36,7 +38,8 @@ class World(CrashingJournal):
         done = step.id in self.effects
         return StepOutcome("ok" if done else "failed", result={"of": step.id} if done else {})
 
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        self.cancelled += 1
 
 
 def a_step(step_id: str, *needed: str, verify: str | None = "look") -> Step:
@@ -132,6 +135,22 @@ def test_nothing_is_begun_after_the_lock_is_lost() -> None:
     assert end.outcome == "incomplete"
     assert world.effects == ["a"]
     assert "the session has expired" in end.reason
+    assert world.cancelled
+
+
+def test_a_lost_lock_ends_what_is_under_way() -> None:
+    """Another may hold the lock by now: a step that waits is told at once, not at its own end."""
+    world = World()
+    told = threading.Event()
+    world.cancel = told.set  # type: ignore[method-assign]
+
+    def waiting(step: Step, results: Results) -> StepOutcome:
+        world.holders[0]("the session has expired")
+        return StepOutcome("failed", "interrupted" if told.wait(10) else f"{step.id} was never told")
+
+    world.perform = waiting  # type: ignore[method-assign]
+    end = run_inline(a_plan(a_step("a")), world, threads=True)
+    assert "a failed: interrupted" in end.reason
 
 
 def test_a_journal_that_cannot_be_written_stops_the_run_inline() -> None:
@@ -149,6 +168,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run_inline() -> None:
     assert end.outcome == "incomplete"
     assert "b" not in world.effects
     assert "journal: gone" in end.reason
+    assert world.cancelled
 
 
 def test_an_interruption_cancels_what_waits_and_goes_up() -> None:
