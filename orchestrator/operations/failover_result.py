@@ -93,8 +93,7 @@ def failover_result(
         ],
         not_seen=sorted(
             name
-            for event in events
-            if event.kind == "step-outcome"
+            for event in _last_outcomes(events).values()
             for name in event.data.get("result", {}).get("not_seen", [])
         ),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
@@ -121,8 +120,8 @@ def nothing_to_do(plan: Plan, run_id: str, timing: Timing, folder: str) -> Failo
 
 
 def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:
-    begun = {event.step: event for event in events if event.kind == "step-intent"}
-    ended = {event.step: event for event in events if event.kind == "step-outcome"}
+    begun = _last_intents(events)
+    ended = _last_outcomes(events)
     rows = []
     for step in plan.in_order():
         first, last = begun.get(step.id), ended.get(step.id)
@@ -139,6 +138,21 @@ def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict
             }
         )
     return rows
+
+
+def _last_intents(events: Sequence[RunEvent]) -> dict[str, RunEvent]:
+    return {event.step: event for event in events if event.kind == "step-intent"}
+
+
+def _last_outcomes(events: Sequence[RunEvent]) -> dict[str, RunEvent]:
+    """Each step's last outcome. One from before its last intent tells of an attempt that is past."""
+    begun = _last_intents(events)
+    return {
+        event.step: event
+        for event in events
+        if event.kind == "step-outcome"
+        and (event.step not in begun or event.sequence > begun[event.step].sequence)
+    }
 
 
 def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:

@@ -1,0 +1,39 @@
+"""What a result says of a run that was gone on with: only its last attempts count."""
+
+from __future__ import annotations
+
+from orchestrator.engine import RunEnd, state_from_journal
+from orchestrator.operations.failover_result import FailoverResult, Timing, failover_result
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.plan import EventKind, Outcome, RunEvent
+from tests.planning.pictures import REQUEST, observation, topology
+
+PLAN = plan_failover(topology(), observation(), REQUEST)
+STEP = "start-producers"
+
+
+def event(sequence: int, kind: EventKind, outcome: Outcome | None = None, *not_seen: str) -> RunEvent:
+    data = {"result": {"not_seen": list(not_seen)}} if not_seen else {}
+    return RunEvent(
+        run_id="r", sequence=sequence, kind=kind, at_s=10.0 * sequence, step=STEP, outcome=outcome, data=data
+    )
+
+
+def result(*events: RunEvent) -> FailoverResult:
+    end = RunEnd("incomplete", "", state_from_journal(PLAN, "r", events))
+    return failover_result(PLAN, end, events, Timing(0, 1, 2), ended_at_s=99, folder="")
+
+
+def test_a_client_seen_after_all_is_not_missing() -> None:
+    """The first attempt missed two, the second one."""
+    first = (event(1, "step-intent"), event(2, "step-outcome", "unknown", "checkout", "settlement"))
+    assert result(*first).not_seen == ["checkout", "settlement"]
+    assert result(*first, event(3, "step-outcome", "unknown", "checkout")).not_seen == ["checkout"]
+    assert result(*first, event(3, "step-intent"), event(4, "step-outcome", "ok")).not_seen == []
+
+
+def test_an_attempt_without_an_end_has_no_duration() -> None:
+    """The outcome of the attempt before lies earlier than its begin."""
+    events = (event(1, "step-intent"), event(2, "step-outcome", "failed"), event(3, "step-intent"))
+    (row,) = (row for row in result(*events).steps if row["id"] == STEP)
+    assert (row["started_at_s"], row["seconds"], row["outcome"]) == (30.0, None, "not done")
