@@ -81,8 +81,11 @@ def _source_unreachable(s: Situation) -> GateResult:
     probe = part.value
     states = listed(f"{address} {state}" for address, state in probe.addresses.items())
     window = s.window
-    if probe.answers:
-        outcome: GateOutcome = "refused"
+    if not probe.addresses:
+        outcome: GateOutcome = "unknown"
+        reason, hint = "nobody was asked: the file names no address", f"clusters.{s.mirror.source}.bootstrap"
+    elif probe.answers:
+        outcome = "refused"
         reason, hint = "the source answers: it is not lost", "a planned move loses nothing: dcctl switchover"
     elif probe.listening:
         outcome = "unknown"

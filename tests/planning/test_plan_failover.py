@@ -102,6 +102,12 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "does not answer as Kafka",
         lambda: changed(source=SourceProbe({"west:1": "yes"}, "timed out")),
     ),
+    "nobody was asked for the source": (
+        "source-unreachable",
+        "unknown",
+        "names no address",
+        lambda: changed(source=SourceProbe({}, "no address takes a connection")),
+    ),
     "only we do not see the source": (
         "source-unreachable",
         "unknown",
