@@ -80,7 +80,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
                 topology,
                 request,
                 on_plan=take_plan,
-                approve=lambda _: view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes or as_json)),
+                approve=lambda _: view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes)),
                 on_event=view.take_event,
             )
         except GateRefusedError:

@@ -55,4 +55,4 @@ def confirm_or_refuse(question: str, *, assume_yes: bool) -> bool:
     """Ask on a terminal; without one never prompt: the command line itself was the word."""
     if assume_yes or not sys.stdin.isatty():
         return True
-    return console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")
+    return err_console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")

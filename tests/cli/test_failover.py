@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from orchestrator.cli import output
 from orchestrator.cli.main import run
+from orchestrator.errors import GateRefusedError
+from orchestrator.operations import failover as operation
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 
@@ -37,3 +41,24 @@ def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by nam
     said = capfd.readouterr().err
     assert words in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("options", "is_consent"), [(["--json"], False), (["--yes"], True), ([], False)])
+def test_an_output_format_is_no_consent(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, *, is_consent: bool
+) -> None:
+    """Only `--yes` keeps a terminal from being asked."""
+    asked: list[bool] = []
+
+    def confirm(_question: str, *, assume_yes: bool) -> bool:
+        asked.append(assume_yes)
+        return False
+
+    def declined(*_: object, approve: Callable[[object], bool], **__: object) -> None:
+        assert not approve(None)
+        raise GateRefusedError("failover", "declined")
+
+    monkeypatch.setattr(output, "confirm_or_refuse", confirm)
+    monkeypatch.setattr(operation, "run_failover", declined)
+    assert run(["failover", FILE, "--attest-down", "west", *options]) == 4
+    assert asked == [is_consent]
