@@ -47,10 +47,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 
     from orchestrator.cli.failover_view import RunView, render_plan
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
-    from orchestrator.errors import GateRefusedError
+    from orchestrator.errors import DcctlError, GateRefusedError
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.plan import to_json
 
+    if out is not None and not out.absolute().parent.is_dir():
+        raise DcctlError(str(out), "cannot be written: there is no such folder")
     topology = _topology(file)
     request = FailoverRequest(
         attested=tuple(attest_down), to=to, accept_loss=accept_loss, by=getpass.getuser(), reason=reason
@@ -58,7 +60,10 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 
     def show_plan(plan: Plan) -> None:
         if out is not None:
-            out.write_text(json.dumps(to_json(plan), indent=2) + "\n", encoding="utf-8")
+            try:
+                out.write_text(json.dumps(to_json(plan), indent=2) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise DcctlError(str(out), f"cannot be written: {error.strerror}") from None
         if "done_by" not in plan.facts:
             render_plan(plan, err_console)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -139,7 +140,9 @@ def _act(run: Run, plan: Plan, session: Session, timing: Timing) -> FailoverResu
     ports = Ports(run.journal, run.lock, FailoverActions(session), _CLOCK)
     end = run_plan(plan, run.run_id, ports, records=tuple(run.events), on_event=run.note)
     result = failover_result(plan, end, run.events, timing, ended_at_s=_CLOCK.now_s(), folder=str(run.folder))
-    run.write_file("result.json", result.as_json())
+    # What is done is done: a full local disk makes no failure of it. The journal has it all.
+    with suppress(DcctlError):
+        run.write_file("result.json", result.as_json())
     return result
 
 

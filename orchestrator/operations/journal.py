@@ -8,6 +8,7 @@ import os
 import socket
 import zlib
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,22 @@ class RunJournal:
         if len(value) > MAX_VALUE_BYTES:
             # Bulk goes into a file, its digest into the journal (facts: ZooKeeper as a store).
             name = f"{record.name}.json"
-            (self._folder / name).write_text(text, encoding="utf-8")
+            self._keep(self._folder / name, text)
             data = {**data, "data": {"in_file": name, "digest": digest(record.data)}}
             value = _packed(canonical_json(data))
         self._lock.create(f"{self._path}/{record.name}", value)
-        with (self._folder / "journal.jsonl").open("a", encoding="utf-8") as file:
+        # A full local disk stops no failover: the record is safe in the ensemble, this is but a copy.
+        with suppress(OSError), (self._folder / "journal.jsonl").open("a", encoding="utf-8") as file:
             file.write(text + "\n")
+
+    @staticmethod
+    def _keep(file: Path, text: str) -> None:
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DcctlError(
+                str(file), f"cannot be written: {error.strerror}", "it belongs to the journal"
+            ) from None
 
 
 def journal_records(coordination: Coordination, topology: str, run_id: str, folder: Path) -> list[RunEvent]:

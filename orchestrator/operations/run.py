@@ -64,9 +64,16 @@ class Run:
         self._journal: RunJournal | None = None
 
     def __enter__(self) -> Self:
-        self.estate: Estate = open_estate(self.topology, self.mirror)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DcctlError(
+                str(self.folder),
+                f"cannot be made: {error.strerror}",
+                "a run keeps its evidence there; DCCTL_STATE_DIR names another place",
+            ) from None
+        self.estate: Estate = open_estate(self.topology, self.mirror)
+        try:
             if self.estate.coordination is not None:
                 about = about_this_process(self._command, self.run_id)
                 self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
@@ -139,5 +146,9 @@ class Run:
         self._on_event(event)
 
     def write_file(self, name: str, data: Mapping[str, Any]) -> None:
-        """Keep JSON data in the run's folder."""
-        (self.folder / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        """Keep JSON data in the run's folder. Raises `DcctlError` where that cannot be written."""
+        file = self.folder / name
+        try:
+            file.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None

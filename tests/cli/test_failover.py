@@ -23,6 +23,7 @@ FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
         (["failover", FILE, "--accept-loss", "-1"], 2, "accept-loss"),
         (["failover", FILE, "--attest-down", "west"], 1, "clusters.east.bootstrap"),
         (["failover", "--attest-down", "west"], 1, "dcctl sim up"),
+        (["failover", FILE, "--attest-down", "west", "-o", "/no/such/plan"], 1, "there is no such folder"),
         (["resume", "r1", FILE], 1, "coordination.zookeeper"),
         (["history", FILE], 1, "coordination.zookeeper"),
     ],

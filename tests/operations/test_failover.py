@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations import failover, run
 from orchestrator.operations.failover import resume_failover, run_failover
 from orchestrator.operations.journal import earlier_runs, journal_records
@@ -122,3 +122,27 @@ def test_a_person_may_think_for_long(
     run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
     assert world.observed == 2
     assert len(acted) == 1
+
+
+def test_a_local_disk_stops_no_run(world: Rehearsal, tmp_path: Path) -> None:
+    """The copy of the journal may fail: its records are in the ensemble."""
+    (tmp_path / "journal.jsonl").mkdir()
+    world.picture = BACK_AGAIN
+    with refused("source-unreachable"):
+        run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
+    assert [run.outcome for run in earlier_runs(world.ensemble, TOPOLOGY.name)] == ["refused"]
+
+
+@pytest.mark.parametrize("blocked", [".", "plan.json"])
+def test_evidence_that_cannot_be_kept_is_said_before_anything_is_done(
+    world: Rehearsal, tmp_path: Path, blocked: str
+) -> None:
+    """In a sentence, and nothing is begun."""
+    folder = tmp_path / "run"
+    if blocked == ".":
+        folder.write_text("in the way")
+    else:
+        (folder / blocked).mkdir(parents=True)
+    with pytest.raises(DcctlError, match="cannot be"):
+        run_failover(TOPOLOGY, REQUEST, folder=folder)
+    assert not world.ensemble.nodes
