@@ -60,6 +60,10 @@ def spark_session(
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
+        # Everything here is small and on one machine: planning anew and compressing cost more than they save.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.shuffle.compress": "false",
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
         **_jar_settings(master, jars),
@@ -69,7 +73,10 @@ def spark_session(
     }
     configuration = SparkConf().setAppName(app_name).setMaster(master).setAll(list(settings.items()))
     with translated_spark_errors(f"Spark at {master}", "starting a session"):
-        return SparkSession(SparkContext(conf=configuration, gateway=_gateway(configuration, log)))
+        gateway = _gateway(configuration, log)
+        if gateway is None:
+            return SparkSession.builder.config(conf=configuration).getOrCreate()
+        return SparkSession(SparkContext(conf=configuration, gateway=gateway))
 
 
 def _gateway(configuration: Any, log: Path | None) -> Any:

@@ -95,6 +95,10 @@ def _mirror_lag(simulation: Simulation, mirror: Replication) -> int:
 def _unwatched(simulation: Simulation, mirror: Replication) -> Iterator[str]:
     history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
     for consumer in simulation.topology.consumers_of(mirror.source):
-        is_seen = consumer.name in (history.groups if consumer.kind == "group" else history.copies)
-        if not is_seen:
-            yield f"the watcher has not recorded {consumer.name} yet"
+        if consumer.kind == "group":
+            if consumer.name not in history.groups:
+                yield f"the watcher has not recorded {consumer.name} yet"
+            continue
+        copy = history.copies.get(consumer.name)
+        if copy is None or copy.batch is None:
+            yield f"the watcher has no copy of {consumer.name}'s checkpoint yet"
