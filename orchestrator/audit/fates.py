@@ -9,12 +9,24 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from orchestrator.audit.inputs import LANDING, MIRRORED
+from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN
+from orchestrator.audit.numbers import (
+    key_number,
+    offset_of,
+    partition_of,
+    place_number,
+    producer_of,
+    record_number,
+    sequence_of,
+)
+
+# Marks of one record, gathered by bit_or: those of the life before the move, and behind them those of
+# the life after it. Numbers of a fixed width and nothing else: Spark aggregates them by hashing, where
+# one string or struct would make it sort every row.
+_AFTER = 8
 
 
-def record_fates(
-    records: DataFrame, sends: DataFrame, topics_of: Column, *, before: int, after: int
-) -> DataFrame:
+def record_fates(records: DataFrame, sends: DataFrame, *, before: int) -> DataFrame:
     """One row a (producer, sequence) with everything that is known of it.
 
     `acked_before`, `acked_after`: acknowledged at the source, at the target. `source_offset` and
@@ -22,54 +34,69 @@ def record_fates(
     first at `target_offset` and last at `last_offset`; `landed`: how often in the landing topic, first
     at `landing_offset`, `resent` of them marked as sent again. `open_before`, `open_after`: sent in that
     life and never acknowledged, so that nobody was told what became of it; one that was refused for
-    certain is open only if it stands there all the same. `topics_of` is the topic of a number, for sends
-    that no broker placed.
+    certain is open only if it stands there all the same. `before` is the life at the source.
     """
-    is_mirrored, is_landing = f.col("side") == MIRRORED, f.col("side") == LANDING
-    present = records.select(
-        "producer",
-        "sequence",
-        "topic",
-        "key",
-        *_when(is_mirrored, copies=f.lit(1), target_partition="partition", target_offset="offset"),
-        *_when(is_mirrored, mirrored_resent="resent", last_offset="offset"),
-        *_when(is_landing, landed=f.lit(1), landing_partition="partition", landing_offset="offset"),
-        *_when(is_landing, resent="resent"),
+    everything = _present(records).unionByName(_told(sends, before=before), allowMissingColumns=True)
+    # Rows are brought together before anything is summed: each group has two or three of them, far apart.
+    fates = (
+        everything.repartition("record")
+        .groupBy("record")
+        .agg(
+            *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in ("copies", "landed")),
+            *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in ("mirrored_resent", "resent")),
+            *(f.min(name).alias(name) for name in ("target", "landing", "source", "acked_at")),
+            f.max("target").alias("last"),
+            f.max("topic").alias("topic"),
+            f.max("key").alias("key"),
+            f.coalesce(f.bit_or("marks"), f.lit(0)).alias("marks"),
+        )
     )
-    ranges = f.col("event").isin("intent", "unsent") & (f.col("until") > f.col("sequence"))
-    each = sends.where(ranges).withColumn("sequence", f.explode(f.expr("sequence(sequence, until - 1)")))
-    answers = sends.where(f.col("event").isin("ack", "timeout", "failed"))
-    told = each.unionByName(answers)
-    at_source, at_target = f.col("life") == before, f.col("life") == after
-    acked, unsent, failed = (f.col("event") == event for event in ("ack", "unsent", "failed"))
-    announced = f.col("event") == "intent"
-    sent = told.select(
-        "producer",
-        "sequence",
-        f.coalesce("topic", topics_of).alias("topic"),
-        *_when(
-            acked & at_source, acked_before=f.lit(1), source_partition="partition", source_offset="offset"
+    return fates.select(
+        producer_of("record").alias("producer"),
+        sequence_of("record").alias("sequence"),
+        *("topic", "key", "copies", "landed", "mirrored_resent", "resent"),
+        partition_of("source").alias("source_partition"),
+        offset_of("source").alias("source_offset"),
+        partition_of("target").alias("target_partition"),
+        offset_of("target").alias("target_offset"),
+        offset_of("last").alias("last_offset"),
+        partition_of("landing").alias("landing_partition"),
+        offset_of("landing").alias("landing_offset"),
+        partition_of("acked_at").alias("acked_partition"),
+        _is_marked(ACKED).alias("acked_before"),
+        _is_marked(ACKED * _AFTER).alias("acked_after"),
+        (_is_marked(OPEN) | (_is_marked(FAILED) & (f.col("copies") > 0))).alias("open_before"),
+        (_is_marked(OPEN * _AFTER) | (_is_marked(FAILED * _AFTER) & (f.col("landed") > 0))).alias(
+            "open_after"
         ),
-        *_when(acked & at_target, acked_after=f.lit(1), acked_partition="partition"),
-        *_when(announced & at_source, announced_before=f.lit(1)),
-        *_when(announced & at_target, announced_after=f.lit(1)),
-        *_when(unsent & at_source, unsent_before=f.lit(1)),
-        *_when(unsent & at_target, unsent_after=f.lit(1)),
-        *_when(failed & at_source, failed_before=f.lit(1)),
-        *_when(failed & at_target, failed_after=f.lit(1)),
     )
-    everything = present.unionByName(sent, allowMissingColumns=True)
-    summed = ("copies", "landed", "resent", "mirrored_resent")
-    first = ("target_offset", "landing_offset", "source_offset")
-    # Everything else is a mark, or the same wherever it stands; of `last_offset` the largest is wanted.
-    rest = set(everything.columns) - {"producer", "sequence", *summed, *first}
-    fates = everything.groupBy("producer", "sequence").agg(
-        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in summed),
-        *(f.min(name).alias(name) for name in first),
-        *(f.max(name).alias(name) for name in sorted(rest)),
+
+
+def _present(records: DataFrame) -> DataFrame:
+    is_mirrored, is_landing = f.col("side") == MIRRORED, f.col("side") == LANDING
+    place = place_number()
+    return records.where(f.col("producer").isNotNull() & f.col("sequence").isNotNull()).select(
+        record_number().alias("record"),
+        "topic",
+        key_number("key").alias("key"),
+        f.when(is_mirrored, 1).alias("copies"),
+        f.when(is_mirrored, f.col("resent")).alias("mirrored_resent"),
+        f.when(is_mirrored, place).alias("target"),
+        f.when(is_landing, 1).alias("landed"),
+        f.when(is_landing, f.col("resent")).alias("resent"),
+        f.when(is_landing, place).alias("landing"),
     )
-    return fates.withColumns(
-        {"open_before": _open("before", "copies"), "open_after": _open("after", "landed")}
+
+
+def _told(sends: DataFrame, *, before: int) -> DataFrame:
+    acked, at_source = f.col("mark") == ACKED, f.col("life") == before
+    place = place_number()
+    return sends.select(
+        record_number().alias("record"),
+        "topic",
+        f.when(acked & at_source, place).alias("source"),
+        f.when(acked & ~at_source, place).alias("acked_at"),
+        f.when(at_source, f.col("mark")).otherwise(f.col("mark") * _AFTER).alias("marks"),
     )
 
 
@@ -78,12 +105,12 @@ def mirrored_figures(fates: DataFrame) -> DataFrame:
 
     A lost record is `tail` beyond the replicated position and a `hole` below it; the position is the
     largest source offset of an acknowledged record that is present. Rows without a partition are
-    sends that no broker placed. `first_…` are structs that name one record to look at.
+    sends that no broker placed. `first_…` is the offset of one record to look at.
     """
     where = fates.withColumn("partition", f.coalesce("source_partition", "target_partition")).where(
-        f.col("acked_before").isNotNull() | f.col("open_before") | (f.col("copies") > 0)
+        f.col("acked_before") | f.col("open_before") | (f.col("copies") > 0)
     )
-    acked, there = f.col("acked_before").isNotNull(), f.col("copies") > 0
+    acked, there = f.col("acked_before"), f.col("copies") > 0
     position = (
         where.where(acked & there)
         .groupBy(f.col("topic").alias("t"), f.col("partition").alias("p"))
@@ -120,9 +147,9 @@ def landing_figures(fates: DataFrame) -> DataFrame:
     as well; a copy without that mark is a duplicate.
     """
     where = fates.withColumn("partition", f.coalesce("acked_partition", "landing_partition")).where(
-        f.col("acked_after").isNotNull() | f.col("open_after") | (f.col("landed") > 0)
+        f.col("acked_after") | f.col("open_after") | (f.col("landed") > 0)
     )
-    acked, there = f.col("acked_after").isNotNull(), f.col("landed") > 0
+    acked, there = f.col("acked_after"), f.col("landed") > 0
     arrived_before = f.col("copies") > 0
     unmarked = arrived_before & there & (f.col("resent") == 0)
     extra = f.greatest(f.col("landed") - 1, f.lit(0)) + unmarked.cast("int")
@@ -170,21 +197,8 @@ def reordered_figures(fates: DataFrame) -> DataFrame:
     )
 
 
-def _open(life: str, there: str) -> Column:
-    refused = f.col(f"failed_{life}").isNotNull() & (f.col(there) == 0)
-    return (
-        f.col(f"announced_{life}").isNotNull()
-        & f.col(f"acked_{life}").isNull()
-        & f.col(f"unsent_{life}").isNull()
-        & ~refused
-    )
-
-
-def _when(condition: Column, **columns: Column | str) -> list[Column]:
-    return [
-        f.when(condition, f.col(value) if isinstance(value, str) else value).alias(name)
-        for name, value in columns.items()
-    ]
+def _is_marked(mark: int) -> Column:
+    return f.col("marks").bitwiseAND(mark) > 0
 
 
 def _count(condition: Column) -> Column:
@@ -192,7 +206,5 @@ def _count(condition: Column) -> Column:
 
 
 def _first(condition: Column, offset: str) -> Column:
-    """The first record for which the condition holds: (offset, producer, sequence)."""
-    return f.min(
-        f.when(condition, f.struct(f.col(offset).alias("offset"), f.col("producer"), f.col("sequence")))
-    )
+    """Offset of the first record for which the condition holds."""
+    return f.min(f.when(condition, f.col(offset)))

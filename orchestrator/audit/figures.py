@@ -61,18 +61,14 @@ def cluster_parts(inputs: AuditInputs, measured: Measured) -> tuple[dict[str, An
             found = [row for row in rows if row["topic"] == index]
             late = [row for row in measured.reordered if (row["side"], row["topic"]) == (side, index)]
             place = topic.mirrored if side == MIRRORED else topic.name
-            topics[topic.name] = (
-                _unmeasured_topic() if index in missing else _topic(inputs, found, late, side, place)
-            )
+            topics[topic.name] = _unmeasured_topic() if index in missing else _topic(found, late, side, place)
             if index not in missing:
                 findings += _strange_records(found, place)
         clusters.setdefault(cluster, {"topics": {}})["topics"] |= topics
     return clusters, findings
 
 
-def _topic(
-    inputs: AuditInputs, rows: Sequence[Row], late: Sequence[Row], side: int, place: str
-) -> dict[str, Any]:
+def _topic(rows: Sequence[Row], late: Sequence[Row], side: int, place: str) -> dict[str, Any]:
     tail = _sum(rows, "tail") if side == MIRRORED else 0
     return {
         "acked": _sum(rows, "acked"),
@@ -83,7 +79,7 @@ def _topic(
         "reordered": _sum(late, "reordered"),
         "indeterminate": {"present": _sum(rows, "open_present"), "absent": _sum(rows, "open_absent")},
         "resent_copies": _sum(rows, "resent_copies") if side == LANDING else 0,
-        "partitions": _anomalies(inputs, rows, late, place),
+        "partitions": _anomalies(rows, late, place),
     }
 
 
@@ -101,9 +97,7 @@ def _unmeasured_topic() -> dict[str, Any]:
     }
 
 
-def _anomalies(
-    inputs: AuditInputs, rows: Sequence[Row], late: Sequence[Row], place: str
-) -> list[dict[str, Any]]:
+def _anomalies(rows: Sequence[Row], late: Sequence[Row], place: str) -> list[dict[str, Any]]:
     reordered = {row["partition"]: row for row in late}
     numbered = {row["partition"]: row for row in rows if row["partition"] is not None}
     found = []
@@ -114,16 +108,18 @@ def _anomalies(
         counts["reordered"] = late_row.get("reordered", 0)
         if not any(counts.values()):
             continue
-        first = row.get("first_hole") or row.get("first_duplicate") or late_row.get("first_reordered")
-        found.append({"partition": number, "topic": place, **counts, "detail": _detail(inputs, first)})
+        found.append({"partition": number, "topic": place, **counts, "detail": _first(row, late_row)})
     return found
 
 
-def _detail(inputs: AuditInputs, first: Any) -> str:
-    if first is None:
-        return ""
-    producer = inputs.producers[first["producer"]].name if first["producer"] is not None else "unknown"
-    return f"first at offset {first['offset']}, {producer} {first['sequence']}"
+def _first(row: Row, late: Row) -> str:
+    """Where to look: a lost record by its offset at the source, others by that at the target."""
+    found = {
+        "missing": row.get("first_hole"),
+        "twice": row.get("first_duplicate"),
+        "out of order": late.get("first_reordered"),
+    }
+    return ", ".join(f"first {what} at offset {at}" for what, at in found.items() if at is not None)
 
 
 def _strange_records(rows: Iterable[Row], place: str) -> Iterator[Finding]:

@@ -24,6 +24,9 @@ FILE_NAME = "inputs.json"
 MIRRORED, LANDING = 0, 1
 """Sides of the target: copies of what the source had, and what was written there after the move."""
 
+ACKED, OPEN, FAILED = 1, 2, 4
+"""What came of a send: acknowledged; no answer, so it may be there or not; refused for certain."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class AuditedTopic:

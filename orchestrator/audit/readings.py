@@ -12,8 +12,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from orchestrator.audit.inputs import LANDING, MIRRORED
+from orchestrator.audit.numbers import key_number, lane_columns, lane_number, record_number
 
-_RECORD = ("consumer", "side", "topic", "partition", "producer", "sequence")
+# How often a record was processed, in one sum: after the move each time counts 1, before it _FIRST, and
+# where what the consumer keeps still counts it, _KEPT.
+_FIRST, _KEPT = 1 << 20, 1 << 40
 
 
 def readings(
@@ -27,34 +30,42 @@ def readings(
     null for a group). `again`: how often it processed it after the move.
     `subscriptions` has the columns consumer, topic.
     """
-    there = (
-        _present(fates)
-        .join(f.broadcast(subscriptions), "topic")
-        .select(*_RECORD, "key", "source_offset", "target_offset", "last_offset", "copies")
-    )
+    there = _present(fates).join(f.broadcast(subscriptions), "topic")
     is_first = f.col("life") == before
     is_kept = is_first & (f.col("batch").isNull() | (f.col("batch") <= relocated))
-    read = processed.select(
-        *_RECORD,
-        "key",
-        f.when(is_first, f.col("offset")).alias("source_offset"),
-        f.when(is_first, 1).alias("first"),
-        f.when(is_kept, 1).alias("kept"),
-        f.when(~is_first, 1).alias("again"),
+    nothing = f.lit(None).cast("long")
+    shown = there.select(
+        lane_number().alias("lane"),
+        record_number().alias("record"),
+        *("key", "source_offset", "target_offset", "last_offset", "copies"),
+        f.lit(0).cast("long").alias("read"),
     )
-    return (
-        there.unionByName(read, allowMissingColumns=True)
-        .groupBy(*_RECORD)
-        .agg(
-            f.coalesce(f.max("copies"), f.lit(0)).alias("copies"),
-            f.min("target_offset").alias("target_offset"),
-            f.max("last_offset").alias("last_offset"),
-            f.max("source_offset").alias("source_offset"),
-            f.max("key").alias("key"),
-            f.max("first").isNotNull().alias("first"),
-            f.max("kept").isNotNull().alias("kept"),
-            f.coalesce(f.sum("again"), f.lit(0)).alias("again"),
-        )
+    read = processed.select(
+        lane_number().alias("lane"),
+        record_number().alias("record"),
+        key_number("key").alias("key"),
+        f.when(is_first, f.col("offset")).alias("source_offset"),
+        nothing.alias("target_offset"),
+        nothing.alias("last_offset"),
+        f.lit(0).cast("long").alias("copies"),
+        f.when(is_kept, f.lit(_KEPT)).when(is_first, f.lit(_FIRST)).otherwise(1).cast("long").alias("read"),
+    )
+    # As in `fates`: a record's few rows are brought together before anything is summed.
+    each = shown.unionByName(read).repartition("record").groupBy("lane", "record")
+    sums = each.agg(
+        f.max("copies").alias("copies"),
+        f.min("target_offset").alias("target_offset"),
+        f.max("last_offset").alias("last_offset"),
+        f.max("source_offset").alias("source_offset"),
+        f.max("key").alias("key"),
+        f.sum("read").alias("read"),
+    )
+    return sums.select(
+        *lane_columns("lane"),
+        *("copies", "target_offset", "last_offset", "source_offset", "key"),
+        (f.col("read") >= _FIRST).alias("first"),
+        (f.col("read") >= _KEPT).alias("kept"),
+        (f.col("read") % _FIRST).alias("again"),
     )
 
 
@@ -93,17 +104,14 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
         _count(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
         _count(passed_over).alias("passed_over"),
         _count(~there & again).alias("not_there"),
-        _count(there & again).alias("processed_after"),
-        _count(first).alias("processed_before"),
         _count(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
             "mirrormaker"
         ),
-        f.min(f.when(missed & ~is_unread, f.col("target_offset"))).alias("first_skipped"),
     )
 
 
 def expected_counts(read: DataFrame) -> DataFrame:
-    """Per Spark query and key, what its state has to count.
+    """Per Spark query and key (its `key_number`), what its state has to count.
 
     That is the records at the target, plus exactly those that it counted before the move and again
     after it, plus exactly those that it had counted and that never arrived.
@@ -129,8 +137,8 @@ def final_counts(counts: DataFrame, relocated: Column, *, before: int, after: in
     in_line = (f.col("life") == after) | ((f.col("life") == before) & (f.col("batch") <= relocated))
     return (
         counts.where(in_line)
-        .groupBy("consumer", "key")
-        .agg(f.max_by("count", f.struct("life", "batch")).alias("counted"))
+        .groupBy("consumer", key_number("key").alias("key"))
+        .agg(f.max_by("count", f.struct("life", "batch")).alias("counted"), f.first("key").alias("name"))
     )
 
 
@@ -142,7 +150,9 @@ def count_differences(expected: DataFrame, final: DataFrame) -> DataFrame:
     return both.groupBy("consumer").agg(
         *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in totals),
         _count(differs).alias("differing_keys"),
-        f.min(f.when(differs, f.struct("key", "expected", "counted"))).alias("first_difference"),
+        f.min(f.when(differs, f.struct(f.col("name").alias("key"), "expected", "counted"))).alias(
+            "first_difference"
+        ),
     )
 
 

@@ -23,13 +23,14 @@ from orchestrator.audit.result import Finding
 class Soundness:
     """What a look at the ledgers' bytes found.
 
-    `producers` and `consumers` are indexes of those without a sound ledger in some life. `rows` holds
-    how many whole lines each ledger has, by (kind, index, life), to be compared with what Spark reads;
-    `torn` how many lines killed writers had torn.
+    `producers` and `consumers` are indexes of those without a sound ledger in some life. `lines`
+    says how many whole lines each ledger has, by (kind, index, life), and `rows` how many rows were made of
+    them, to be compared with what Spark reads; `torn` how many lines killed writers had torn.
     """
 
     producers: set[int] = field(default_factory=set)
     consumers: set[int] = field(default_factory=set)
+    lines: dict[tuple[str, int, int], int] = field(default_factory=dict)
     rows: dict[tuple[str, int, int], int] = field(default_factory=dict)
     notes: dict[tuple[int, int], Positions] = field(default_factory=dict)
     torn: int = 0
@@ -60,7 +61,7 @@ def soundness(inputs: AuditInputs) -> Soundness:
 
 
 def not_read(found: Soundness, inputs: AuditInputs, read: Mapping[tuple[str, int, int], int]) -> None:
-    """Compare how many lines Spark read with how many there are; ledgers that differ become unsound."""
+    """Compare how many rows Spark read with how many there are; ledgers that differ become unsound."""
     names = {
         "producer": [producer.name for producer in inputs.producers],
         "consumer": [consumer.name for consumer in inputs.consumers],
@@ -70,7 +71,7 @@ def not_read(found: Soundness, inputs: AuditInputs, read: Mapping[tuple[str, int
         seen = read.get((kind, index, life), 0)
         if seen != rows:
             name = names[kind][index]
-            text = f"{name}: of the ledger of life {life} {seen:,} lines were read, it has {rows:,}"
+            text = f"{name}: of the ledger of life {life} {seen:,} rows were read of {rows:,}"
             found.findings.append(Finding("unknown", text))
             unsound[kind].add(index)
 
@@ -79,7 +80,7 @@ def _count(found: Soundness, key: tuple[str, int, int], path: Path, name: str) -
     whole = _looked_at(found, path, name)
     if whole is None:
         return False
-    found.rows[key] = whole.rows
+    found.lines[key] = whole.rows
     return not whole.is_damaged
 
 

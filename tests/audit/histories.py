@@ -15,8 +15,10 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from orchestrator.audit.inputs import (
+    ACKED,
     LANDING,
     MIRRORED,
+    OPEN,
     AuditedConsumer,
     AuditedProducer,
     AuditedTopic,
@@ -270,15 +272,14 @@ def tables_of(spark: SparkSession, history: History) -> Tables:
 def _send_rows(history: History) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for producer, announced in history.announced.items():
-        rows.append((producer, 1, "intent", 0, announced, None, None, None, FAULT_MS - 9_000, 0))
-        after = [n for who, n in history.acked_after if who == producer]
-        rows.extend((producer, 2, "intent", n, n + 1, None, None, None, FAULT_MS + 6_000, 0) for n in after)
+        still_open = [n for n in range(announced) if (producer, n) not in history.acked]
+        rows.extend((producer, 1, OPEN, n, producer, None, None, None) for n in still_open)
     for life, acked, at_ms in (
         (1, history.acked, FAULT_MS - 1_000),
         (2, history.acked_after, FAULT_MS + 7_000),
     ):
         rows.extend(
-            (producer, life, "ack", sequence, None, topic, partition, offset, at_ms, life - 1)
+            (producer, life, ACKED, sequence, topic, partition, offset, at_ms)
             for (producer, sequence), (topic, partition, offset) in acked.items()
         )
     return rows

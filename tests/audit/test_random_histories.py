@@ -20,6 +20,9 @@ from tests.audit.histories import (
     tables_of,
 )
 
+# A whole Spark session is no unit.
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_history(spark: SparkSession, seed: int) -> None:
@@ -67,8 +70,15 @@ def _compare_readings(history: History, rows: list) -> None:
         assert landed["skipped"] == len(passed - seen)
 
 
-def _is_countable(history: History, query: int) -> bool:
-    """Whether the query counted each key as often as its records, re-reads and losses say."""
+def _is_countable(history: History, query: int) -> bool | None:
+    """Whether the query counted each key as often as its records, re-reads and losses say.
+
+    None while it has not read everything: what is not drained is not compared.
+    """
+    for (consumer, topic, partition), read in history.reads.items():
+        end = max(read.landing, default=-1) + 1
+        if consumer == query and end < len(history.landing[topic, partition]):
+            return None
     expected: dict[str, int] = {}
     for topic, partition in ((t, p) for c, t, p in history.reads if c == query):
         read = history.reads[query, topic, partition]
