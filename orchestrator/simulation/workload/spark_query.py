@@ -54,6 +54,7 @@ class WorkloadQuery:
         self._options = kafka_options(config.properties) | {"groupIdPrefix": config.name}
         self._spark: Any = None
         self._uncommitted: dict[int, dict[TopicPartition, int]] = {}
+        self._reported = -1
 
     def run(self) -> None:
         """Run the query until told to stop."""
@@ -73,11 +74,13 @@ class WorkloadQuery:
         self._note("session")
         query = self._started()
         while query.isActive:
-            self._note_commits(query)
+            self._note_commits()
+            self._note_state(query)
             if self.is_stopping and not query.status["isTriggerActive"]:
                 break
             time.sleep(_POLL_INTERVAL_S)
-        self._note_commits(query)
+        self._note_commits()
+        self._note_state(query)
         failure = query.exception()
         if failure is not None:
             problem = str(failure).splitlines()[0]
@@ -171,7 +174,17 @@ class WorkloadQuery:
         part.replace(target)
         self._uncommitted[batch] = dict(ends)
 
-    def _note_commits(self, query: Any) -> None:
+    def _note_state(self, query: Any) -> None:
+        """Write down how many rows the state has after the newest batch that Spark reports."""
+        progress = query.lastProgress
+        # An idle trigger reports the next batch, which has not run.
+        if progress is None or not progress["numInputRows"] or progress["batchId"] == self._reported:
+            return
+        self._reported = progress["batchId"]
+        rows = sum(int(operator["numRowsTotal"]) for operator in progress["stateOperators"])
+        self._note("state", offset=rows, detail=self._reported)
+
+    def _note_commits(self) -> None:
         """Write down what Spark has committed since the last look, as its checkpoint says."""
         commits = Path(self._config.checkpoint) / "commits"
         for batch in sorted(self._uncommitted):
@@ -179,10 +192,6 @@ class WorkloadQuery:
                 return
             for place, offset in sorted(self._uncommitted.pop(batch).items()):
                 self._note("commit", place, offset, detail=batch)
-            progress = query.lastProgress
-            if progress is not None and progress["batchId"] == batch:
-                rows = sum(int(operator["numRowsTotal"]) for operator in progress["stateOperators"])
-                self._note("state", offset=rows, detail=batch)
 
     def _note(
         self,
