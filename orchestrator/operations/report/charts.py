@@ -55,7 +55,9 @@ def time_axis(low: float, high: float, most_ticks: int = 8) -> Axis:
     step = time_step(high - low, most_ticks)
     first = math.ceil(round(low / step, 9))
     last = math.floor(round(high / step, 9))
-    return Axis(low, high, tuple(index * step for index in range(first, last + 1)))
+    ticks = (index * step for index in range(first, last + 1))
+    # Rounding lets a tick count as inside that lies a hair before the axis begins.
+    return Axis(low, high, tuple(tick for tick in ticks if low - 1e-6 <= tick <= high + 1e-6))
 
 
 def time_step(span_s: float, most_ticks: int) -> float:
