@@ -68,7 +68,7 @@ class QueryConfig:
     checkpoint: str
     jars: list[str]
     starting_offsets: str = "earliest"
-    trigger_s: float = 1.0
+    trigger_s: float = 2.0
     shuffle_partitions: int = 2
     master: str = "local[2]"
     driver_memory_mb: int = 512
