@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit drills bench check format lock java-lock clean
+.PHONY: help setup drill test unit drills bench check layouts format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -19,7 +19,7 @@ test: setup ## all tests, those with real servers included
 	@$(BIN)/python -m pytest
 
 unit: setup ## the tests that take seconds
-	@$(BIN)/python -m pytest -m "not integration and not drill"
+	@$(BIN)/python -m pytest -m "not integration and not drill and not drills"
 
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench
@@ -33,6 +33,9 @@ check: setup ## format, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/mypy scripts
 	@$(BIN)/lint-imports
+
+layouts: setup ## draw the example topologies anew, and the page that shows them
+	@$(BIN)/python scripts/layouts.py
 
 format: setup ## put the code into its form
 	@$(BIN)/ruff format .

@@ -65,7 +65,11 @@ class DownloadError(DcctlError):
 
 
 class ClusterError(DcctlError):
-    """A Kafka cluster refused, or could not be asked."""
+    """A Kafka cluster refused, or could not be asked. `code` is Kafka's own name of the error, or empty."""
+
+    def __init__(self, subject: str, problem: str, hint: str = "", code: str = "") -> None:
+        self.code = code
+        super().__init__(subject, problem, hint)
 
 
 class ConnectError(DcctlError):

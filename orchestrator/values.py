@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Permission = Literal["ALLOW", "DENY"]
+Pattern = Literal["LITERAL", "PREFIXED"]
 
 
 class TopicPartition(NamedTuple):
@@ -26,3 +29,19 @@ class LogEnd(NamedTuple):
     start_offset: int
     end_offset: int
     leader_epoch: int = -1
+
+
+class Acl(NamedTuple):
+    """One access rule for one operation. Types and operations as Kafka names them (`TOPIC`, `READ`).
+
+    `resource_name` "*" is every one, and a cluster is always "kafka-cluster"; with the pattern PREFIXED it
+    is a beginning.
+    """
+
+    principal: str
+    operation: str
+    permission: Permission
+    resource_type: str
+    resource_name: str
+    pattern: Pattern = "LITERAL"
+    host: str = "*"

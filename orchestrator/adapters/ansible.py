@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ _SETTINGS = {
     "ANSIBLE_DEPRECATION_WARNINGS": "0",
 }
 _FAILURES = ("runner_on_failed", "runner_on_unreachable")
+_INCLUDES = ("include_tasks", "ansible.builtin.include_tasks")
 
 
 def playbook_path(name: str) -> Path:
@@ -42,22 +46,23 @@ def run_playbook(
     folder: Path,
     timeout_s: float = 60.0,
     is_cancelled: Callable[[], bool] = lambda: False,
-) -> None:
+) -> frozenset[str]:
     """Run one of the project's playbooks; everything it says is kept in `folder`, nothing is printed.
 
-    `folder` must be this run's own: ansible-runner keeps the variables there too. Raises
-    `PlaybookError` naming host, task and message, or the deadline that has passed.
+    `folder` must be this run's own: ansible-runner keeps the variables there too. Returns the names of
+    the hosts on which a task was done. Raises `PlaybookError` naming host, task and message, or the
+    deadline that has passed; also where no host had anything to do, which Ansible itself calls a success.
     """
     playbook = playbook_path(name)
-    if not inventory.is_file():
-        raise PlaybookError(
-            f"inventory {inventory}", "no such file", "correct `inventory` in the topology file"
-        )
+    _check_exists(inventory)
     folder.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
+    at_work: set[str] = set()
 
-    def note_failure(event: Mapping[str, Any]) -> bool:
+    def note_event(event: Mapping[str, Any]) -> bool:
         data = event.get("event_data", {})
+        if event.get("event") == "runner_on_ok" and data.get("task_action") not in _INCLUDES:
+            at_work.add(str(data.get("host")))
         if event.get("event") in _FAILURES and not data.get("ignore_errors"):
             failures.append(f"{data.get('host')}, task “{data.get('task')}”: {_message(data.get('res', {}))}")
         return True  # keep the event's file: it is evidence
@@ -68,21 +73,23 @@ def run_playbook(
         playbook=str(playbook),
         inventory=str(inventory.resolve()),
         extravars=dict(variables),
-        envvars={
-            **_SETTINGS,
-            "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
-        },
+        envvars=_environment(folder / "tmp"),
         # The expect loop looks for a cancellation only as often as this.
         settings={"job_timeout": int(timeout_s), "pexpect_timeout": 0.2},
         quiet=True,
-        event_handler=note_failure,
+        event_handler=note_event,
         # With a callback of ours ansible-runner leaves the process's signal handlers alone.
         cancel_callback=is_cancelled,
     )
-    if result.status == "successful":
-        return
     log = folder / "artifacts" / "ansible" / "stdout"
+    if result.status == "successful":
+        if not at_work:
+            raise PlaybookError(
+                f"playbook {name}",
+                f"no host of {inventory} had anything to do",
+                f"does it have hosts with this `dc`, and these clients? log: {log}",
+            )
+        return frozenset(at_work)
     if result.status == "timeout":
         problem = f"not done within {timeout_s:g} s"
     elif result.status == "canceled":
@@ -90,6 +97,53 @@ def run_playbook(
     else:
         problem = "; ".join(failures) or _last_line(log) or f"ended with status {result.rc}"
     raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
+
+
+def host_variables(inventory: Path, timeout_s: float = 30.0) -> dict[str, dict[str, Any]]:
+    """Every host of an inventory with its variables, as Ansible itself understands them.
+
+    Whatever kind of inventory it is: a file, a folder, a program. Raises `PlaybookError` where Ansible
+    cannot make sense of it.
+    """
+    _check_exists(inventory)
+    subject = f"inventory {inventory}"
+    with tempfile.TemporaryDirectory(prefix="dcctl-ansible-") as scratch:
+        try:
+            done = subprocess.run(
+                ["ansible-inventory", "--list", "--inventory", str(inventory.resolve())],
+                env={**os.environ, **_environment(Path(scratch)), "ANSIBLE_INVENTORY_UNPARSED_FAILED": "1"},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise PlaybookError(subject, f"was not read within {timeout_s:g} s") from None
+        except OSError as error:
+            raise PlaybookError(subject, f"ansible-inventory cannot be run: {error.strerror}") from None
+    try:
+        hosts: dict[str, dict[str, Any]] = json.loads(done.stdout)["_meta"]["hostvars"]
+    except (ValueError, KeyError, TypeError):
+        said = " ".join(done.stderr.split())
+        raise PlaybookError(
+            subject, said[:500] or "Ansible finds no hosts in it", "`ansible-inventory --list` must show it"
+        ) from None
+    return hosts
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    return {
+        **_SETTINGS,
+        "ANSIBLE_LOCAL_TEMP": str(scratch),
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+    }
+
+
+def _check_exists(inventory: Path) -> None:
+    if not inventory.exists():
+        raise PlaybookError(
+            f"inventory {inventory}", "no such file", "correct `inventory` in the topology file"
+        )
 
 
 def _message(result: Mapping[str, Any]) -> str:

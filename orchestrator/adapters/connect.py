@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,11 +16,21 @@ class ConnectCluster:
     """The workers that run the mirrors into one cluster. Any worker answers; the first that does is used."""
 
     def __init__(
-        self, name: str, urls: Sequence[str], auth: tuple[str, str] | None = None, timeout_s: float = 10.0
+        self,
+        name: str,
+        urls: Sequence[str],
+        timeout_s: float = 10.0,
+        *,
+        auth: tuple[str, str] | None = None,
+        ca_location: str | None = None,
     ) -> None:
+        """`auth` is user and password (HTTP basic), `ca_location` a PEM file for `https` addresses.
+
+        Raises `ConnectError` without an address, or with a `ca_location` that cannot be used.
+        """
         self.name = name
         self.urls = tuple(urls)
-        self._client = httpx.Client(timeout=timeout_s, auth=auth)
+        self._client = httpx.Client(timeout=timeout_s, auth=auth, verify=_trusted(name, ca_location))
         if not self.urls:
             raise ConnectError(
                 f"cluster {name}",
@@ -33,50 +43,43 @@ class ConnectCluster:
         answer = self._request("GET", "/connectors?expand=status")
         return {name: entry["status"] for name, entry in answer.items()}
 
+    def described(self) -> dict[str, tuple[dict[str, str], dict[str, Any]]]:
+        """Configuration and status of every connector by name, in one call."""
+        answer = self._request("GET", "/connectors?expand=info&expand=status")
+        return {name: (dict(entry["info"]["config"]), entry["status"]) for name, entry in answer.items()}
+
+    def names(self) -> frozenset[str]:
+        """Names of all connectors, those too that never ran and so have no status."""
+        return frozenset(self._request("GET", "/connectors"))
+
     def configuration(self, connector: str) -> dict[str, str]:
         """The configuration of one connector."""
         return dict(self._request("GET", f"/connectors/{connector}/config"))
 
-    def create(self, connector: str, config: Mapping[str, str], initial_state: str = "RUNNING") -> None:
-        """Create a connector in its initial state (RUNNING, PAUSED or STOPPED)."""
-        self._request(
-            "POST", "/connectors", {"name": connector, "config": dict(config), "initial_state": initial_state}
-        )
-
     def configure(self, connector: str, config: Mapping[str, str]) -> None:
         """Create a connector or change its configuration."""
         self._request("PUT", f"/connectors/{connector}/config", dict(config))
+
+    def create_stopped(self, connector: str, config: Mapping[str, str]) -> None:
+        """Create a connector that runs nothing until it is resumed, so that its offsets can be set before."""
+        body = {"name": connector, "config": dict(config), "initial_state": "STOPPED"}
+        self._request("POST", "/connectors", body)
 
     def delete(self, connector: str) -> None:
         """Remove a connector; its offsets stay."""
         self._request("DELETE", f"/connectors/{connector}")
 
     def stop(self, connector: str) -> None:
-        """Ask for STOPPED; returns at once. `await_state` waits for it."""
+        """Ask for STOPPED; returns at once."""
         self._request("PUT", f"/connectors/{connector}/stop")
 
     def resume(self, connector: str) -> None:
         """Ask for RUNNING; returns at once."""
         self._request("PUT", f"/connectors/{connector}/resume")
 
-    def await_state(self, connectors: Sequence[str], state: str, timeout_s: float = 30.0) -> None:
-        """Wait until every connector is in `state`, with no task left (STOPPED) or every task RUNNING.
-
-        Raises `ConnectError` naming those that are not, and in which state they are.
-        """
-        deadline = time.monotonic() + timeout_s
-        while True:
-            found = self.connectors()
-            waiting = {name: _state(found.get(name)) for name in connectors}
-            waiting = {name: seen for name, seen in waiting.items() if seen != state}
-            if not waiting:
-                return
-            if time.monotonic() > deadline:
-                listed = ", ".join(f"{name} is {seen}" for name, seen in sorted(waiting.items()))
-                raise ConnectError(
-                    f"Connect at {self.name}", f"expected {state} within {timeout_s:g} s: {listed}"
-                )
-            time.sleep(0.1)
+    def restart(self, connector: str) -> None:
+        """Start a connector and its tasks anew, those that have failed; returns at once."""
+        self._request("POST", f"/connectors/{connector}/restart?includeTasks=true&onlyFailed=true")
 
     def source_offsets(self, connector: str) -> dict[TopicPartition, int]:
         """Of a MirrorMaker source connector: the last source offset read, per source partition."""
@@ -88,6 +91,25 @@ class ConnectCluster:
             for entry in answer.get("offsets", [])
             if entry.get("offset")
         }
+
+    def set_source_offsets(
+        self, connector: str, cluster: str, offsets: Mapping[TopicPartition, int | None]
+    ) -> None:
+        """Of a stopped MirrorMaker source connector: the last source offset read, None for nothing read yet.
+
+        `cluster` is the alias of its source. Partitions that are not named keep what they have. Connect
+        refuses negative offsets: a partition that starts at its beginning has none.
+        """
+        body = {
+            "offsets": [
+                {
+                    "partition": {"cluster": cluster, "topic": tp.topic, "partition": tp.partition},
+                    "offset": None if offset is None else {"offset": offset},
+                }
+                for tp, offset in sorted(offsets.items())
+            ]
+        }
+        self._request("PATCH", f"/connectors/{connector}/offsets", body)
 
     def _request(self, method: str, path: str, body: object = None) -> Any:
         problem = ""
@@ -110,20 +132,21 @@ class ConnectCluster:
         )
 
 
+def _trusted(name: str, ca_location: str | None) -> ssl.SSLContext | bool:
+    if ca_location is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_location)
+    except (OSError, ssl.SSLError) as error:
+        raise ConnectError(
+            f"Connect at {name}",
+            f"cannot use {ca_location}: {error.strerror or error}",
+            f"check clusters.{name}.connect_client.ca_location",
+        ) from None
+
+
 def _message(answer: httpx.Response) -> str:
     try:
         return str(answer.json().get("message", answer.text))
     except ValueError:
         return answer.text[:200]
-
-
-def _state(status: Mapping[str, Any] | None) -> str:
-    if status is None:
-        return "missing"
-    state = str(status["connector"]["state"])
-    tasks = [str(task["state"]) for task in status["tasks"]]
-    if state == "STOPPED":
-        return "STOPPED" if not tasks else "STOPPING"
-    if not tasks:
-        return "WITHOUT TASKS"
-    return next((task for task in tasks if task != "RUNNING"), state)

@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -62,10 +61,6 @@ class PortRegister:
             claims.pop(str(claimant), None)
             self._write(claims)
 
-    def claimed(self, claimant: Path) -> list[int]:
-        """What `claimant` has."""
-        return self._claims().get(str(claimant), [])
-
     def _locked(self) -> FileLock:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._folder / "ports.lock", timeout=_LOCK_TIMEOUT_S)
@@ -109,11 +104,6 @@ def is_listening(port: int, timeout_s: float = 0.5) -> bool:
             return True
     except OSError:
         return False
-
-
-def taken_ports(ports: Sequence[int]) -> list[int]:
-    """Those of `ports` that something has bound."""
-    return [port for port in ports if not is_free(port)]
 
 
 def _highest() -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.adapters.java.class_archive import archive_options, error_file_option
+from orchestrator.adapters.java.client_properties import java_client_properties
 from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
 
 # Sessions of minutes, not days: the C1 compiler alone and the serial collector start soonest.
 _JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_LIBRDKAFKA_ONLY = ("log.", "socket.", "reconnect.", "statistics.", "queued.", "queue.", "broker.address.")
 
 
 def spark_session(
@@ -35,9 +37,10 @@ def spark_session(
 ) -> SparkSession:
     """A session on `master`, with Kafka's connector from `jars`.
 
-    `scratch` is where it may spill; `class_archive` a class data sharing archive, used where it fits
-    the JVM and the class path, ignored where it does not; `recorded_archive` is where one is written at
-    the JVM's end; `log` where the JVM's own words go, which otherwise reach the terminal.
+    `scratch` is where it may spill, and where its JVM works: a crash is told there, and relative paths begin
+    there. `class_archive` is a class data sharing archive, used where it fits the JVM and the class path,
+    ignored where it does not or is broken; `recorded_archive` is where one is written at the JVM's end;
+    `log` where the JVM's own words go, which otherwise reach the terminal.
     Raises `AuditError` where Spark does not start.
     """
     # The launcher is a JVM of its own that only prints a command line: let it start as fast.
@@ -48,15 +51,15 @@ def spark_session(
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a second that most commands do not need
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    options = [*_JVM_OPTIONS, "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off"]
-    if class_archive is not None and class_archive.exists():
-        options.append(f"-XX:SharedArchiveFile={class_archive}")
+    options = [*_JVM_OPTIONS, "-Xlog:disable", "-Xlog:all=off", *archive_options(class_archive)]
+    folder = _work_folder(scratch, log)
+    options.append(error_file_option(folder))
     if recorded_archive is not None:
         options.append(f"-XX:ArchiveClassesAtExit={recorded_archive}")
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": f"{driver_memory_mb}m",
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": " ".join(f'"{option}"' for option in options),
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
@@ -67,52 +70,45 @@ def spark_session(
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
         **_jar_settings(master, jars),
-        **({"spark.local.dir": str(scratch)} if scratch is not None else {}),
-        **({"spark.sql.warehouse.dir": str(scratch / "warehouse")} if scratch is not None else {}),
+        **({"spark.local.dir": str(folder)} if scratch is not None else {}),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **(conf or {}),
     }
     configuration = SparkConf().setAppName(app_name).setMaster(master).setAll(list(settings.items()))
     with translated_spark_errors(f"Spark at {master}", "starting a session"):
-        gateway = _gateway(configuration, log)
+        gateway = _gateway(configuration, folder, log)
         if gateway is None:
             return SparkSession.builder.config(conf=configuration).getOrCreate()
         return SparkSession(SparkContext(conf=configuration, gateway=gateway))
 
 
-def _gateway(configuration: Any, log: Path | None) -> Any:
-    """Spark's JVM, started as PySpark does it, but with what it says going to `log`.
+def _work_folder(scratch: Path | None, log: Path | None) -> Path:
+    """Where the JVM works: it leaves folders of its own there, and its crashes. Made if need be."""
+    folder = scratch or (log.parent if log else Path(tempfile.gettempdir()))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.absolute()
 
-    None, that is PySpark's own way, without a log or where a JVM already runs in this process.
+
+def _gateway(configuration: Any, folder: Path, log: Path | None) -> Any:
+    """Spark's JVM, started as PySpark does it, but in `folder`, and with what it says going to `log`.
+
+    None, that is PySpark's own way, where a JVM already runs in this process.
     """
     from pyspark import SparkContext  # noqa: PLC0415 - see spark_session
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
-    if log is None or SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to ask
+    if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to ask
         return None
+    if log is None:
+        return launch_gateway(configuration, popen_kwargs={"cwd": folder})
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as said:
-        return launch_gateway(configuration, popen_kwargs={"stdout": said, "stderr": said})
+        return launch_gateway(configuration, popen_kwargs={"cwd": folder, "stdout": said, "stderr": said})
 
 
 def kafka_options(properties: Mapping[str, Any]) -> dict[str, str]:
     """librdkafka's client properties as options of Spark's Kafka source (the Java client's names)."""
-    options: dict[str, str] = {}
-    for key, value in properties.items():
-        if key in {"sasl.username", "sasl.password"} or key.startswith(_LIBRDKAFKA_ONLY):
-            continue
-        if key in {"sasl.mechanisms", "sasl.mechanism"}:
-            options["kafka.sasl.mechanism"] = str(value)
-        elif key == "ssl.ca.location":
-            options |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(value)}
-        else:
-            options[f"kafka.{key}"] = str(value)
-    if "sasl.username" in properties:
-        options["kafka.sasl.jaas.config"] = _jaas(
-            str(properties.get("sasl.mechanisms", properties.get("sasl.mechanism", "PLAIN"))),
-            str(properties["sasl.username"]),
-            str(properties.get("sasl.password", "")),
-        )
-    return options
+    return {f"kafka.{key}": value for key, value in java_client_properties(properties).items()}
 
 
 def offsets_json(offsets: Mapping[TopicPartition, int]) -> str:
@@ -142,19 +138,6 @@ def _jar_settings(master: str, jars: Sequence[Path]) -> dict[str, str]:
     if master.startswith("local"):
         return {"spark.driver.extraClassPath": ":".join(str(jar) for jar in jars)}
     return {"spark.jars": ",".join(str(jar) for jar in jars)}
-
-
-def _jaas(mechanism: str, user: str, password: str) -> str:
-    module = (
-        "org.apache.kafka.common.security.plain.PlainLoginModule"
-        if mechanism == "PLAIN"
-        else "org.apache.kafka.common.security.scram.ScramLoginModule"
-    )
-    return f'{module} required username="{_quoted(user)}" password="{_quoted(password)}";'
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _words(error: Exception) -> str:

@@ -17,18 +17,19 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from orchestrator.adapters.java.cache import cache_folder
+from orchestrator.adapters.java.class_archive import archive_name, whole_archive
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark import spark_session
 
 _TRAINING_TIMEOUT_S = 300.0
+_STEM = "driver"
 _UNREACHABLE = "127.0.0.1:1"
 
 
 def spark_class_archive() -> Path | None:
     """The archive that fits the installed Java and Spark, or None where none was made yet."""
-    path = _path()
-    return path if path.exists() else None
+    return whole_archive(_folder(), _STEM)
 
 
 def ensure_spark_class_archive() -> Path | None:
@@ -36,11 +37,12 @@ def ensure_spark_class_archive() -> Path | None:
 
     It only saves time, so a failure is no error: sessions start without it.
     """
-    path = _path()
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+    made_before = spark_class_archive()
+    if made_before is not None:
+        return made_before
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / "classes.jsa"
         command = [sys.executable, "-m", "orchestrator.adapters.spark_archive", str(made)]
         environment = {**os.environ, "JAVA_HOME": str(find_java().home), "TMPDIR": scratch}
@@ -48,13 +50,14 @@ def ensure_spark_class_archive() -> Path | None:
             subprocess.run(
                 command, env=environment, capture_output=True, timeout=_TRAINING_TIMEOUT_S, check=True
             )
-            made.replace(path)
+            for broken in folder.glob("*.jsa"):
+                broken.unlink(missing_ok=True)
+            return made.replace(folder / archive_name(_STEM, made.stat().st_size))
         except (OSError, subprocess.SubprocessError):
             return None
-    return path
 
 
-def _path() -> Path:
+def _folder() -> Path:
     java = find_java()
     parts = (
         java.version,
@@ -64,7 +67,7 @@ def _path() -> Path:
         *map(str, spark_connector_jars()),
     )
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    return cache_folder() / "sets" / f"spark-{installed_version('pyspark')}-{digest}" / "driver.jsa"
+    return cache_folder() / "sets" / f"spark-{installed_version('pyspark')}-{digest}"
 
 
 def _train(archive: Path) -> None:

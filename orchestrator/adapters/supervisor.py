@@ -165,17 +165,17 @@ class Supervisor:
 
     def states(self) -> dict[str, str]:
         """State of each program as supervisord names it: RUNNING, STOPPED, EXITED, FATAL, …"""
-        return {
-            str(entry["name"]): str(entry["statename"])
-            for entry in self._call("supervisor.getAllProcessInfo")
-        }
+        return {name: state for name, (state, _) in self.program_states().items()}
 
     def program_ids(self) -> dict[str, int]:
         """Pid of each program that runs."""
+        return {name: pid for name, (_, pid) in self.program_states().items() if pid}
+
+    def program_states(self) -> dict[str, tuple[str, int]]:
+        """State and pid of each program; 0 for one that does not run."""
         return {
-            str(entry["name"]): int(entry["pid"])
+            str(entry["name"]): (str(entry["statename"]), int(entry["pid"]))
             for entry in self._call("supervisor.getAllProcessInfo")
-            if entry["pid"]
         }
 
     def _call(

@@ -42,10 +42,15 @@ _logger.propagate = False
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock: what the holder said of itself, and since when by ZooKeeper's clock."""
+    """Who holds a lock: what the holder said of itself, and since when by ZooKeeper's clock.
+
+    `path` is the znode of its hold, `version` that znode's version.
+    """
 
     about: Mapping[str, Any]
     since_s: float
+    path: str = ""
+    version: int = 0
 
     def __str__(self) -> str:
         who = self.about.get("who", "somebody")
@@ -110,8 +115,24 @@ class Coordination:
                 value, stat = self.call(f"asking who holds {path}", self._client.get, f"{path}/{name}")
             except NoNodeError:
                 continue
-            return Holder(_json_or_empty(value), stat.created)
+            return Holder(_json_or_empty(value), stat.created, f"{path}/{name}", int(stat.version))
         return None
+
+    def break_lock(self, holder: Holder, record_path: str, record: bytes) -> bool:
+        """Take a lock from its holder and keep a record of that, in one transaction; False if it is gone.
+
+        From then on the holder cannot write to its journal any more, whatever it is at.
+        """
+        self.call(f"writing {record_path}", self._client.ensure_path, record_path.rpartition("/")[0])
+
+        def commit() -> list[Any]:
+            transaction = self._client.transaction()
+            transaction.delete(holder.path, holder.version)
+            transaction.create(record_path, record)
+            return list(transaction.commit())
+
+        taken, _ = self.call(f"taking the lock {holder.path} away", commit)
+        return not isinstance(taken, Exception)
 
     def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
         """Take the lock at `path`, or raise `LockHeldError` naming who holds it and since when."""
@@ -201,11 +222,6 @@ class HeldLock:
         # Version 0 is a version like any other; it is read, not assumed.
         self._version = int(coordination.call(f"reading {self.path}", self._client.get, self.path)[1].version)
 
-    @property
-    def lost_reason(self) -> str:
-        """Why the lock is lost; empty while nothing says so."""
-        return self._lost
-
     def on_loss(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with the reason once the lock is lost (at once if it is already)."""
         with self._guard:
@@ -238,6 +254,27 @@ class HeldLock:
                 raise CoordinationError(path, "is there already, with another content")
         elif isinstance(created, Exception):
             raise CoordinationError(path, f"was not written: {type(created).__name__}")
+
+    def remove(self, path: str) -> None:
+        """Remove the node `path`, which has none below it, if the lock is still held. Gone is gone.
+
+        Raises `LockLostError`, or `CoordinationError` where the ensemble cannot be reached.
+        """
+
+        def commit() -> list[Any]:
+            transaction = self._client.transaction()
+            transaction.check(self.path, self._version)
+            transaction.delete(path)
+            return list(transaction.commit())
+
+        if self._lost:
+            raise LockLostError(f"lock {self.path}", self._lost)
+        checked, removed = self._coordination.call(f"removing {path}", commit)
+        if isinstance(checked, NoNodeError | BadVersionError):
+            self._lose("its znode is gone: the session expired, or somebody removed the lock")
+            raise LockLostError(f"lock {self.path}", self._lost)
+        if isinstance(removed, Exception) and not isinstance(removed, NoNodeError):
+            raise CoordinationError(path, f"was not removed: {type(removed).__name__}")
 
     def release(self) -> None:
         """Let go. Nothing happens when the lock is lost already."""

@@ -57,7 +57,7 @@ def run_audit(spark: SparkSession, inputs: AuditInputs) -> AuditResult:
 @contextmanager
 def _packed(inputs: AuditInputs, found: Soundness) -> Iterator[Path]:
     """A folder with the packed ledgers: beside them, where any Spark master that has them looks, too."""
-    beside = Path(inputs.ledgers)
+    beside = Path(inputs.ledgers).absolute()
     try:
         with tempfile.TemporaryDirectory(
             prefix=".packed-", dir=beside if os.access(beside, os.W_OK) else None

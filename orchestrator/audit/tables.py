@@ -24,9 +24,6 @@ from orchestrator.audit.inputs import LANDING, MIRRORED, AuditInputs
 from orchestrator.audit.ledgers import END_MARK, sink_path
 from orchestrator.values import TopicPartition
 
-RECORDS_SCHEMA = (
-    "side INT, topic INT, partition INT, offset LONG, key STRING, producer INT, sequence LONG, resent INT"
-)
 SENDS_SCHEMA = (
     "producer INT, life INT, mark INT, sequence LONG, topic INT, partition INT, offset LONG, at_ms LONG"
 )
@@ -93,7 +90,7 @@ def read_counts(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
         .select(f.lit(index).alias("consumer"), "life", "batch", "key", "count")
         for index, consumer in enumerate(inputs.consumers)
         if consumer.kind == "spark"
-        and any((sink := sink_path(Path(inputs.ledgers), consumer.name)).rglob("*.csv"))
+        and any((sink := sink_path(Path(inputs.ledgers).absolute(), consumer.name)).rglob("*.csv"))
     ]
     return _union(spark, parts, COUNTS_SCHEMA)
 

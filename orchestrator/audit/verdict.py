@@ -23,19 +23,17 @@ def judge(
     predicted_reread: Mapping[str, int | None] | None = None,
     is_fault_verified: bool | None,
     is_drained: bool | None,
-    allowed_duplicates: Mapping[str, int] | None = None,
 ) -> tuple[Verdict, list[str]]:
     """Judge one drill. Returns the verdict and its reasons, the gravest first.
 
     `predicted_loss` is topic -> {at_least, at_most, rate_records_per_s, sample_age_s,
     flush_interval_s}, for each topic produced at cluster `source`. `predicted_reread` is consumer -> records
     that it would read again at most, None where the plan could not say. `is_drained`: whether every
-    consumer had read to the end when the audit began. `allowed_duplicates` is topic -> extra copies
-    that the plan had announced.
+    consumer had read to the end when the audit began.
     """
     findings = [
         *result.findings,
-        *_topics(result.clusters, allowed_duplicates or {}),
+        *_topics(result.clusters),
         *_losses(result.clusters.get(source, {}).get("topics", {}), predicted_loss),
         *_consumers(result.consumers),
         *_rereads(result.consumers, predicted_reread or {}),
@@ -49,7 +47,7 @@ def judge(
     return verdict, invalid + unknown
 
 
-def _topics(clusters: Mapping[str, Any], allowed: Mapping[str, int]) -> Iterator[Finding]:
+def _topics(clusters: Mapping[str, Any]) -> Iterator[Finding]:
     for cluster, evidence in clusters.items():
         for name, topic in evidence["topics"].items():
             subject = f"{name} of {cluster}"
@@ -63,10 +61,9 @@ def _topics(clusters: Mapping[str, Any], allowed: Mapping[str, int]) -> Iterator
             missing = [figure for figure, value in figures.items() if value is None]
             if missing:
                 yield Finding("unknown", f"{subject}: not measured: {', '.join(missing)}")
-            permitted = {"duplicates": allowed.get(name, 0)}
             for key, what in _ANOMALIES.items():
                 count = figures[key] or 0
-                if count > permitted.get(key.rsplit(".", 1)[-1], 0):
+                if count:
                     places = _places(topic["partitions"], key.rsplit(".", 1)[-1], name)
                     yield Finding("invalid", f"{subject}: {count:,} records {what} ({places})")
 

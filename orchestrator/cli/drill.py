@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # A drill that could not be judged is unknown, never ok.
 _STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
+_SEEDS = 1_000_000
 
 
 def register(app: typer.Typer) -> None:
@@ -24,12 +25,23 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     scenario: str = typer.Option(
         "default", "--scenario", metavar="NAME", help="How much the applications do."
     ),
+    verb: str = typer.Option(
+        "failover", "--verb", metavar="VERB", help="What is rehearsed: failover or switchover."
+    ),
     backend: str = typer.Option("process", "--backend", help="process (docker comes later)."),
     sabotage: str | None = typer.Option(
         None,
         "--sabotage",
         metavar="KIND",
         help="Break it on purpose: offsets, records, duplicates or ledger.",
+    ),
+    seed: int | None = typer.Option(
+        None,
+        "--seed",
+        metavar="N",
+        min=0,
+        max=_SEEDS - 1,
+        help="Draw the records' keys as an earlier drill did, from its report (default: new ones).",
     ),
     accept_loss: int | None = typer.Option(
         None,
@@ -45,22 +57,29 @@ def drill(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Rehearse the loss of a data centre with real servers, and prove what was lost and how long it took."""
     import os
+    import secrets
+    from dataclasses import replace
+    from typing import cast, get_args
 
     from orchestrator.cli.failover_view import render_plan, step_line
     from orchestrator.cli.output import err_console
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
     from orchestrator.planning.plan import Plan, RunEvent
-    from orchestrator.simulation.drill import Drill, DrillOptions
+    from orchestrator.simulation.drill import Drill, DrillOptions, DrillVerb
     from orchestrator.simulation.sabotage import sabotage_named
     from orchestrator.simulation.workload.scenario import scenario_named
     from orchestrator.topology.loading import load_topology
 
     if backend != "process":
         raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
+    if verb not in get_args(DrillVerb):
+        listed = " or ".join(get_args(DrillVerb))
+        raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
     options = DrillOptions(
         out=out,
-        scenario=scenario_named(scenario),
+        verb=cast("DrillVerb", verb),
+        scenario=replace(scenario_named(scenario), seed=secrets.randbelow(_SEEDS) if seed is None else seed),
         sabotage=sabotage_named(sabotage),
         accept_loss=accept_loss,
         keep=keep,
@@ -79,7 +98,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         def take_event(event: RunEvent) -> None:
             if event.kind == "step-intent":
                 begun[event.step] = event.at_s
-                tell.stage("failover", titles[event.step])
+                tell.stage(verb, titles[event.step])
             elif event.kind == "step-outcome":
                 seconds = event.at_s - begun.get(event.step, event.at_s)
                 tell.print(step_line(event, titles[event.step], seconds))

@@ -14,6 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.engine import RunState, standing, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.plan import Plan, RunEvent, Step
 
@@ -25,9 +26,8 @@ _STEP_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "unknown": "
 
 def render_plan(plan: Plan, console: Console) -> None:
     """What will be done and what it will cost, before anything is done."""
-    console.print(
-        f"\n[bold]Failover {escape(plan.source)} → {escape(plan.target)}[/] ({escape(plan.topology)})"
-    )
+    way = escape(plan.source) + (f" → {escape(plan.target)}" if plan.target else "")
+    console.print(f"\n[bold]{plan.verb.capitalize()} {way}[/] ({escape(plan.topology)})")
     for gate in plan.gates:
         mark = _GATE_MARKS[gate.outcome]
         console.print(f"  {mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
@@ -75,6 +75,14 @@ def _print_steps(plan: Plan, console: Console) -> None:
         console.print(f"  {step.phase:<9} {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
 
 
+def render_undo(state: RunState, console: Console) -> None:
+    """What an abort would take back, and what stands."""
+    for step in reversed(steps_to_undo(state)):
+        console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
+    for step in standing(state):
+        console.print(f"  [bold yellow]stands[/]: {escape(step.title)}")
+
+
 def _number(value: int | None) -> str:
     return "unknown" if value is None else f"{value:,}"
 
@@ -106,6 +114,7 @@ class RunView:
         self._stop()
         if kind is KeyboardInterrupt and self._run_id:
             self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id}")
+            self._console.print(f"to take it back: dcctl abort {self._run_id}")
 
     def take_plan(self, plan: Plan) -> None:
         """From now on steps have titles."""
@@ -122,11 +131,14 @@ class RunView:
     def take_event(self, event: RunEvent) -> None:
         """One record of the journal."""
         self._run_id = event.run_id
-        if event.kind == "step-intent":
+        if event.kind in ("step-intent", "undo-intent"):
             self._begun[event.step] = time.monotonic()
-        elif event.kind == "step-outcome" and event.outcome is not None:
+        elif event.kind == "undo-started":
+            self._console.print(f"  [bold yellow]↶[/] taken back: {escape(event.message)}")
+        elif event.kind in ("step-outcome", "undo-outcome") and event.outcome is not None:
             begun = self._begun.pop(event.step, time.monotonic())
-            self._console.print(step_line(event, self._title(event.step), time.monotonic() - begun))
+            title = ("undone: " if event.kind == "undo-outcome" else "") + self._title(event.step)
+            self._console.print(step_line(event, title, time.monotonic() - begun))
 
     def __rich__(self) -> Group:
         now = time.monotonic()
@@ -197,5 +209,6 @@ def render_records(records: Iterable[RunEvent], console: Console) -> None:
 def render_runs(rows: Iterable[Mapping[str, Any]], console: Console) -> None:
     """One line for each run."""
     for row in rows:
-        way = f"{row['source']} → {row['target']}"
+        way = row["source"] + (f" → {row['target']}" if row["target"] else "")
+        way = f"{row['verb']} {way}"
         console.print(f"{utc_text(row['started_at_s'])}  {row['run_id']}  {way}  {row['outcome']}")

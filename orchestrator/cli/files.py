@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from orchestrator.topology.model import Topology
+if TYPE_CHECKING:
+    from orchestrator.topology.model import Topology
 
 
 def given_topology(file: Path | None) -> Topology:

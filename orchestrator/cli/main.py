@@ -23,7 +23,26 @@ from orchestrator import __version__
 from orchestrator.cli.output import err_console, print_error
 from orchestrator.errors import DcctlError
 
-_GROUPS = ("topology", "drill", "sim", "failover", "watch", "status", "offsets", "relocate", "audit", "parts")
+_GROUPS = (
+    "topology",
+    "layout",
+    "explain",
+    "graph",
+    "importing",
+    "drill",
+    "sim",
+    "switchover",
+    "failover",
+    "failback",
+    "fence",
+    "runs",
+    "watch",
+    "status",
+    "offsets",
+    "relocate",
+    "audit",
+    "parts",
+)
 
 # What a shell reports for a command that Ctrl-C ended; typer turns an interruption into it by itself.
 _INTERRUPTED = 130
@@ -55,7 +74,8 @@ def _root(
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command and end the process with its exit status."""
-    logging.getLogger("kazoo").addHandler(logging.NullHandler())
+    # What libraries log has no place on a user's terminal; Python prints it there unless something takes it.
+    logging.getLogger().addHandler(logging.NullHandler())
     signal.signal(signal.SIGTERM, _interrupted)
     sys.exit(run(argv))
 

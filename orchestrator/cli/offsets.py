@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestrator.cli.files import given_topology
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.operations.translate import Translations
 
 _FILE = typer.Argument(..., help="A topology file with addresses.")
+_OPTIONAL_FILE = typer.Argument(None, help="A topology file; not needed when one simulation runs.")
 _GROUPS = typer.Option([], "--group", metavar="GROUP", help="Only this group; can be given several times.")
 _JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
@@ -29,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def translate(
-    file: Path = _FILE,
+    file: Path | None = _OPTIONAL_FILE,
     to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to translate for."),
     group: list[str] = _GROUPS,
     from_snapshot: Path | None = typer.Option(
@@ -41,10 +44,9 @@ def translate(
     from orchestrator.cli.output import emit
     from orchestrator.operations.group_offsets import known_cluster, read_snapshot
     from orchestrator.operations.translate import snapshot_positions, translate_groups
-    from orchestrator.topology.loading import load_topology
     from orchestrator.watch.estate import mirrors_into
 
-    topology = load_topology(file)
+    topology = given_topology(file)
     known_cluster(topology, to)
     saved = read_snapshot(from_snapshot) if from_snapshot else None
     mirrors = [m for m in mirrors_into(topology, to) if saved is None or saved.cluster == m.source]
@@ -75,7 +77,7 @@ def translate(
 
 
 def snapshot(
-    file: Path = _FILE,
+    file: Path | None = _OPTIONAL_FILE,
     at: str = typer.Option(..., "--at", metavar="CLUSTER", help="The cluster to ask."),
     out: Path = typer.Option(..., "-o", "--out", help="The file to write."),
     group: list[str] = _GROUPS,
@@ -84,9 +86,8 @@ def snapshot(
     """Save the committed offsets of groups to a file."""
     from orchestrator.cli.output import emit
     from orchestrator.operations.group_offsets import take_snapshot, write_snapshot
-    from orchestrator.topology.loading import load_topology
 
-    taken = take_snapshot(load_topology(file), at, group)
+    taken = take_snapshot(given_topology(file), at, group)
     write_snapshot(taken, out)
     count = sum(len(offsets) for offsets in taken.groups.values())
     emit(

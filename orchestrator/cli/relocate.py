@@ -31,6 +31,9 @@ def group(  # noqa: PLR0917 - typer passes them by name
     name: str = typer.Option(..., "--group", metavar="GROUP", help="The consumer group."),
     to: str = _TO,
     landing: str = _LANDING,
+    from_snapshot: Path | None = typer.Option(
+        None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be written."),
     save: Path | None = typer.Option(
         None, "--save", help="Where to save the offsets that it has there now (default: beside you)."
@@ -39,19 +42,21 @@ def group(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Write a group's translated positions at another cluster, on every partition it will read."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import write_snapshot
+    from orchestrator.operations.group_offsets import read_snapshot, write_snapshot
     from orchestrator.operations.moving import move_group
     from orchestrator.operations.offsets_json import offsets_to_json
+    from orchestrator.operations.translate import snapshot_positions
     from orchestrator.topology.loading import load_topology
 
     start = _start(landing)
     topology = load_topology(file)
-    moved = move_group(topology, name, to, landing=start, write=False)
+    saved = snapshot_positions(read_snapshot(from_snapshot)) if from_snapshot else None
+    moved = move_group(topology, name, to, landing=start, write=False, snapshot=saved)
     kept = save or Path(f"{name}.before-{int(moved.before.taken_at_s)}.json")
     if not dry_run:
         # What is overwritten is on disk before it is overwritten.
         write_snapshot(moved.before, kept)
-        moved = move_group(topology, name, to, landing=start, write=True)
+        moved = move_group(topology, name, to, landing=start, write=True, snapshot=saved)
     rows = [row.as_json() for row in moved.translations.rows]
     exact = sum(row["exact"] for row in rows)
     done = f"written at {to}; as it was before: {kept}" if moved.is_written else "nothing was written"

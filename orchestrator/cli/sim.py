@@ -123,8 +123,11 @@ def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> N
     with Narrator() as narrator:
         narrator.stage(dc, "starting")
         site.restart()
-        simulation.await_site(dc, narrator.stage)
-    _emit_fault(simulation, dc, as_json, f"{dc} is back and serves")
+        waiting = simulation.await_site(dc, narrator.stage)
+    summary = f"{dc} is back and serves"
+    if waiting:
+        summary = f"{dc} is back; {', '.join(waiting)} has no quorum before another site is up"
+    _emit_fault(simulation, dc, as_json, summary)
 
 
 def down(

@@ -59,7 +59,11 @@ def _watcher(watcher: Mapping[str, Any]) -> str:
         return "[red]never ran here[/]"
     good = watcher["good_round_age_s"]
     source = "never saw the source answer" if good is None else f"source seen {_age(good)} ago"
-    return f"last round {_age(watcher['round_age_s'])} ago, {source}"
+    foreign = watcher["unreadable_records"]
+    odd = (
+        f"; [yellow]{foreign:,} records not understood: does a newer version watch too?[/]" if foreign else ""
+    )
+    return f"last round {_age(watcher['round_age_s'])} ago, {source}{odd}"
 
 
 def _mirror(mirror: Mapping[str, Any]) -> str:

@@ -1,37 +1,112 @@
-"""`dcctl validate` and `dcctl schema`: offline, about the file alone."""
+"""`dcctl validate`, `rules` and `schema`: offline, about the file alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestrator.topology.loading import Checked
+    from orchestrator.topology.model import Topology
+
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
     app.command("validate")(validate)
+    app.command("rules")(rules)
     app.command("schema")(schema)
 
 
-def validate(
-    file: Path = typer.Argument(..., help="A topology file."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
-) -> None:
-    """Check a topology file: every error at once, with line and column."""
-    from orchestrator.cli.output import emit
-    from orchestrator.topology.loading import load_topology
+def validate(file: Path = typer.Argument(..., help="A topology file."), as_json: bool = _JSON) -> None:
+    """Check a topology file: every error and warning at once, with line and column."""
+    from rich.markup import escape
 
-    topology = load_topology(file)
-    counts = {
+    from orchestrator.cli.output import emit, err_console
+    from orchestrator.topology.loading import check_file
+
+    checked = check_file(file)
+    errors, warnings = len(checked.errors), len(checked.warnings)
+    data: dict[str, Any] = {
+        "file": str(file),
+        "valid": checked.topology is not None,
+        "errors": errors,
+        "warnings": warnings,
+        "problems": [problem.as_json() for problem in checked.problems],
+    }
+    counted = f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+    summary = f"{file}: {counted}"
+    if checked.topology is not None:
+        held = _held(checked.topology)
+        data |= {"topology": checked.topology.name, "layout": checked.topology.layout, **held}
+        listed = ", ".join(_counted(count, name.removesuffix("s")) for name, count in held.items())
+        warned = f"; {_counted(warnings, 'warning')}" if warnings else ""
+        summary = f"{file}: valid ({checked.topology.layout}: {listed}){warned}"
+    if not as_json:
+        _print_problems(checked)
+    if as_json or not errors:
+        emit(data, as_json=as_json, summary=summary)
+    else:
+        err_console.print(escape(summary), style="bold")
+    if errors:
+        raise typer.Exit(1)
+
+
+def _held(topology: Topology) -> dict[str, int]:
+    return {
         "clusters": len(topology.clusters),
         "topics": len(topology.topics),
         "mirrors": len(topology.replication),
         "producers": len(topology.producers),
         "consumers": len(topology.consumers),
     }
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-    data = {"file": str(file), "topology": topology.name, "layout": topology.layout, "valid": True, **counts}
-    emit(data, as_json=as_json, summary=f"{file}: valid ({topology.layout}: {listed})")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _print_problems(checked: Checked) -> None:
+    from rich.markup import escape
+
+    from orchestrator.cli.output import err_console
+
+    for problem in checked.problems:
+        colour = "bold red" if problem.severity == "error" else "bold yellow"
+        err_console.print(f"[{colour}]{problem.severity}[/] {escape(problem.text(checked.file))}")
+
+
+def rules(as_json: bool = _JSON) -> None:
+    """List every rule that `validate` checks: id, severity, what it asks for, and why."""
+    from rich.table import Table
+
+    from orchestrator.cli.output import emit
+    from orchestrator.topology.rules import RULES
+
+    def render(console: Console) -> None:
+        table = Table("id", "severity", "what it asks for, and why", box=None, pad_edge=False)
+        for rule in RULES:
+            colour = "red" if rule.severity == "error" else "yellow"
+            table.add_row(rule.id, f"[{colour}]{rule.severity}[/]", f"{rule.title}.\n[dim]{rule.reason}[/]")
+        console.print(table)
+
+    errors = sum(rule.severity == "error" for rule in RULES)
+    emit(
+        {
+            "rules": [
+                {"id": rule.id, "severity": rule.severity, "title": rule.title, "reason": rule.reason}
+                for rule in RULES
+            ]
+        },
+        as_json=as_json,
+        summary=f"{len(RULES)} rules: {errors} errors, {len(RULES) - errors} warnings",
+        render=render,
+    )
 
 
 def schema() -> None:

@@ -24,12 +24,14 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     import signal
     import threading
 
+    from orchestrator.planning.support import refuse_unsupported
     from orchestrator.topology.loading import load_topology
     from orchestrator.watch.estate import mirrors_into
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 
     topology = load_topology(file)
+    refuse_unsupported(topology, "watch")
     mirrors = mirrors_into(topology, target or None)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,8 +1,13 @@
-"""Runs a plan: journalled before and after each step, three-valued outcomes, resumed by verifying first."""
+"""Runs a plan: journalled before and after each step, three-valued outcomes, resumed by verifying first.
 
+Taken back the same way: each compensation is journalled and verified, in the reverse order of the plan.
+"""
+
+from orchestrator.engine.decide import UndoAsked
 from orchestrator.engine.driver import OnEvent, Ports, RunEnd, run_plan
 from orchestrator.engine.ports import Actions, Clock, Journal, Lock, Results, StepOutcome
-from orchestrator.engine.state import RunState, state_from_journal
+from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
+from orchestrator.engine.undoing import kept_by, standing, steps_to_undo
 
 __all__ = [
     "Actions",
@@ -13,8 +18,13 @@ __all__ = [
     "Ports",
     "Results",
     "RunEnd",
+    "RunOutcome",
     "RunState",
     "StepOutcome",
+    "UndoAsked",
+    "kept_by",
     "run_plan",
+    "standing",
     "state_from_journal",
+    "steps_to_undo",
 ]

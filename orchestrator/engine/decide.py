@@ -2,7 +2,9 @@
 
 The order is the design's: the intent goes to the journal, then the effect is made and verified, then
 its outcome goes to the journal. After a crash, steps whose outcome the journal does not know are
-looked at before anything is done. A failed step stops those that wait for it, and no others.
+looked at before anything is done. A failed step stops those that wait for it, and no others, unless
+its definition says that the run is then taken back. On the way back the same order holds for each
+compensation.
 """
 
 from __future__ import annotations
@@ -12,13 +14,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.engine.ports import StepOutcome
-from orchestrator.engine.state import RunOutcome, RunState, Status
-from orchestrator.planning.plan import EventKind, Outcome, RunEvent
+from orchestrator.engine.state import RunOutcome, RunState, Status, Way
+from orchestrator.engine.summary import run_outcome, run_reason
+from orchestrator.engine.undoing import ready_to_undo, standing, steps_to_undo
+from orchestrator.planning.plan import EventKind, Outcome, RunEvent, Step
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
     """The lock is held and the gates are ok; the run begins, or goes on after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoAsked:
+    """A person wants the run taken back. `leave` names the steps that may stay."""
+
+    reason: str
+    leave: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +42,12 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """A step was performed and verified."""
+    """A step was performed, or compensated, and verified."""
 
     step: str
     found: StepOutcome
     seconds: float
+    way: Way = "do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,7 @@ class Checked:
 
     step: str
     found: StepOutcome
+    way: Way = "do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class JournalLost:
     reason: str
 
 
-Event = Begun | Recorded | Attempted | Checked | JournalLost
+Event = Begun | UndoAsked | Recorded | Attempted | Checked | JournalLost
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +83,18 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Make the step's effect, and verify it."""
+    """Make the step's effect, or take it back, and verify that."""
 
     step: str
+    way: Way = "do"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Look whether the step's effect is there already."""
+    """Look whether the step's effect is there already, or gone."""
 
     step: str
+    way: Way = "do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +107,8 @@ class End:
 
 Instruction = Record | Perform | Check | End
 Decision = tuple[RunState, tuple[Instruction, ...]]
+_INTENT: Mapping[Way, EventKind] = {"do": "step-intent", "undo": "undo-intent"}
+_OUTCOME: Mapping[Way, EventKind] = {"do": "step-outcome", "undo": "undo-outcome"}
 
 
 def decide(state: RunState, event: Event) -> Decision:
@@ -98,81 +116,139 @@ def decide(state: RunState, event: Event) -> Decision:
     match event:
         case Begun():
             return _begin(state)
+        case UndoAsked(reason, leave):
+            return _begin(state) if state.undoing else _turn_back(state, reason, leave)
         case Recorded(record):
             return _after_record(state, record)
-        case Attempted(step, found, seconds):
-            return _record_outcome(state, step, found, {"seconds": round(seconds, 3)})
-        case Checked(step, found):
-            return _after_check(state, step, found)
+        case Attempted(step, found, seconds, way):
+            return _record_outcome(state, step, found, {"seconds": round(seconds, 3)}, way)
+        case Checked(step, found, way):
+            return _after_check(state, step, found, way)
         case JournalLost(reason):
             stopped = replace(state, stopped=state.stopped or reason, has_journal=False)
             # An announced step was never begun: its intent could not be written.
-            for step in stopped.with_any("announced"):
-                stopped = stopped.with_status(step, "waiting")
+            for way in ("do", "undo"):
+                for step in stopped.with_any("announced", way=way):
+                    stopped = stopped.with_status(step, "waiting", way)
             return _go_on(stopped)
 
 
 def _begin(state: RunState) -> Decision:
+    if not state.undoing and _why_turn(state, "unsettled"):
+        # It had failed, and the run was about to be taken back, when the process died.
+        return _go_on(state)
     instructions: list[Instruction] = []
-    for step_id in state.with_any("unsettled"):
-        if state.plan.step(step_id).verify is None:
+    way = state.way
+    for step_id in state.with_any("unsettled", way=way):
+        step = state.plan.step(step_id)
+        if (step.verify if way == "do" else step.verify_undone) is None:
             # Twice is as good as once: it is simply done again.
-            state = state.with_status(step_id, "waiting")
+            state = state.with_status(step_id, "waiting", way)
         else:
-            state = state.with_status(step_id, "checking")
-            instructions.append(Check(step_id))
+            state = state.with_status(step_id, "checking", way)
+            instructions.append(Check(step_id, way))
+    if way == "undo":
+        # What nothing can take back keeps what it was built on, so it is looked at whether it is there.
+        for step in standing(state):
+            if state.status(step.id) in ("unsettled", "unknown") and step.verify is not None:
+                state = state.with_status(step.id, "checking")
+                instructions.append(Check(step.id))
     return (state, tuple(instructions)) if instructions else _go_on(state)
 
 
 def _after_record(state: RunState, record: RunEvent) -> Decision:
-    if record.kind == "run-ended":
-        return state, (End(state.outcome, state.reason),)
-    if record.kind == "step-intent" and state.status(record.step) == "announced":
-        return state.with_status(record.step, "running"), (Perform(record.step),)
-    return _go_on(state)
+    step = record.step
+    match record.kind:
+        case "run-ended":
+            return state, (End(run_outcome(state), run_reason(state)),)
+        case "step-intent" if state.status(step) == "announced":
+            begun = replace(state.with_status(step, "running"), begun=state.begun | {step})
+            return begun, (Perform(step),)
+        case "undo-intent" if state.status(step, "undo") == "announced":
+            return state.with_status(step, "running", "undo"), (Perform(step, "undo"),)
+        case "undo-started":
+            return _begin(state)
+        case _:
+            return _go_on(state)
 
 
-def _after_check(state: RunState, step: str, found: StepOutcome) -> Decision:
-    if found.outcome == "failed":  # surely not there: it is done like any other
-        return _go_on(state.with_status(step, "waiting"))
-    return _record_outcome(state, step, found, {"found_after_restart": True})
+def _after_check(state: RunState, step: str, found: StepOutcome, way: Way) -> Decision:
+    if found.outcome == "failed":  # surely not as wanted: it is done like any other
+        state = state if way == "undo" else replace(state, effective=state.effective - {step})
+        return _go_on(state.with_status(step, "waiting", way))
+    return _record_outcome(state, step, found, {"found_after_restart": True}, way)
 
 
-def _record_outcome(state: RunState, step: str, found: StepOutcome, data: Mapping[str, Any]) -> Decision:
+def _record_outcome(
+    state: RunState, step: str, found: StepOutcome, data: Mapping[str, Any], way: Way
+) -> Decision:
     status: Status = found.outcome
-    state = replace(
-        state.with_status(step, status),
-        messages={**state.messages, step: found.message},
-        results={**state.results, step: found.result} if status == "ok" else state.results,
-    )
+    state = replace(state.with_status(step, status, way), messages={**state.messages, step: found.message})
+    if way == "do":
+        if status == "ok":
+            state = replace(state, results={**state.results, step: found.result})
+        if status != "failed":
+            state = replace(state, effective=state.effective | {step})
     if not state.has_journal:
         return _go_on(state)
     data = {**data, "result": dict(found.result)} if found.result else data
     state, record = _numbered(
         state,
-        Record("step-outcome", step=step, outcome=found.outcome, message=found.message, data=data),
+        Record(_OUTCOME[way], step=step, outcome=found.outcome, message=found.message, data=data),
     )
     return state, (record,)
 
 
 def _go_on(state: RunState) -> Decision:
     """Announce all that is ready; end when nothing is under way and nothing can begin."""
-    if state.with_any("checking"):
+    if state.with_any("checking") or state.with_any("checking", way="undo"):
         return state, ()
+    why = "" if state.undoing or state.stopped else _why_turn(state, "failed", "unknown", "unsettled")
+    if why:
+        return (state, ()) if state.is_busy else _turn_back(state, why, frozenset())
     instructions: list[Instruction] = []
     if not state.stopped:
-        for step in state.ready():
-            announced = state.with_status(step.id, "announced")
-            state, record = _numbered(announced, Record("step-intent", step=step.id))
+        for step in _ready(state):
+            announced = state.with_status(step.id, "announced", state.way)
+            state, record = _numbered(announced, Record(_INTENT[state.way], step=step.id))
             instructions.append(record)
     if instructions or state.is_busy:
         return state, tuple(instructions)
+    outcome = run_outcome(state)
     if not state.has_journal:
-        outcome: RunOutcome = "unknown" if state.outcome == "unknown" else "incomplete"
-        return state, (End(outcome, state.reason),)
-    state, record = _numbered(
-        state, Record("run-ended", message=state.reason, data={"outcome": state.outcome})
-    )
+        return state, (End("unknown" if outcome == "unknown" else "incomplete", run_reason(state)),)
+    data: dict[str, Any] = {"outcome": outcome}
+    if state.undoing:
+        data["stands"] = [step.id for step in standing(state)]
+    state, record = _numbered(state, Record("run-ended", message=run_reason(state), data=data))
+    return state, (record,)
+
+
+def _ready(state: RunState) -> tuple[Step, ...]:
+    return ready_to_undo(state) if state.undoing else state.ready()
+
+
+def _why_turn(state: RunState, *statuses: Status) -> str:
+    """Why the run turns round by itself; empty if it does not.
+
+    Only while nothing irreversible stands: beyond that there is but the way forward. A step that a crash
+    left open counts only where its last word was that it did not end well.
+    """
+    if standing(state):
+        return ""
+    for step_id in state.with_any(*statuses):
+        step = state.plan.step(step_id)
+        is_told = state.status(step_id) != "unsettled" or step_id in state.messages
+        if step.on_failure == "undo" and is_told and steps_to_undo(state):
+            return f"{step_id} did not end well: {state.messages.get(step_id, '')}".rstrip(": ")
+    return ""
+
+
+def _turn_back(state: RunState, reason: str, leave: frozenset[str]) -> Decision:
+    reason = reason or "asked for"
+    state = replace(state, undoing=reason, leave=leave)
+    data = {"leave": sorted(leave)} if leave else {}
+    state, record = _numbered(state, Record("undo-started", message=reason, data=data))
     return state, (record,)
 
 

@@ -19,10 +19,11 @@ from orchestrator.engine.decide import (
     Perform,
     Record,
     Recorded,
+    UndoAsked,
     decide,
 )
 from orchestrator.engine.ports import Actions, Clock, Journal, Lock, Results, StepOutcome
-from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
+from orchestrator.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.planning.plan import Plan, RunEvent, Step
 
@@ -54,12 +55,14 @@ def run_plan(
     ports: Ports,
     *,
     records: Iterable[RunEvent] = (),
+    undo: UndoAsked | None = None,
     on_event: OnEvent | None = None,
     executor: Executor | None = None,
 ) -> RunEnd:
     """Run a plan whose gates are ok, or go on with one from the `records` of its journal.
 
-    `on_event` gets every record once it is in the journal. Raises `GateRefusedError` for a plan
+    With `undo` the run is taken back, and a run that was being taken back already goes on with that in
+    any case. `on_event` gets every record once it is in the journal. Raises `GateRefusedError` for a plan
     that may not run. An interruption (Ctrl-C) cancels what is waiting and goes up to the caller;
     the journal then holds all that a later resume needs.
     """
@@ -68,7 +71,7 @@ def run_plan(
     pool = executor or ThreadPoolExecutor(max_workers=max(len(plan.steps), 1))
     state = state_from_journal(plan, run_id, records)
     try:
-        return _Driver(state, ports, pool, on_event or (lambda _: None)).run()
+        return _Driver(state, ports, pool, on_event or (lambda _: None)).run(undo or Begun())
     except BaseException:
         ports.actions.cancel()
         raise
@@ -86,9 +89,9 @@ class _Driver:
         self._inbox: SimpleQueue[Event | BaseException] = SimpleQueue()
         self._has_journal = True
 
-    def run(self) -> RunEnd:
+    def run(self, first: Begun | UndoAsked) -> RunEnd:
         self._ports.lock.on_loss(self._stop)
-        self._inbox.put(Begun())
+        self._inbox.put(first)
         while True:
             event = self._inbox.get()
             if isinstance(event, BaseException):
@@ -108,10 +111,10 @@ class _Driver:
         match instruction:
             case Record():
                 self._record(instruction)
-            case Perform(step_id):
-                self._submit(self._attempted, step_id)
-            case Check(step_id):
-                self._submit(self._checked, step_id)
+            case Perform(step_id, way):
+                self._submit(self._attempted, step_id, way)
+            case Check(step_id, way):
+                self._submit(self._checked, step_id, way)
 
     def _record(self, wanted: Record) -> None:
         if not self._has_journal:
@@ -135,8 +138,8 @@ class _Driver:
         self._inbox.put(Recorded(record))
         self._on_event(record)
 
-    def _submit(self, work: Callable[[Step, Results], Event], step_id: str) -> None:
-        future = self._executor.submit(work, self._state.plan.step(step_id), self._state.results)
+    def _submit(self, work: Callable[[Step, Results, Way], Event], step_id: str, way: Way) -> None:
+        future = self._executor.submit(work, self._state.plan.step(step_id), self._state.results, way)
         future.add_done_callback(self._deliver)
 
     def _deliver(self, future: Future[Event]) -> None:
@@ -144,33 +147,37 @@ class _Driver:
             return
         self._inbox.put(future.exception() or future.result())
 
-    def _attempted(self, step: Step, results: Results) -> Event:
+    def _attempted(self, step: Step, results: Results, way: Way) -> Event:
         begun_s = self._ports.clock.monotonic_s()
-        found = _attempt(self._ports.actions, step, results)
-        return Attempted(step.id, found, self._ports.clock.monotonic_s() - begun_s)
+        found = _attempt(self._ports.actions, step, results, way)
+        return Attempted(step.id, found, self._ports.clock.monotonic_s() - begun_s, way)
 
-    def _checked(self, step: Step, results: Results) -> Event:
-        return Checked(step.id, _look(self._ports.actions, step, results))
+    def _checked(self, step: Step, results: Results, way: Way) -> Event:
+        return Checked(step.id, _look(self._ports.actions, step, results, way), way)
 
 
-def _attempt(actions: Actions, step: Step, results: Results) -> StepOutcome:
-    """Perform, then let the verification decide: an error alone does not say what happened."""
+def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOutcome:
+    """Act, then let the verification decide: an error alone does not say what happened."""
+    act, check = (actions.perform, step.verify) if way == "do" else (actions.compensate, step.verify_undone)
     try:
-        performed = actions.perform(step, results)
+        acted = act(step, results)
     except DcctlError as error:
-        performed = StepOutcome("failed" if step.verify is None else "unknown", in_words(error))
-    if step.verify is None or performed.outcome == "failed":
-        return performed
-    seen = _look(actions, step, {**results, step.id: performed.result})
+        # A repetition does no harm where nothing has to be verified; but what cannot be taken back may stand.
+        is_harmless = check is None and not (step.irreversible and way == "do")
+        acted = StepOutcome("failed" if is_harmless else "unknown", in_words(error))
+    if check is None or acted.outcome == "failed":
+        return acted
+    known = {**results, step.id: acted.result} if way == "do" else results
+    seen = _look(actions, step, known, way)
     if seen.outcome == "ok":
-        return StepOutcome("ok", seen.message or performed.message, {**performed.result, **seen.result})
-    said = "; ".join(dict.fromkeys(text for text in (performed.message, seen.message) if text))
-    return StepOutcome(seen.outcome, said, {**performed.result, **seen.result})
+        return StepOutcome("ok", seen.message or acted.message, {**acted.result, **seen.result})
+    said = "; ".join(dict.fromkeys(text for text in (acted.message, seen.message) if text))
+    return StepOutcome(seen.outcome, said, {**acted.result, **seen.result})
 
 
-def _look(actions: Actions, step: Step, results: Results) -> StepOutcome:
+def _look(actions: Actions, step: Step, results: Results, way: Way) -> StepOutcome:
     try:
-        return actions.verify(step, results)
+        return actions.verify(step, results) if way == "do" else actions.verify_undone(step, results)
     except DcctlError as error:
         return StepOutcome("unknown", in_words(error))
 

@@ -16,7 +16,8 @@ class StepOutcome:
     """What one attempt, or one look, found. `result` is JSON data that later steps and reports use.
 
     From `perform`: ok, failed (surely nothing was changed), or unknown. From `verify`: ok (the effect
-    is there), failed (it surely is not), or unknown (cannot be told).
+    is there), failed (it surely is not there as a whole), or unknown (cannot be told). From `compensate`
+    and `verify_undone` the same, about the effect being gone.
     """
 
     outcome: Outcome
@@ -27,7 +28,7 @@ class StepOutcome:
 class Actions(Protocol):
     """Effects by the names in the plan. `results` holds the results of the steps done so far.
 
-    A `DcctlError` from either method means that it cannot be told what happened.
+    A `DcctlError` from any of the first four means that it cannot be told what happened.
     """
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
@@ -35,6 +36,12 @@ class Actions(Protocol):
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether the effect is there. Changes nothing."""
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        """Take the step's effect back, wherever it stands: whole, in part, or not there at all."""
+
+    def verify_undone(self, step: Step, results: Results) -> StepOutcome:
+        """Look whether the effect is gone. Changes nothing."""
 
     def cancel(self) -> None:
         """Make all that is waiting return soon, and write no more.

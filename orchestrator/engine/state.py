@@ -6,34 +6,52 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from orchestrator.planning.plan import Outcome, Plan, RunEvent, Step
+from orchestrator.planning.plan import Plan, RunEvent, Step
 
 # waiting: not begun · announced: its intent goes to the journal · running · checking: being looked at
 # before anything else is done · unsettled: the journal does not say that it is done · then the outcomes.
 Status = Literal["waiting", "announced", "running", "checking", "unsettled", "ok", "failed", "unknown"]
 IN_FLIGHT: frozenset[Status] = frozenset({"announced", "running", "checking"})
-RunOutcome = Literal["ok", "incomplete", "unknown"]
+# Each step is gone through one way (its effect is made) and maybe, later, the other (it is taken back).
+Way = Literal["do", "undo"]
+RunOutcome = Literal["ok", "incomplete", "unknown", "undone"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """One run. `stopped` is the reason why nothing more is begun; `has_journal` whether it can be written."""
+    """One run. `stopped` is the reason why nothing more is begun; `has_journal` whether it can be written.
+
+    `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
+    said may stay. `begun` are the steps ever begun, `effective` those that may have had their whole effect.
+    """
 
     plan: Plan
     run_id: str
     next_sequence: int = 1
     statuses: Mapping[str, Status] = field(default_factory=dict)
+    undo_statuses: Mapping[str, Status] = field(default_factory=dict)
     results: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
+    begun: frozenset[str] = frozenset()
+    effective: frozenset[str] = frozenset()
+    undoing: str = ""
+    leave: frozenset[str] = frozenset()
     stopped: str = ""
     has_journal: bool = True
 
-    def status(self, step_id: str) -> Status:
-        """Status of one step."""
-        return self.statuses.get(step_id, "waiting")
+    @property
+    def way(self) -> Way:
+        """Which way the run goes now."""
+        return "undo" if self.undoing else "do"
 
-    def with_status(self, step_id: str, status: Status) -> RunState:
+    def status(self, step_id: str, way: Way = "do") -> Status:
+        """Status of one step, on its way there or back."""
+        return (self.statuses if way == "do" else self.undo_statuses).get(step_id, "waiting")
+
+    def with_status(self, step_id: str, status: Status, way: Way = "do") -> RunState:
         """The same run with one step moved on."""
+        if way == "undo":
+            return replace(self, undo_statuses={**self.undo_statuses, step_id: status})
         return replace(self, statuses={**self.statuses, step_id: status})
 
     def ready(self) -> tuple[Step, ...]:
@@ -45,50 +63,59 @@ class RunState:
             and all(self.status(needed) == "ok" for needed in step.depends_on)
         )
 
-    def with_any(self, *statuses: Status) -> tuple[str, ...]:
+    def with_any(self, *statuses: Status, way: Way = "do") -> tuple[str, ...]:
         """Ids of the steps in one of these statuses, in plan order."""
-        return tuple(step.id for step in self.plan.steps if self.status(step.id) in statuses)
+        return tuple(step.id for step in self.plan.steps if self.status(step.id, way) in statuses)
 
     @property
     def is_busy(self) -> bool:
-        """Whether any step is under way."""
-        return bool(IN_FLIGHT.intersection(self.statuses.values()))
-
-    @property
-    def outcome(self) -> RunOutcome:
-        """Of the whole run: unknown over incomplete over ok."""
-        if self.with_any("unknown"):
-            return "unknown"
-        return "ok" if len(self.with_any("ok")) == len(self.plan.steps) else "incomplete"
-
-    @property
-    def reason(self) -> str:
-        """Why the run is not complete, in one sentence; empty when it is."""
-        parts = [self.stopped] if self.stopped else []
-        for step_id in self.with_any("unknown", "failed"):
-            said = self.messages.get(step_id, "")
-            parts.append(f"{step_id} {self.status(step_id)}" + (f": {said}" if said else ""))
-        open_steps = self.with_any("waiting", "unsettled", "announced", "running", "checking")
-        if open_steps:
-            parts.append("not done: " + ", ".join(open_steps))
-        return "; ".join(parts)
+        """Whether any step is under way, there or back."""
+        under_way = {*self.statuses.values(), *self.undo_statuses.values()}
+        return bool(IN_FLIGHT.intersection(under_way))
 
 
 def state_from_journal(plan: Plan, run_id: str, records: Iterable[RunEvent]) -> RunState:
     """The run as its journal tells it. A step whose last record is not an ok outcome is unsettled."""
-    statuses: dict[str, Status] = {}
-    results: dict[str, Mapping[str, Any]] = {}
+    state = RunState(plan, run_id)
     last = 0
     for record in records:
         last = max(last, record.sequence)
-        if record.kind == "step-intent":
-            statuses[record.step] = "unsettled"
-        elif record.kind == "step-outcome":
-            statuses[record.step] = _settled(record.outcome)
-            if record.outcome == "ok":
-                results[record.step] = record.data.get("result", {})
-    return RunState(plan, run_id, last + 1, statuses, results)
+        state = _replayed(state, record)
+    return replace(state, next_sequence=last + 1)
 
 
-def _settled(outcome: Outcome | None) -> Status:
-    return "ok" if outcome == "ok" else "unsettled"
+def _replayed(state: RunState, record: RunEvent) -> RunState:
+    step = record.step
+    match record.kind:
+        case "step-intent":
+            # Until an outcome tells otherwise it may have had its effect.
+            messages = {name: said for name, said in state.messages.items() if name != step}
+            return replace(
+                state.with_status(step, "unsettled"),
+                begun=state.begun | {step},
+                effective=state.effective | {step},
+                messages=messages,
+            )
+        case "step-outcome":
+            return _with_outcome(state, record)
+        case "undo-started":
+            return replace(
+                state, undoing=record.message or "asked for", leave=frozenset(record.data.get("leave", ()))
+            )
+        case "undo-intent":
+            return state.with_status(step, "unsettled", "undo")
+        case "undo-outcome":
+            return state.with_status(step, "ok" if record.outcome == "ok" else "unsettled", "undo")
+        case _:
+            return state
+
+
+def _with_outcome(state: RunState, record: RunEvent) -> RunState:
+    step = record.step
+    state = replace(state, messages={**state.messages, step: record.message})
+    if record.outcome == "ok":
+        state = replace(state, results={**state.results, step: record.data.get("result", {})})
+        return state.with_status(step, "ok")
+    if record.outcome == "failed":
+        state = replace(state, effective=state.effective - {step})
+    return state.with_status(step, "unsettled")

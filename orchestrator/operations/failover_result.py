@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from orchestrator.engine import RunEnd
+from orchestrator.errors import DcctlError
+from orchestrator.operations.procedure import Ended, Timing
+from orchestrator.operations.run import write_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 
-RunOutcome = Literal["ok", "incomplete", "unknown", "nothing-to-do"]
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Unix epoch seconds: command given; lock taken and picture complete; plan made and allowed."""
-
-    started_at_s: float
-    observed_at_s: float
-    decided_at_s: float
+RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +53,19 @@ class FailoverResult:
         return asdict(self)
 
 
-def failover_result(
-    plan: Plan, end: RunEnd, events: Sequence[RunEvent], timing: Timing, *, ended_at_s: float, folder: str
-) -> FailoverResult:
-    """The result of a run from its plan, its journal and the state that it ended in."""
+def failover_result(ended: Ended) -> FailoverResult:
+    """The result of a run from its plan, its journal and the state that it ended in; kept in its folder."""
+    if ended.end is None:
+        return _nothing_to_do(ended)
+    result = _result(ended, ended.end)
+    # What is done is done: a full local disk makes no failure of it. The journal has it all.
+    with suppress(DcctlError):
+        write_json(ended.folder / "result.json", result.as_json())
+    return result
+
+
+def _result(ended: Ended, end: RunEnd) -> FailoverResult:
+    plan, events, timing = ended.plan, ended.events, ended.timing
     results = end.state.results
     steps = _step_rows(plan, events, end)
     written = results.get("write-offsets", {})
@@ -73,7 +77,7 @@ def failover_result(
         target=plan.target,
         started_at_s=timing.started_at_s,
         decided_at_s=timing.decided_at_s,
-        ended_at_s=ended_at_s,
+        ended_at_s=timing.ended_at_s,
         plan=to_json(plan),
         gates=[to_json(gate) for gate in plan.gates],
         predicted=asdict(plan.predicted),
@@ -97,16 +101,20 @@ def failover_result(
             for name in event.data.get("result", {}).get("not_seen", [])
         ),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
-        folder=folder,
+        folder=str(ended.folder),
     )
 
 
-def nothing_to_do(plan: Plan, run_id: str, timing: Timing, folder: str) -> FailoverResult:
+def _nothing_to_do(ended: Ended) -> FailoverResult:
     """The result where an earlier run has done it."""
+    plan, timing = ended.plan, ended.timing
+    done = (
+        "everything is as the file says" if plan.verb == "apply" else f"{plan.target} has taken over already"
+    )
     return FailoverResult(
-        run_id=run_id,
+        run_id=ended.run_id,
         outcome="nothing-to-do",
-        reason=f"{plan.target} has taken over already, by run {plan.facts['done_by']}",
+        reason=f"{done}, by run {plan.facts['done_by']}",
         source=plan.source,
         target=plan.target,
         started_at_s=timing.started_at_s,
@@ -115,7 +123,7 @@ def nothing_to_do(plan: Plan, run_id: str, timing: Timing, folder: str) -> Failo
         plan=to_json(plan),
         gates=[to_json(gate) for gate in plan.gates],
         predicted=asdict(plan.predicted),
-        folder=folder,
+        folder=str(ended.folder),
     )
 
 

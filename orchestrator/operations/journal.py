@@ -31,6 +31,11 @@ def runs_path(topology: str) -> str:
     return f"/dcctl/{topology}/runs"
 
 
+def unlocks_path(topology: str) -> str:
+    """Where it is kept who has taken the lock from whom, and why."""
+    return f"/dcctl/{topology}/unlocks"
+
+
 def about_this_process(command: str, run_id: str) -> dict[str, Any]:
     """What the lock says of its holder."""
     return {

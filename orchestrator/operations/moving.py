@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.adapters.checkpoint_files import local_checkpoint
+from orchestrator.adapters.checkpoint_files import local_checkpoint, newest_write_s
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.operations.relocation import (
     RelocationReport,
+    checkpoint_positions,
     copy_folder,
     refuse_running_original,
     relocate_checkpoint,
 )
 from orchestrator.operations.translate import Positions, Translations, current_map, translate_groups
-from orchestrator.planning.positions import offsets_to_write, partitions_to_read
+from orchestrator.planning.positions import offsets_to_write, partitions_to_read, translate_recorded
+from orchestrator.planning.samples import SampledPosition
+from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer, Replication, Topology
@@ -52,6 +56,7 @@ def move_group(
     Each landing partition gets the start or the end of its log. Raises `DcctlError`, with nothing
     written, if a position has no translation or the group has running members at either side.
     """
+    refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, group, "group")
     mirror = _mirror(topology, consumer, to)
     target = kafka_cluster(topology, to)
@@ -61,7 +66,7 @@ def move_group(
         raise DcctlError(
             f"group {group}",
             f"cannot be moved, no place at {to} for {'; '.join(without)}",
-            "the consumer's on_untranslatable: earliest reads all of it again",
+            "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it",
         )
     starts = _landing_offsets(topology, mirror, consumer, target, landing)
     offsets = offsets_to_write(topology, mirror, [consumer], translations.rows, starts)[group]
@@ -90,6 +95,7 @@ def move_query(
     Taken is the watcher's copy, or `checkpoint`, which must be at rest unless a person attests that its
     query is stopped. Raises `DcctlError` for everything that forbids it; then nothing has changed.
     """
+    refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, query, "spark")
     mirror = _mirror(topology, consumer, to)
     target = kafka_cluster(topology, to)
@@ -97,13 +103,20 @@ def move_query(
         refuse_running_original(checkpoint, time.time())
     copy = checkpoint or copy_folder(consumer)
     destination = destination or standby_folder(topology, query)
-    offset_map, logs = current_map(topology, mirror, target)
+    offset_map, logs, history = current_map(topology, mirror, target)
+    written_at_s = newest_write_s(copy) or 0.0
+    by_time: dict[TopicPartition, int] = {}
+    if consumer.on_untranslatable == "timestamp":
+        offsets = checkpoint_positions(copy)
+        positions = {tp: SampledPosition(offset, written_at_s) for tp, offset in offsets.items()}
+        by_time = offsets_by_time(target, mirror, consumer, positions, history=history, offset_map=offset_map)
 
     def translate(source: TopicPartition, offset: int) -> Translated:
         log = logs.get(mirror.mirrored(source))
         if log is None:
             return Translated(None, False, None, f"{mirror.mirrored(source)} does not exist at {to}")
-        fitted = fit_to_log(offset_map.translate(source, offset), log, consumer.on_untranslatable)
+        translated = translate_recorded(offset_map, history.made_anew, source, offset, written_at_s)
+        fitted = fit_to_log(translated, log, consumer.on_untranslatable, by_time.get(source))
         return Translated(fitted.offset, fitted.is_exact, fitted.reread_at_most, fitted.reason)
 
     own = {mirror.mirrored_topic(topic) for topic in consumer.topics}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.adapters.ansible import host_variables
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, CoordinationError, DcctlError
+from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.journal import earlier_runs, lock_path
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder
+from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import (
     CoordinationState,
     Observation,
@@ -26,10 +31,10 @@ from orchestrator.planning.observation import (
 )
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.estate import connect_cluster, kafka_cluster
-from orchestrator.watch.reader import read_samples
 
 T = TypeVar("T")
 
@@ -74,14 +79,7 @@ def open_estate(topology: Topology, mirror: Replication) -> Estate:
     Raises where the file lacks addresses of the target. An ensemble that does not answer is no error
     here: a gate says so, beside everything else that can be measured.
     """
-    coordination, problem = None, "the topology file names no ensemble (coordination.zookeeper)"
-    if topology.coordination is not None:
-        coordination = Coordination(topology.coordination.zookeeper)
-        try:
-            coordination.open()
-            problem = ""
-        except CoordinationError as error:
-            coordination, problem = None, error.problem
+    coordination, problem = open_coordination(topology)
     try:
         target = kafka_cluster(topology, mirror.target)
         connect = connect_cluster(topology, mirror.target)
@@ -92,6 +90,18 @@ def open_estate(topology: Topology, mirror: Replication) -> Estate:
     return Estate(topology, mirror, target, connect, coordination, problem)
 
 
+def open_coordination(topology: Topology) -> tuple[Coordination | None, str]:
+    """The topology's ensemble, or None and why it cannot be had."""
+    if topology.coordination is None:
+        return None, "the topology file names no ensemble (coordination.zookeeper)"
+    coordination = Coordination(topology.coordination.zookeeper)
+    try:
+        coordination.open()
+    except CoordinationError as error:
+        return None, error.problem
+    return coordination, ""
+
+
 def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Observation:
     """One observation of the mirror's both sides. What cannot be had is a part with a problem.
 
@@ -99,7 +109,7 @@ def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Obs
     process's run, which is no earlier one.
     """
     target, connect = estate.target, estate.connect
-    with ThreadPoolExecutor(max_workers=12, thread_name_prefix="observe") as pool:
+    with ThreadPoolExecutor(max_workers=15, thread_name_prefix="observe") as pool:
 
         def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
             return pool.submit(_part, source, question)
@@ -107,20 +117,24 @@ def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Obs
         subject = target.subject
         source = ask(f"cluster {estate.mirror.source}", lambda: _source_probe(estate))
         samples = ask(subject, lambda: _samples(estate, source))
-        offset_map = ask(subject, lambda: read_offset_map(target, estate.mirror))
+        offset_map = ask(subject, lambda: _offset_map(estate, samples))
+        by_time = ask(subject, lambda: _by_time(estate, samples, offset_map))
         brokers = ask(subject, target.brokers)
-        topics = ask(subject, lambda: _topics(estate))
-        log_ends = ask(subject, lambda: _log_ends(estate))
+        topics = ask(subject, lambda: topic_states(target, estate.target_topics))
+        first_ends = ask(subject, lambda: _mirrored_ends(estate))
+        log_ends = ask(subject, lambda: _log_ends(estate, source, first_ends))
         members = ask(subject, lambda: target.group_members(estate.groups))
         committed = ask(subject, lambda: target.committed(estate.groups))
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
         mirror_offsets = ask(f"Connect at {connect.name}", lambda: _mirror_offsets(estate))
         checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
         coordination = ask(_coordination_subject(estate), lambda: _coordination(estate, own_lock, own_run))
+        inventory = ask("inventory", lambda: _inventory(estate))
         return Observation(
             source=source.result(),
             brokers=brokers.result(),
             topics=topics.result(),
+            earlier_ends=_earlier_ends(source.result(), first_ends.result()),
             log_ends=log_ends.result(),
             members=members.result(),
             committed=committed.result(),
@@ -128,8 +142,10 @@ def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Obs
             mirror_offsets=mirror_offsets.result(),
             samples=samples.result(),
             offset_map=offset_map.result(),
+            by_time=by_time.result(),
             checkpoints=checkpoints.result(),
             coordination=coordination.result(),
+            inventory=inventory.result(),
             at_s=_CLOCK.now_s(),
         )
 
@@ -161,16 +177,46 @@ def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory
     """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
     deadline = time.monotonic() + estate.topology.failover.max_position_age_s
     while True:
-        history = read_samples(estate.target, estate.mirror.samples_topic)
+        history = samples_for(estate.topology, estate.mirror, estate.target)
         probe = source.result().value
         if probe is None or probe.listening or history.is_source_failing or time.monotonic() > deadline:
             return history
         time.sleep(_WATCHER_POLL_S)
 
 
-def _topics(estate: Estate) -> dict[str, TopicState]:
-    described = estate.target.topics(estate.target_topics)
-    configs = estate.target.topic_config(described)
+def _offset_map(estate: Estate, samples: Future[Part[SampleHistory]]) -> OffsetMap:
+    """Read at once; once more where the samples, which take their time, know of a topic made anew."""
+    found = read_offset_map(estate.target, estate.mirror, made_anew={})
+    history = samples.result().value
+    if history is None or not history.made_anew:
+        return found
+    return read_offset_map(estate.target, estate.mirror, made_anew=history.made_anew)
+
+
+def _by_time(
+    estate: Estate, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]
+) -> dict[str, dict[TopicPartition, int]]:
+    history, found = samples.result().value, offset_map.result().value
+    if history is None or found is None:
+        return {}
+    return {
+        group.name: offsets_by_time(
+            estate.target,
+            estate.mirror,
+            group,
+            history.positions(group.name),
+            history=history,
+            offset_map=found,
+        )
+        for group in estate.topology.consumers_of(estate.mirror.source)
+        if group.kind == "group"
+    }
+
+
+def topic_states(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicState]:
+    """Those of the topics that exist, as they are at a cluster."""
+    described = cluster.topics(names)
+    configs = cluster.topic_config(described)
     return {
         name: TopicState(
             topic.topic_id,
@@ -182,9 +228,32 @@ def _topics(estate: Estate) -> dict[str, TopicState]:
     }
 
 
-def _log_ends(estate: Estate) -> dict[TopicPartition, LogEnd]:
+def _mirrored_ends(estate: Estate) -> dict[TopicPartition, int]:
+    names = [estate.mirror.mirrored_topic(name) for name in estate.mirror.topics]
+    described = estate.target.topics(names)
+    return estate.target.end_offsets(tp for topic in described.values() for tp in topic.partitions)
+
+
+def _log_ends(
+    estate: Estate, source: Future[Part[SourceProbe]], first: Future[Part[dict[TopicPartition, int]]]
+) -> dict[TopicPartition, LogEnd]:
+    """The logs, read late enough to tell whether anything still lands."""
+    if first.result().value is not None and _is_away(source.result()):
+        time.sleep(STANDSTILL_S)
     described = estate.target.topics(estate.target_topics)
     return estate.target.log_ends(tp for topic in described.values() for tp in topic.partitions)
+
+
+def _is_away(source: Part[SourceProbe]) -> bool:
+    return source.value is not None and not source.value.listening
+
+
+def _earlier_ends(
+    source: Part[SourceProbe], ends: Part[dict[TopicPartition, int]]
+) -> Part[dict[TopicPartition, int]]:
+    if _is_away(source):
+        return ends
+    return Part(source.source, source.at_s, None, source.problem or "it takes connections")
 
 
 def _connectors(estate: Estate) -> dict[str, str]:
@@ -210,6 +279,21 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
     ends = (estate.mirror.source, estate.mirror.target)
     runs = earlier_runs(estate.coordination, name, between=ends, without=own_run)
     return CoordinationState(str(holder or ""), runs)
+
+
+def _inventory(estate: Estate) -> tuple[ClientHost, ...]:
+    """The hosts, as Ansible reads them."""
+    if estate.topology.inventory is None:
+        raise DcctlError("inventory", "the topology file names none")
+    return tuple(
+        ClientHost(
+            name=name,
+            dc=str(said.get("dc", "")),
+            service_manager=str(said.get("service_manager", "")),
+            clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
+        )
+        for name, said in host_variables(Path(estate.topology.inventory)).items()
+    )
 
 
 def _checkpoints(estate: Estate) -> dict[str, dict[TopicPartition, int]]:

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.kafka.records import Record
 from orchestrator.errors import ClusterError
+from orchestrator.replication.formats import decode_offset_sync, encode_sync_key
+from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
+
+
+class NoOffsetSyncsError(ClusterError):
+    """The target has no topic of offset syncs: nothing but MirrorMaker's checkpoints is there."""
 
 
 def read_offset_map(
     cluster: KafkaCluster,
     mirror: Replication,
     *,
+    made_anew: Mapping[str, MadeAnew],
     stopped_at: Mapping[TopicPartition, int] | None = None,
     logs: Mapping[TopicPartition, LogEnd] | None = None,
 ) -> OffsetMap:
     """The map of every sync at the target so far.
 
+    `made_anew`: source topics that were deleted and made again; the map of these begins anew as well.
     `stopped_at` and `logs` only for a mirror that was stopped: the source connector's offsets in Connect,
     and the logs of the mirrored partitions read since. They close the map at its end.
     """
     partition = TopicPartition(mirror.offset_syncs_topic, 0)
     if partition.topic not in cluster.topics([partition.topic]):
-        raise ClusterError(
+        raise NoOffsetSyncsError(
             f"{cluster.subject}, topic {partition.topic}",
             "there is no such topic",
             "offset-syncs.topic.location of the mirror must be `target`",
         )
     log = cluster.log_ends([partition])[partition]
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(made_anew)
     ranges = {partition: (log.start_offset, log.end_offset)}
-    for chunk in read_records(cluster.name, cluster.properties, ranges):
-        known = [record for record in chunk if record.key is not None]
-        builder.add_syncs([record.key or b"" for record in known], [record.value for record in known])
+    _add_all(builder, read_records(cluster.name, cluster.properties, ranges), made_anew)
     if stopped_at is not None and logs is not None:
         for name in mirror.topics:
             mirrored = mirror.mirrored_topic(name)
@@ -44,3 +51,36 @@ def read_offset_map(
                     source = TopicPartition(name, tp.partition)
                     builder.add_end(source, stopped_at.get(source, -1), end.end_offset)
     return builder.build()
+
+
+def _add_all(
+    builder: OffsetMapBuilder, chunks: Iterable[Sequence[Record]], made_anew: Mapping[str, MadeAnew]
+) -> None:
+    # A key is the topic and four bytes more: those of a topic made anew are told by their beginning.
+    anew = {_topic_of(encode_sync_key(TopicPartition(name, 0))): when for name, when in made_anew.items()}
+    apart: dict[bytes, list[Record]] = {}
+    for chunk in chunks:
+        known = [record for record in chunk if record.key is not None]
+        if anew:
+            for record in known:
+                if _topic_of(record.key) in anew:
+                    apart.setdefault(record.key or b"", []).append(record)
+            known = [record for record in known if _topic_of(record.key) not in anew]
+        _add(builder, known)
+    for key, records in apart.items():
+        _add(builder, _since_made_anew(records, anew[_topic_of(key)]))
+
+
+def _add(builder: OffsetMapBuilder, records: Sequence[Record]) -> None:
+    builder.add_syncs([record.key or b"" for record in records], [record.value for record in records])
+
+
+def _topic_of(key: bytes | None) -> bytes:
+    return (key or b"")[:-4]
+
+
+def _since_made_anew(records: Sequence[Record], anew: MadeAnew) -> Sequence[Record]:
+    syncs = [record for record in records if record.value is not None]
+    upstream = [decode_offset_sync(record.key or b"", record.value or b"").upstream for record in syncs]
+    written_s = [record.timestamp_ms / 1000 for record in syncs]
+    return syncs[first_sync_made_anew(upstream, written_s, anew) :]

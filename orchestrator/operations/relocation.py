@@ -122,6 +122,12 @@ def relocate_checkpoint(
     return _report(destination, data)
 
 
+def is_relocated_by(destination: Path, run_id: str) -> bool:
+    """Whether what lies there, or was about to, came from that run."""
+    data = _read_record(destination)
+    return data is not None and data.get("run_id") == run_id
+
+
 def undo_relocation(destination: Path) -> Path:
     """Take a relocated checkpoint away again and put back what stood there; returns where it lies now.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import platformdirs
 
@@ -18,11 +18,28 @@ from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
-from orchestrator.operations.observe import Estate, open_estate
 from orchestrator.planning.plan import EventKind, RunEvent
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 
 _CLOCK = SystemClock()
+
+
+class RunEstate(Protocol):
+    """The connections of one run, whatever it is about."""
+
+    @property
+    def coordination(self) -> Coordination | None:
+        """The ensemble, if it answers."""
+
+    @property
+    def coordination_problem(self) -> str:
+        """Why it does not."""
+
+    def close(self) -> None:
+        """End every connection."""
+
+
+E = TypeVar("E", bound=RunEstate)
 
 
 def new_run_id(verb: str, at_s: float) -> str:
@@ -37,8 +54,10 @@ def run_folder(run_id: str) -> Path:
     return root / "runs" / run_id
 
 
-class Run:
+class Run(Generic[E]):
     """Opens the estate and takes the lock; lets go of both at the end.
+
+    `open_estate` opens the connections of the run; with them comes the ensemble.
 
     Without an ensemble that answers there is no lock and no journal; the gates then say so, and nothing
     is changed. Raises `LockHeldError` when another holds the lock.
@@ -47,14 +66,15 @@ class Run:
     def __init__(
         self,
         topology: Topology,
-        mirror: Replication,
         run_id: str,
+        open_estate: Callable[[], E],
         *,
         command: str,
         folder: Path | None,
         on_event: OnEvent,
     ) -> None:
-        self.topology, self.mirror, self.run_id = topology, mirror, run_id
+        self.topology, self.run_id = topology, run_id
+        self._open_estate = open_estate
         self.folder = folder or run_folder(run_id)
         self.events: list[RunEvent] = []
         self._command = command
@@ -72,7 +92,7 @@ class Run:
                 f"cannot be made: {error.strerror}",
                 "a run keeps its evidence there; DCCTL_STATE_DIR names another place",
             ) from None
-        self.estate: Estate = open_estate(self.topology, self.mirror)
+        self.estate: E = self._open_estate()
         try:
             if self.estate.coordination is not None:
                 about = about_this_process(self._command, self.run_id)
@@ -147,8 +167,12 @@ class Run:
 
     def write_file(self, name: str, data: Mapping[str, Any]) -> None:
         """Keep JSON data in the run's folder. Raises `DcctlError` where that cannot be written."""
-        file = self.folder / name
-        try:
-            file.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
+        write_json(self.folder / name, data)
+
+
+def write_json(file: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON data. Raises `DcctlError` where that cannot be done."""
+    try:
+        file.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None

@@ -1,26 +1,27 @@
-"""What the actions of one run share: connections, the picture they act on, and the final offset map."""
+"""What the actions of one move share: the mirror, the picture they act on, and the final offset map."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError
+from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.observation import Observation
-from orchestrator.planning.samples import SampleHistory
+from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, TopicPartition
 
 
-class Session:
-    """One run's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`."""
+class Session(RunSession):
+    """One move's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`."""
 
     def __init__(
         self,
@@ -31,12 +32,10 @@ class Session:
         run_id: str,
         offset_shift: int = 0,
     ) -> None:
-        self.run_id = run_id
+        super().__init__(estate.topology, folder, run_id=run_id)
         self.estate = estate
         self.observation = observation
-        self.folder = folder
         self.offset_shift = offset_shift
-        self._cancelled = threading.Event()
         self._map_guard = threading.Lock()
         self._final: tuple[OffsetMap, dict[TopicPartition, LogEnd]] | None = None
 
@@ -79,22 +78,24 @@ class Session:
                     tp: log._replace(end_offset=ends[tp]) for tp, log in estate.target.log_ends(ends).items()
                 }
                 offsets = offsets_from_json(mirror_end["mirror_offsets"])
-                found = read_offset_map(estate.target, estate.mirror, stopped_at=offsets, logs=logs)
+                found = read_offset_map(
+                    estate.target,
+                    estate.mirror,
+                    made_anew=self.history.made_anew,
+                    stopped_at=offsets,
+                    logs=logs,
+                )
                 self._final = found, logs
             return self._final
 
-    def cancel(self) -> None:
-        """Make every wait of this run end soon."""
-        self._cancelled.set()
-
-    def is_cancelled(self) -> bool:
-        """Whether the run was interrupted."""
-        return self._cancelled.is_set()
-
-    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
-        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            if time.monotonic() > deadline or self._cancelled.wait(poll_s):
-                return False
-        return True
+    def by_time(
+        self,
+        consumer: Consumer,
+        positions: Mapping[TopicPartition, SampledPosition],
+        offset_map: OffsetMap,
+    ) -> dict[TopicPartition, int]:
+        """Target offsets by source partition, for a consumer that takes them where there is no other."""
+        target, mirror = self.estate.target, self.estate.mirror
+        return offsets_by_time(
+            target, mirror, consumer, positions, history=self.history, offset_map=offset_map
+        )

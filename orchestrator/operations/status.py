@@ -14,6 +14,7 @@ from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
+from orchestrator.planning.support import refuse_unsupported
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import mirrors_into
 from orchestrator.watch.health import MirrorHealth, mirror_health
@@ -28,6 +29,7 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
     Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
     addresses. A target that does not answer is part of the status, not an error.
     """
+    refuse_unsupported(topology, "status")
     return {
         "topology": topology.name,
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors_into(topology, target)],
@@ -53,7 +55,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         "at_s": observation.at_s,
         **_source(observation, window),
         "watcher": _watcher(observation, history),
-        "mirror": _mirror(health, history, judged_at_s),
+        "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
         "groups": _groups(estate, plan),
         "spark": _spark(topology, mirror, plan, history, judged_at_s),
@@ -86,22 +88,33 @@ def _watcher(observation: Observation, history: SampleHistory) -> dict[str, Any]
         "names": sorted(history.watchers),
         "round_age_s": None if last is None else max(0.0, observation.at_s - last),
         "good_round_age_s": None if good is None else max(0.0, observation.at_s - good),
+        "unreadable_records": history.unreadable,
         "problem": observation.samples.problem,
     }
 
 
-def _mirror(health: MirrorHealth, history: SampleHistory, judged_at_s: float) -> dict[str, Any]:
+def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_s: float) -> dict[str, Any]:
     ends = history.newest_ends()
     lag: dict[str, int] = {}
     for tp, records in health.lag_records(ends).items():
         lag[tp.topic] = lag.get(tp.topic, 0) + records
     heartbeat = health.heartbeat_at_s
+    gaps = health.gaps(history.sampled_ends(), history.made_anew)
     return {
         "states": dict(health.states),
         "lag_records": lag,
         "heartbeat_age_s": None if heartbeat is None else max(0.0, judged_at_s - heartbeat),
-        "gaps": {str(tp): what for tp, what in sorted(health.gaps(history.sampled_ends()).items())},
+        "gaps": {**_passed_over(plan), **{str(tp): what for tp, what in sorted(gaps.items())}},
         "problems": list(health.problems),
+    }
+
+
+def _passed_over(plan: Plan) -> dict[str, str]:
+    """Topics made anew at the source whose beginning was perhaps never copied."""
+    return {
+        topic: f"was made anew at the source; its first {found['passed_over']:,} records may not be copied"
+        for topic, found in plan.facts["made_anew"].items()
+        if found["passed_over"]
     }
 
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageError
+from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.group_offsets import Snapshot
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.operations.offset_syncs import NoOffsetSyncsError, read_offset_map
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
+from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import Checkpoint, decode_checkpoint
-from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.replication.translation import (
     newest_checkpoints,
     source_partition,
@@ -29,7 +32,6 @@ from orchestrator.replication.translation import (
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster
-from orchestrator.watch.reader import read_samples
 
 Origin = Literal["source", "samples", "checkpoints", "snapshot"]
 Positions = Mapping[str, Mapping[TopicPartition, SampledPosition]]
@@ -60,6 +62,9 @@ class _Recorded:
     lost_at_s: float
 
 
+_Found = tuple[Origin, str, _Recorded, dict[str, list[tuple[Checkpoint, float]]]]
+
+
 def translate_groups(
     topology: Topology,
     mirror: Replication,
@@ -68,9 +73,11 @@ def translate_groups(
 ) -> Translations:
     """Translate the positions of `groups` (by default all that the topology names for this mirror).
 
-    `snapshot` holds positions to use instead of what can be found. Raises `ClusterError` where the
-    target does not answer or has no offset syncs, `UsageError` for a group that is a Spark query.
+    `snapshot` holds positions to use instead of what can be found. Without offset syncs at the target only
+    MirrorMaker's own checkpoints are left. Raises `ClusterError` where the target does not answer, or has no
+    offset syncs for a snapshot; `UsageError` for a group that is a Spark query.
     """
+    refuse_unsupported(topology, "offsets")
     target = kafka_cluster(topology, mirror.target)
     consumers = _consumers(topology, mirror, groups)
     mirrored = [mirror.mirrored(tp) for tp in source_partitions(topology, mirror)]
@@ -78,8 +85,20 @@ def translate_groups(
     logs = target.log_ends(
         tp for tp in mirrored if tp.topic in existing and tp in existing[tp.topic].partitions
     )
-    offset_map, is_closed = _offset_map(topology, mirror, target, logs)
-    origin, reason, recorded, checkpoints = _recorded(topology, mirror, target, consumers, snapshot)
+    history, unsampled = _history(topology, target, mirror)
+    made_anew = history.made_anew
+    try:
+        offset_map, is_closed = _offset_map(topology, mirror, target, logs, made_anew)
+    except NoOffsetSyncsError as error:
+        if snapshot is not None:
+            raise
+        offset_map, is_closed = OffsetMapBuilder().build(), False
+        origin, reason, recorded, checkpoints = _from_checkpoints(mirror, target, history, error.problem)
+    else:
+        found = _recorded(
+            topology, mirror, target, consumers, snapshot=snapshot, history=history, unsampled=unsampled
+        )
+        origin, reason, recorded, checkpoints = found
     rows: list[TargetPosition] = []
     for consumer in consumers:
         rows += target_positions(
@@ -89,7 +108,16 @@ def translate_groups(
             recorded=recorded.positions.get(consumer.name, {}),
             sampled_ends=recorded.ends,
             offset_map=offset_map,
+            made_anew=made_anew,
             target_logs=logs,
+            by_time=offsets_by_time(
+                target,
+                mirror,
+                consumer,
+                recorded.positions.get(consumer.name, {}),
+                history=history,
+                offset_map=offset_map,
+            ),
             lost_at_s=recorded.lost_at_s,
         )
     if origin == "checkpoints":
@@ -107,13 +135,6 @@ def snapshot_positions(snapshot: Snapshot) -> Positions:
         group: {tp: SampledPosition(offset, snapshot.taken_at_s) for tp, offset in offsets.items()}
         for group, offsets in snapshot.groups.items()
     }
-
-
-def mirrored_positions(topology: Topology, mirror: Replication) -> dict[TopicPartition, int]:
-    """Next source offset behind the last one that Connect has stored as copied. Raises `ConnectError`."""
-    connect = connect_cluster(topology, mirror.target)
-    stored = connect.source_offsets(connector_names(mirror).source)
-    return {tp: offset + 1 for tp, offset in stored.items() if tp.topic in mirror.topics}
 
 
 def read_checkpoints(cluster: KafkaCluster, mirror: Replication) -> dict[str, list[tuple[Checkpoint, float]]]:
@@ -141,13 +162,20 @@ def read_checkpoints(cluster: KafkaCluster, mirror: Replication) -> dict[str, li
     return found
 
 
-def current_map(
-    topology: Topology, mirror: Replication, target: KafkaCluster
-) -> tuple[OffsetMap, dict[TopicPartition, LogEnd]]:
-    """The offset map as of now, closed at its end if the mirror is stopped, and the mirrored logs."""
+class CurrentMap(NamedTuple):
+    """The offset map as of now, the mirrored logs, and the watcher's samples (empty without any)."""
+
+    offset_map: OffsetMap
+    logs: Mapping[TopicPartition, LogEnd]
+    history: SampleHistory
+
+
+def current_map(topology: Topology, mirror: Replication, target: KafkaCluster) -> CurrentMap:
+    """The map as of now, closed at its end if the mirror is stopped."""
     topics = target.topics(mirror.mirrored_topic(name) for name in mirror.topics)
     logs = target.log_ends(tp for topic in topics.values() for tp in topic.partitions)
-    return _offset_map(topology, mirror, target, logs)[0], logs
+    history, _ = _history(topology, target, mirror)
+    return CurrentMap(_offset_map(topology, mirror, target, logs, history.made_anew)[0], logs, history)
 
 
 def is_answering(topology: Topology, cluster: str) -> bool:
@@ -175,8 +203,20 @@ def _consumers(topology: Topology, mirror: Replication, groups: Iterable[str]) -
     return tuple(found)
 
 
+def _history(topology: Topology, target: KafkaCluster, mirror: Replication) -> tuple[SampleHistory, str]:
+    """The watcher's samples; without any an empty history, and why."""
+    try:
+        return samples_for(topology, mirror, target), ""
+    except ClusterError as error:
+        return SampleHistory(), error.problem
+
+
 def _offset_map(
-    topology: Topology, mirror: Replication, target: KafkaCluster, logs: Mapping[TopicPartition, LogEnd]
+    topology: Topology,
+    mirror: Replication,
+    target: KafkaCluster,
+    logs: Mapping[TopicPartition, LogEnd],
+    made_anew: Mapping[str, MadeAnew],
 ) -> tuple[OffsetMap, bool]:
     """The map; closed by the mirror's last pair if Connect says that it is stopped."""
     try:
@@ -188,9 +228,10 @@ def _offset_map(
     except ConnectError:
         stopped_at = None
     if stopped_at is None:
-        return read_offset_map(target, mirror), False
+        return read_offset_map(target, mirror, made_anew=made_anew), False
     now = target.log_ends(logs)
-    return read_offset_map(target, mirror, stopped_at=stopped_at, logs=now), True
+    closed = read_offset_map(target, mirror, made_anew=made_anew, stopped_at=stopped_at, logs=now)
+    return closed, True
 
 
 def _recorded(
@@ -198,8 +239,11 @@ def _recorded(
     mirror: Replication,
     target: KafkaCluster,
     consumers: tuple[Consumer, ...],
+    *,
     snapshot: Positions | None,
-) -> tuple[Origin, str, _Recorded, dict[str, list[tuple[Checkpoint, float]]]]:
+    history: SampleHistory,
+    unsampled: str,
+) -> _Found:
     now_s = time.time()
     if snapshot is not None:
         return "snapshot", "as asked", _Recorded(snapshot, {}, now_s), {}
@@ -207,15 +251,19 @@ def _recorded(
         return "source", "it answers", _from_source(topology, mirror, consumers), {}
     except ClusterError as error:
         reason = f"the source does not answer ({error.problem})"
-    try:
-        history = read_samples(target, mirror.samples_topic)
-    except ClusterError as error:
-        history, reason = SampleHistory(), f"{reason}; no samples ({error.problem})"
+    if unsampled:
+        reason = f"{reason}; no samples ({unsampled})"
     window = history.loss_window()
     sampled = {consumer.name: history.positions(consumer.name) for consumer in consumers}
     if any(sampled.values()):
         lost_at_s = window.first_failed_at_s if window else now_s
         return "samples", reason, _Recorded(sampled, history.newest_ends(), lost_at_s), {}
+    return _from_checkpoints(mirror, target, history, f"{reason}; the samples know none of these groups")
+
+
+def _from_checkpoints(
+    mirror: Replication, target: KafkaCluster, history: SampleHistory, reason: str
+) -> _Found:
     checkpoints = read_checkpoints(target, mirror)
     positions: dict[str, dict[TopicPartition, SampledPosition]] = {}
     for group, found in checkpoints.items():
@@ -224,8 +272,8 @@ def _recorded(
             if source is not None:
                 place = SampledPosition(checkpoint.upstream, written_s)
                 positions.setdefault(group, {})[source] = place
-    reason = f"{reason}; the samples know none of these groups"
-    return "checkpoints", reason, _Recorded(positions, history.newest_ends(), now_s), checkpoints
+    recorded = _Recorded(positions, history.newest_ends(), time.time())
+    return "checkpoints", reason, recorded, checkpoints
 
 
 def _from_source(topology: Topology, mirror: Replication, consumers: tuple[Consumer, ...]) -> _Recorded:

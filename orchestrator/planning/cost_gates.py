@@ -77,7 +77,11 @@ def map_complete(s: Situation) -> GateResult:
         measured=f"{len(s.positions)} positions, {exact} of them exact already",
         limit=limit,
         reason=listed(without) if without else "all of them have",
-        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+        hint=(
+            "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it"
+            if without
+            else ""
+        ),
     )
 
 
@@ -90,7 +94,7 @@ def loss_within_budget(s: Situation) -> GateResult:
     seconds = None if accepted is not None else budget.seconds
     limits = [f"{records} records"] if records is not None else []
     limits += [f"{seconds:g} s"] if seconds is not None else []
-    limit = " and ".join(limits) or "none in the file"
+    limit = " and ".join(limits)
     if s.observation.samples.value is None:
         return absent("loss-within-budget", s.observation.samples, limit)
     if s.loss is None or s.loss.at_most is None:
@@ -134,7 +138,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
         return gate_result(
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
-    copies = part.value.copies
+    copies, anew = part.value.copies, part.value.made_anew
     lost_at_s = s.window.first_failed_at_s if s.window else s.now_s
     wrong, seen = [], []
     for query in s.queries:
@@ -145,8 +149,15 @@ def checkpoints_copied(s: Situation) -> GateResult:
         age_s = max(0.0, lost_at_s - copy.at_s)
         behind = max(0, (copy.source_batch or copy.batch) - copy.batch)
         seen.append(f"{query.name} batch {copy.batch}, {behind} behind, {age_s:.1f} s")
+        void = [
+            topic
+            for topic in query.topics
+            if topic in anew and (copy.committed_at_s or copy.at_s) < anew[topic].seen_s
+        ]
         if behind > BATCHES_BEHIND or age_s > s.age_limit_s:
             wrong.append(f"{query.name}: {copy.problem or 'the copy is old'}")
+        elif void:
+            wrong.append(f"{query.name}: committed before {listed(void)} was made anew at the source")
     return gate_result(
         "checkpoints-copied",
         "refused" if wrong else "ok",

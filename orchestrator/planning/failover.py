@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.planning.failover_steps import failover_steps
 from orchestrator.planning.gates import done_by_run, gate_results
+from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import (
@@ -19,6 +19,7 @@ from orchestrator.planning.prediction import LossPrediction, predict_loss, predi
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.samples import LossWindow, SampledPosition
 from orchestrator.planning.situation import Situation
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
@@ -45,7 +46,7 @@ def plan_failover(topology: Topology, observation: Observation, request: Failove
         topology_digest=digest(dump_topology(topology)),
         observed=observation.digests(),
         gates=gate_results(situation),
-        steps=failover_steps(topology, mirror),
+        steps=move_steps(topology, mirror),
         predicted=Predicted(
             loss={} if loss is None else _loss_by_topic(loss),
             reread=_reread_by_consumer(situation),
@@ -77,6 +78,8 @@ def _situation(
                     recorded=history.positions(group.name),
                     sampled_ends=history.newest_ends(),
                     offset_map=observation.offset_map.value,
+                    made_anew=history.made_anew,
+                    by_time=(observation.by_time.value or {}).get(group.name, {}),
                     target_logs=observation.log_ends.value,
                     lost_at_s=window.first_failed_at_s if window else observation.at_s,
                 )
@@ -87,7 +90,7 @@ def _situation(
         observation=observation,
         now_s=observation.at_s,
         window=window,
-        loss=_loss(topology, mirror, observation, until_s),
+        loss=_loss(topology, mirror, observation, window, until_s),
         positions=tuple(positions),
         readings={c.name: partitions_to_read(topology, mirror, c) for c in consumers},
     )
@@ -103,7 +106,11 @@ def _lost_at_most_s(window: LossWindow | None, now_s: float) -> float:
 
 
 def _loss(
-    topology: Topology, mirror: Replication, observation: Observation, until_s: float
+    topology: Topology,
+    mirror: Replication,
+    observation: Observation,
+    window: LossWindow | None,
+    until_s: float,
 ) -> LossPrediction | None:
     history, offset_map = observation.samples.value, observation.offset_map.value
     if history is None or offset_map is None:
@@ -111,13 +118,46 @@ def _loss(
     connect = observation.mirror_offsets.value or {}
     partitions = source_partitions(topology, mirror)
     replicated: dict[TopicPartition, int] = {}
+    anew = history.made_anew
     for tp in partitions:
-        # Without Connect's word the newest offset sync stands alone: a lower bound as well.
-        known = [offset_map.mirrored_end(tp), connect.get(tp, -1) + 1]
-        end = max(offset for offset in known if offset is not None)
+        # Without Connect's word the newest offset sync stands alone: a lower bound as well. Of a topic made
+        # anew Connect may still have the old one's offset.
+        stored = 0 if tp.topic in anew else connect.get(tp, -1) + 1
+        end = max(offset_map.mirrored_end(tp) or 0, stored)
         if end > 0:
             replicated[tp] = end
-    return predict_loss(history, partitions, replicated, until_s=until_s)
+    first_copied = {tp: offset_map.first_copied(tp) or 0 for tp in partitions if tp.topic in anew}
+    at_most: dict[TopicPartition, int] = {}
+    if window is not None and window.cause == "refused":
+        at_most = _replicated_at_most(mirror, observation, partitions, offset_map)
+    return predict_loss(
+        history,
+        partitions,
+        replicated,
+        until_s=until_s,
+        replicated_at_most=at_most,
+        first_copied=first_copied,
+    )
+
+
+def _replicated_at_most(
+    mirror: Replication,
+    observation: Observation,
+    partitions: Iterable[TopicPartition],
+    offset_map: OffsetMap,
+) -> dict[TopicPartition, int]:
+    """Next source offset that the target cannot hold, per source partition; empty where it may still grow.
+
+    The mirror may have read records that it has not written yet. They have landed when the ends of all its
+    topics stand still while its worker answers: what the step `let-land` waits for as well.
+    """
+    logs = observation.log_ends.value
+    mirrored = {tp: mirror.mirrored(tp) for tp in partitions}
+    is_alive = observation.connectors.value is not None
+    if logs is None or not is_alive or not observation.stands_still(mirrored.values()):
+        return {}
+    found = {tp: offset_map.mirrored_at_most(tp, logs[at].end_offset) for tp, at in mirrored.items()}
+    return {tp: offset for tp, offset in found.items() if offset is not None}
 
 
 def _loss_by_topic(loss: LossPrediction) -> dict[str, dict[str, int]]:
@@ -187,6 +227,23 @@ def _reread(
     return {"map": predicted.map, "position_age": predicted.position_age, "at_most": predicted.at_most}
 
 
+def _made_anew(s: Situation) -> dict[str, dict[str, Any]]:
+    """Topics that were deleted and made again at the source: when, and what may have been passed over."""
+    history = s.observation.samples.value
+    if history is None:
+        return {}
+    lost = {} if s.loss is None else s.loss.topics
+    return {
+        name: {
+            "seen_at_s": anew.seen_s,
+            "passed_over": sum(loss.passed_over for loss in lost[name].partitions.values())
+            if name in lost
+            else None,
+        }
+        for name, anew in history.made_anew.items()
+    }
+
+
 def _facts(s: Situation) -> dict[str, Any]:
     """What the plan rests on, for people who read it later."""
     loss, done_by = s.loss, done_by_run(s)
@@ -196,6 +253,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         "source_failing_since_s": s.window.first_failed_at_s if s.window else None,
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,
         "loss_rests_on": {} if loss is None else _grounds_by_topic(loss, s.mirror),
+        "made_anew": _made_anew(s),
         "budget": {
             "records": s.topology.failover.max_loss.records,
             "seconds": s.topology.failover.max_loss.seconds,

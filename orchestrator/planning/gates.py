@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost, clients_of
 from orchestrator.planning.cost_gates import (
     checkpoints_copied,
     loss_within_budget,
@@ -12,7 +13,7 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
-from orchestrator.planning.observation import EarlierRun
+from orchestrator.planning.observation import EarlierRun, TopicState
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
@@ -107,19 +108,24 @@ def _clock(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%H:%M:%S UTC")
 
 
-def _target_healthy(s: Situation) -> GateResult:
-    limit = "each partition has a leader and at least min.insync.replicas in sync"
-    for part in (s.observation.brokers, s.observation.topics):
-        if part.value is None:
-            return absent("target-healthy", part, limit)
-    brokers, topics = s.observation.brokers.value or {}, s.observation.topics.value or {}
-    sick = [
+def sick_partitions(topics: Mapping[str, TopicState]) -> list[str]:
+    """Partitions that cannot be written: without a leader, or with too few replicas in sync."""
+    return [
         f"{name}-{number}: "
         + ("no leader" if leader < 0 else f"{isr} in sync of {state.min_insync_replicas}")
         for name, state in sorted(topics.items())
         for number, (leader, isr) in enumerate(zip(state.leaders, state.isr, strict=True))
         if leader < 0 or isr < state.min_insync_replicas
     ]
+
+
+def _target_healthy(s: Situation) -> GateResult:
+    limit = "each partition has a leader and at least min.insync.replicas in sync"
+    for part in (s.observation.brokers, s.observation.topics):
+        if part.value is None:
+            return absent("target-healthy", part, limit)
+    brokers, topics = s.observation.brokers.value or {}, s.observation.topics.value or {}
+    sick = sick_partitions(topics)
     return gate_result(
         "target-healthy",
         "refused" if sick else "ok",
@@ -190,15 +196,57 @@ def _groups_idle(s: Situation) -> GateResult:
 
 
 def _clients_startable(s: Situation) -> GateResult:
-    has_inventory = s.topology.inventory is not None
+    """A host for each client, and a service manager that the playbooks know."""
+    limit = f"a host in {listed(_target_datacenters(s))} for each client"
+    clients = clients_of(s.topology, s.mirror.source)
+    if not clients:
+        return gate_result("clients-startable", "ok", "no client", limit, "there is nothing to start")
+    if s.topology.inventory is None:
+        return gate_result(
+            "clients-startable",
+            "refused",
+            "no inventory",
+            limit,
+            "nobody could start the clients there",
+            "add `inventory: PATH` to the file",
+        )
+    part = s.observation.inventory
+    if part.value is None:
+        return absent("clients-startable", part, limit)
+    hosts = [host for host in part.value if host.dc in _target_datacenters(s)]
+    reason, hint = _why_not_startable(s, clients, hosts)
     return gate_result(
         "clients-startable",
-        "ok" if has_inventory else "refused",
-        measured=s.topology.inventory or "no inventory",
-        limit="an Ansible inventory with the hosts of the target",
-        reason="the playbooks know where" if has_inventory else "nobody could start the clients there",
-        hint="" if has_inventory else "add `inventory: PATH` to the file",
+        "refused" if reason else "ok",
+        measured=f"{len(clients)} clients, {len(hosts)} of {len(part.value)} hosts",
+        limit=limit,
+        reason=reason or "each has a host",
+        hint=hint,
     )
+
+
+def _why_not_startable(s: Situation, clients: Sequence[str], hosts: Sequence[ClientHost]) -> tuple[str, str]:
+    """Reason and hint; empty where nothing is in the way."""
+    datacenters = _target_datacenters(s)
+    if not hosts:
+        known = (
+            listed(sorted({host.dc or "none" for host in s.observation.inventory.value or ()})) or "no host"
+        )
+        return f"no host is in {listed(datacenters)}: the inventory knows {known}", "give each host its `dc`"
+    unmanaged = [host.name for host in hosts if host.service_manager not in SERVICE_MANAGERS]
+    if unmanaged:
+        return (
+            f"no known service_manager: {listed(unmanaged)}",
+            f"give each host its `service_manager`: {' or '.join(SERVICE_MANAGERS)}",
+        )
+    homeless = [client for client in clients if not any(host.runs(client, datacenters) for host in hosts)]
+    if homeless:
+        return f"no host would run {listed(homeless)}", "add them to `clients_on_host` of a host there"
+    return "", ""
+
+
+def _target_datacenters(s: Situation) -> tuple[str, ...]:
+    return s.topology.clusters[s.mirror.target].datacenters
 
 
 def _coordination(s: Situation) -> GateResult:
@@ -230,6 +278,16 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     map_complete,
     loss_within_budget,
     checkpoints_copied,
+    _groups_idle,
+    _clients_startable,
+)
+# What every move needs, planned or not.
+MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
+    _coordination,
+    _needed,
+    _target_healthy,
+    _target_topics,
+    _mirror_controlled,
     _groups_idle,
     _clients_startable,
 )

@@ -6,10 +6,11 @@ is missing is ever taken for something that is not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.plan import digest
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
@@ -64,7 +65,8 @@ class TopicState:
 class EarlierRun:
     """A run that the journal knows: how it ended, or that it did not.
 
-    `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun.
+    `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
+    where all that was done has been taken back.
     """
 
     run_id: str
@@ -76,8 +78,8 @@ class EarlierRun:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it may have changed anything."""
-        return self.outcome not in ("refused", "not begun")
+        """Whether it may have changed anything that still stands."""
+        return self.outcome not in ("refused", "not begun", "undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +97,19 @@ GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
 class Observation:
     """The picture for one mirror, seen from its target.
 
+    `earlier_ends`: where the mirrored topics ended `STANDSTILL_S` or longer before `log_ends` were read;
+    absent while the source takes connections, because then they have no end.
     `mirror_offsets`: of the source connector, the last source offset read. `members`: running members
     of each group at the target; `committed`: what is committed there now. `checkpoints`: for each Spark
-    query the next source offset of each partition in its copied checkpoint.
+    query the next source offset of each partition in its copied checkpoint. `by_time`: for each group with
+    `on_untranslatable: timestamp` the target offsets by source partition, see `by_time.py`.
     """
 
     at_s: float
     source: Part[SourceProbe]
     brokers: Part[Mapping[int, str]]
     topics: Part[Mapping[str, TopicState]]
+    earlier_ends: Part[Mapping[TopicPartition, int]]
     log_ends: Part[Mapping[TopicPartition, LogEnd]]
     members: Part[Mapping[str, int]]
     committed: Part[GroupOffsets]
@@ -111,8 +117,17 @@ class Observation:
     mirror_offsets: Part[Mapping[TopicPartition, int]]
     samples: Part[SampleHistory]
     offset_map: Part[OffsetMap]
+    by_time: Part[GroupOffsets]
     checkpoints: Part[GroupOffsets]
     coordination: Part[CoordinationState]
+    inventory: Part[tuple[ClientHost, ...]]
+
+    def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Whether nothing has landed in mirrored `partitions` for a while, as far as was seen."""
+        before, now = self.earlier_ends.value, self.log_ends.value
+        if before is None or now is None:
+            return False
+        return all(tp in before and tp in now and before[tp] == now[tp].end_offset for tp in partitions)
 
     def digests(self) -> dict[str, str]:
         """One digest for each part that a plan relies on and that does not move by itself.
@@ -142,4 +157,5 @@ _STABLE: dict[str, Callable[[Any], Any]] = {
     },
     "members": lambda members: {group: count > 0 for group, count in members.items()},
     "connectors": dict,
+    "inventory": lambda hosts: sorted([host.name, host.dc, sorted(host.clients or ())] for host in hosts),
 }

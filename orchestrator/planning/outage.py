@@ -26,11 +26,6 @@ class LossWindow(NamedTuple):
     first_failed_at_s: float
     cause: Cause
 
-    @property
-    def length_s(self) -> float:
-        """How long the window is."""
-        return self.first_failed_at_s - self.last_good_at_s
-
 
 def loss_window(last_good_at_s: float | None, failed: Iterable[Sequence[Round]]) -> LossWindow | None:
     """The window, from the failed rounds of each watcher, ordered by their ends.

@@ -19,11 +19,45 @@ from orchestrator.errors import DcctlError
 
 FORMAT_VERSION = 1
 
-Phase = Literal["detect", "decide", "fence", "translate", "relocate", "redirect", "verify"]
-PHASES: tuple[Phase, ...] = ("detect", "decide", "fence", "translate", "relocate", "redirect", "verify")
+Phase = Literal[
+    "detect",
+    "decide",
+    "fence",
+    "drain",
+    "translate",
+    "relocate",
+    "redirect",
+    "verify",
+    "access",
+    "topics",
+    "replicas",
+    "mirrors",
+    "remove",
+]
+# Of a move, in the order in which a report tells them; those behind `verify` are of an apply.
+PHASES: tuple[Phase, ...] = (
+    "detect",
+    "decide",
+    "fence",
+    "drain",
+    "translate",
+    "relocate",
+    "redirect",
+    "verify",
+)
 GateOutcome = Literal["ok", "refused", "unknown"]
 Outcome = Literal["ok", "failed", "unknown"]
-EventKind = Literal["run-started", "gates", "run-resumed", "step-intent", "step-outcome", "run-ended"]
+EventKind = Literal[
+    "run-started",
+    "gates",
+    "run-resumed",
+    "step-intent",
+    "step-outcome",
+    "undo-started",
+    "undo-intent",
+    "undo-outcome",
+    "run-ended",
+]
 
 _CONFIG = ConfigDict(extra="forbid")
 T = TypeVar("T")
@@ -33,10 +67,16 @@ T = TypeVar("T")
 class Step:
     """One effect, or one measurement that later effects build on.
 
-    `action`, `verify` and `compensation` are names in the runner's table of actions. `verify` says
-    afterwards whether the effect is there (none: doing the step twice is as good as once, and after a
-    crash it is simply done again). `compensation` takes the effect back; `irreversible` says that nothing
-    can. `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
+    `action`, `verify`, `compensation` and `verify_undone` are names in the runner's table of actions.
+    `verify` says afterwards whether the effect is there (none: doing the step twice is as good as once,
+    and after a crash it is simply done again). `irreversible` says that nothing takes the effect back.
+
+    `compensation` takes it back. It must do no harm where the effect is there in part or not at all, and
+    may build only on the results of the steps before this one: after a crash this one's own may be
+    missing. `verify_undone` says whether the effect is gone (none: as with `verify`). With `on_failure:
+    undo` the whole run is taken back if this step does not end well.
+
+    `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
     """
 
     id: str
@@ -47,7 +87,9 @@ class Step:
     depends_on: tuple[str, ...] = ()
     verify: str | None = None
     compensation: str | None = None
+    verify_undone: str | None = None
     irreversible: bool = False
+    on_failure: Literal["stop", "undo"] = "stop"
     expected_s: float = 0.0
     timeout_s: float = 30.0
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.planning.samples import SampledPosition
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.translation import Fitted, fit_to_log
 from orchestrator.topology.model import Consumer, Replication, Topology
@@ -81,14 +82,17 @@ def target_positions(
     recorded: Mapping[TopicPartition, SampledPosition],
     sampled_ends: Mapping[TopicPartition, LogEnd],
     offset_map: OffsetMap,
+    made_anew: Mapping[str, MadeAnew],
     target_logs: Mapping[TopicPartition, LogEnd],
+    by_time: Mapping[TopicPartition, int],
     lost_at_s: float,
 ) -> tuple[TargetPosition, ...]:
     """The group's place in every mirrored partition that it reads.
 
     `recorded`: its committed offsets at the source, as the watcher has them; their age is judged at
     `lost_at_s`, because a lost site ends all sampling. `sampled_ends`: the source's logs, as the watcher
-    has them.
+    has them. `made_anew`: topics that were deleted and made again; what was recorded before is void.
+    `by_time`: target offsets by source partition, for a consumer that takes them where there is no other.
     """
     rows = []
     for source in source_partitions(topology, mirror):
@@ -97,7 +101,9 @@ def target_positions(
         target = mirror.mirrored(source)
         position = recorded.get(source)
         upstream = _next_to_read(position, sampled_ends.get(source))
-        placed = _placed(consumer, source, target_logs.get(target), upstream, offset_map)
+        recorded_at_s = None if position is None else position.sampled_at_s
+        translated = translate_recorded(offset_map, made_anew, source, upstream, recorded_at_s)
+        placed = _placed(consumer, target_logs.get(target), translated, by_time.get(source))
         rows.append(
             TargetPosition(
                 group=consumer.name,
@@ -140,23 +146,32 @@ def offsets_to_write(
     return wanted
 
 
-def _placed(
-    consumer: Consumer,
-    source: TopicPartition,
-    log: LogEnd | None,
-    upstream: int | None,
+def translate_recorded(
     offset_map: OffsetMap,
-) -> Fitted:
+    made_anew: Mapping[str, MadeAnew],
+    source: TopicPartition,
+    upstream: int | None,
+    recorded_at_s: float | None,
+) -> Translated:
+    """A position through the map, unless it is one in a topic that is no more.
+
+    `recorded_at_s`: when it was known to be right, None for one that follows from the log itself.
+    """
+    if upstream is None:
+        return Translated(None, False, None, "neither position nor log of this partition was sampled")
+    anew = made_anew.get(source.topic)
+    if anew is not None and recorded_at_s is not None and recorded_at_s < anew.seen_s:
+        return Translated(None, False, None, f"recorded before {source.topic} was made anew at the source")
+    return offset_map.translate(source, upstream)
+
+
+def _placed(consumer: Consumer, log: LogEnd | None, translated: Translated, by_time: int | None) -> Fitted:
     if log is None:
         return Fitted(None, False, None, "the target's log end is not known", "refused")
     if log.end_offset == 0:
         # Nothing was ever mirrored there, so nothing can be skipped from its beginning on.
         return Fitted(0, True, 0, "nothing of this partition was mirrored", "translation")
-    if upstream is None:
-        translated = Translated(None, False, None, "neither position nor log of this partition was sampled")
-    else:
-        translated = offset_map.translate(source, upstream)
-    return fit_to_log(translated, log, consumer.on_untranslatable)
+    return fit_to_log(translated, log, consumer.on_untranslatable, by_time)
 
 
 def _next_to_read(position: SampledPosition | None, log: LogEnd | None) -> int | None:

@@ -10,6 +10,11 @@ second among the newest samples,
 is never below the truth while the rate does not rise, and above it by no more than rate × (age of the
 newest sample + the mirror's offset flush interval), because the replicated position as known is behind
 the true one by no more than a flush interval's records.
+
+The other way round, what existed a while before the source was last seen alive was acknowledged, and what
+the target has no room for did not arrive:
+
+    at_least = end sampled that long before the newest sample − what can be replicated at most
 """
 
 from __future__ import annotations
@@ -17,25 +22,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from orchestrator.planning.rates import Reading, largest_rate, largest_step, mean_rate
 from orchestrator.planning.samples import SampledEnd, SampledPosition, SampleHistory
 from orchestrator.values import TopicPartition
 
-# Records below a sampled end may not have been acknowledged yet when the site died: acknowledgements
-# follow the high watermark within milliseconds; a second is ample.
-ACKNOWLEDGED_AFTER_S = 1.0
+# Records below a sampled end may not have been acknowledged yet when the site died, right after the sample:
+# acknowledgements follow the high watermark within milliseconds; half a second is ample.
+ACKNOWLEDGED_AFTER_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLoss:
-    """Loss of one source partition in records. None: cannot be said, and `reason` tells why."""
+    """Loss of one source partition in records. None: cannot be said, and `reason` tells why.
+
+    `passed_over`: records at the beginning of a topic made anew of which no copy is known; in `at_most`.
+    """
 
     at_least: int
     expected: int | None
     at_most: int | None
     sampled_end: int | None = None
     replicated: int | None = None
+    passed_over: int = 0
     reason: str = ""
 
 
@@ -83,14 +93,17 @@ def predict_loss(
     replicated: Mapping[TopicPartition, int],
     *,
     until_s: float | None = None,
-    replicated_at_most: Mapping[TopicPartition, int] | None = None,
+    replicated_at_most: Mapping[TopicPartition, int] = MappingProxyType({}),
+    first_copied: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> LossPrediction:
     """Predict the loss of mirrored source `partitions`.
 
     `replicated`: next source offset that is surely replicated up to: the larger of Connect's offset + 1
     and what the offset map says. A partition without an entry was not copied at all.
-    `replicated_at_most`: what it can be at most, from the target's log ends; give it only where these
-    stand still. Without it nothing is promised as `at_least`.
+    `replicated_at_most`: the next source offset that cannot be replicated, from the target's log ends; only
+    where these stand still. For a partition without an entry nothing is promised as `at_least`.
+    `first_copied`: of topics made anew, the first source offset of which a copy is known; what lies before
+    may have been passed over.
     `until_s`: end of the window in which the source was lost; by default the first failed round, which
     holds where the brokers refused connections. Pass the time of the decision for "if it were lost now".
 
@@ -111,9 +124,10 @@ def predict_loss(
             tp.partition: _partition_loss(
                 history.end_readings(tp),
                 ends.get(tp),
-                replicated.get(tp),
-                None if replicated_at_most is None else replicated_at_most.get(tp),
                 until_s,
+                replicated=replicated.get(tp),
+                replicated_at_most=replicated_at_most.get(tp),
+                first_copied=first_copied.get(tp, 0),
             )
             for tp in members
         }
@@ -124,9 +138,11 @@ def predict_loss(
 def _partition_loss(
     readings: Sequence[Reading],
     sampled: SampledEnd | None,
+    until_s: float,
+    *,
     replicated: int | None,
     replicated_at_most: int | None,
-    until_s: float,
+    first_copied: int,
 ) -> PartitionLoss:
     if sampled is None:
         reason = "its log end was never sampled"
@@ -136,9 +152,9 @@ def _partition_loss(
     age_s = max(0.0, until_s - sampled.sampled_at_s)
     rate, mean = largest_rate(readings), mean_rate(readings)
     at_least = 0
-    if replicated_at_most is not None and rate is not None:
-        in_flight = math.ceil(rate * ACKNOWLEDGED_AFTER_S)
-        at_least = max(0, end - in_flight - max(copied, replicated_at_most))
+    if replicated_at_most is not None:
+        acknowledged = _acknowledged_end(readings, sampled)
+        at_least = max(0, acknowledged - max(copied, replicated_at_most))
     if rate is None or mean is None:
         return PartitionLoss(
             at_least=at_least,
@@ -148,7 +164,8 @@ def _partition_loss(
             replicated=copied,
             reason="too few samples to know how fast it grows",
         )
-    at_most = max(0, end + math.ceil(rate * age_s) - copied)
+    passed_over = max(0, min(first_copied, end) - sampled.end.start_offset)
+    at_most = max(0, end + math.ceil(rate * age_s) - copied) + passed_over
     # The source died at some moment of the window: in the middle of it, for all that is known.
     likely = end + round(mean * age_s / 2) - max(copied, replicated_at_most or 0)
     return PartitionLoss(
@@ -157,7 +174,15 @@ def _partition_loss(
         at_most=at_most,
         sampled_end=end,
         replicated=copied,
+        passed_over=passed_over,
     )
+
+
+def _acknowledged_end(readings: Sequence[Reading], sampled: SampledEnd) -> int:
+    """Every record below it was acknowledged before the source was lost; 0 if that cannot be said."""
+    before_s = sampled.sampled_at_s - ACKNOWLEDGED_AFTER_S
+    known = max((reading.value for reading in readings if reading.ended_at_s <= before_s), default=0)
+    return min(known, sampled.end.end_offset)
 
 
 def _topic_loss(
@@ -173,7 +198,10 @@ def _topic_loss(
     at_most = _total(loss.at_most for loss in losses.values())
     if at_most is not None and rate is not None and age_s is not None:
         # Partitions have their fastest seconds at different times; the topic as a whole is steadier.
-        waiting = sum(max(0, (loss.sampled_end or 0) - (loss.replicated or 0)) for loss in losses.values())
+        waiting = sum(
+            max(0, (loss.sampled_end or 0) - (loss.replicated or 0)) + loss.passed_over
+            for loss in losses.values()
+        )
         at_most = min(at_most, waiting + math.ceil(rate * age_s))
     at_least = sum(loss.at_least for loss in losses.values())
     expected = _total(loss.expected for loss in losses.values())
@@ -197,7 +225,7 @@ def _seconds_at_most(
         if loss.at_most == 0:
             continue
         since = None
-        if loss.replicated is not None:
+        if loss.replicated is not None and not loss.passed_over:
             since = history.last_at_or_below_s(TopicPartition(topic, number), loss.replicated)
         if since is None:
             return None

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd
 
 BLOCK_PARTITIONS = 500
@@ -74,7 +75,10 @@ class GroupPositions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEnds:
-    """Log ends of one block of a topic's partitions."""
+    """Log ends of one block of a topic's partitions.
+
+    `made_anew`: when the topic came to its id, where an earlier one is known.
+    """
 
     watcher: str
     topic: str
@@ -82,6 +86,7 @@ class TopicEnds:
     at_s: float
     topic_id: str
     ends: Mapping[int, LogEnd]
+    made_anew: MadeAnew | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +172,7 @@ def encode_sample(sample: Sample) -> tuple[bytes, bytes]:
                 "at_s": sample.at_s,
                 "topic_id": sample.topic_id,
                 "ends": [[partition, *end] for partition, end in sorted(sample.ends.items())],
+                "made_anew": sample.made_anew,
             }
         case CheckpointCopy():
             value = {
@@ -208,8 +214,15 @@ def _positions(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
 def _ends(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
     topic, block = names
     ends = {partition: LogEnd(start, end, epoch) for partition, start, end, epoch in data["ends"]}
+    anew = data.get("made_anew")
     return TopicEnds(
-        watcher=watcher, topic=topic, block=block, at_s=data["at_s"], topic_id=data["topic_id"], ends=ends
+        watcher=watcher,
+        topic=topic,
+        block=block,
+        at_s=data["at_s"],
+        topic_id=data["topic_id"],
+        ends=ends,
+        made_anew=MadeAnew(*anew) if anew else None,
     )
 
 

@@ -6,11 +6,11 @@ Adding the same set of records in any order, any of them several times, gives th
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from orchestrator.planning.outage import LossWindow, loss_window
-from orchestrator.planning.rates import Reading, largest_rate, mean_rate
+from orchestrator.planning.rates import Reading, largest_rate
 from orchestrator.planning.sample_codec import (
     BLOCK_PARTITIONS,
     Cause,
@@ -27,6 +27,7 @@ from orchestrator.planning.sample_codec import (
     sample_key,
     topic_subject,
 )
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "SampleHistory",
     "SampledEnd",
     "SampledPosition",
+    "SampledTopic",
     "TopicEnds",
     "blocks_of",
     "decode_sample",
@@ -59,6 +61,14 @@ class SampledPosition(NamedTuple):
 
     offset: int
     sampled_at_s: float
+
+
+class SampledTopic(NamedTuple):
+    """A topic's id, the newest moment at which it surely had it, and when it came to it (None: always)."""
+
+    sampled_at_s: float
+    topic_id: str
+    made_anew: MadeAnew | None
 
 
 class SampledEnd(NamedTuple):
@@ -99,14 +109,12 @@ class SampleHistory:
     Readings older than `keep_s` before the newest are forgotten, but never the newest of each part.
     """
 
-    def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = (), keep_s: float = HISTORY_S) -> None:
+    def __init__(self, keep_s: float = HISTORY_S) -> None:
         self.keep_s = keep_s
         self.unreadable = 0
         self._watchers: dict[str, _Watcher] = {}
         self._copies: dict[str, CheckpointCopy] = {}
         self._trimmed_at_s = 0.0
-        for key, value in records:
-            self.add_record(key, value)
 
     def add_record(self, key: bytes, value: bytes | None) -> None:
         """Take one record of the samples topic. One that is not ours is counted in `unreadable`.
@@ -136,8 +144,10 @@ class SampleHistory:
                 _insert(watcher.rounds, sample, _begun_at_s)
             self._trim(sample.begun_at_s - self.keep_s)
         else:
-            parts = watcher.scopes.setdefault(_scope(sample), {})
-            _insert(parts.setdefault(_part(sample), []), sample, _at_s)
+            blocks = watcher.scopes.setdefault(_scope(sample), {}).setdefault(_part(sample), [])
+            _insert(blocks, sample, _at_s)
+            if any(_is_of_another_topic(block, blocks[-1]) for block in (sample, blocks[-2:][0])):
+                blocks[:] = [block for block in blocks if not _is_of_another_topic(block, blocks[-1])]
 
     @property
     def watchers(self) -> frozenset[str]:
@@ -224,13 +234,19 @@ class SampleHistory:
         return {tp: sampled.end for tp, sampled in self.sampled_ends().items()}
 
     @property
-    def topic_ids(self) -> dict[str, str]:
-        """Ids of the source's topics, as of the newest sample."""
-        newest: dict[str, tuple[float, str]] = {}
+    def topics(self) -> dict[str, SampledTopic]:
+        """The source's topics, as of the newest sample of each."""
+        newest: dict[str, SampledTopic] = {}
         for block, confirmed in self._newest(_ENDS):
-            if isinstance(block, TopicEnds) and (confirmed, "") > newest.get(block.topic, (0.0, "")):
-                newest[block.topic] = (confirmed, block.topic_id)
-        return {topic: topic_id for topic, (_, topic_id) in newest.items()}
+            if isinstance(block, TopicEnds):
+                found = SampledTopic(confirmed, block.topic_id, block.made_anew)
+                newest[block.topic] = max(newest.get(block.topic, found), found, key=_sampled_at_s)
+        return newest
+
+    @property
+    def made_anew(self) -> dict[str, MadeAnew]:
+        """Those topics of which an earlier one of the same name is known, and when they came."""
+        return {name: topic.made_anew for name, topic in self.topics.items() if topic.made_anew is not None}
 
     def end_readings(self, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
         """End offsets of one partition over the last `horizon_s` before its newest sample."""
@@ -271,12 +287,9 @@ class SampleHistory:
         """Committed offsets of one group in one partition over the last `horizon_s`."""
         return self._readings(group_subject(group), _part_of(tp), horizon_s, tp.partition)
 
-    def rate_records_per_s(
-        self, tp: TopicPartition, kind: Literal["largest", "mean"] = "largest"
-    ) -> float | None:
-        """How fast a partition grew over the last 15 s; None while there are too few samples to say."""
-        readings = self.end_readings(tp)
-        return largest_rate(readings) if kind == "largest" else mean_rate(readings)
+    def rate_records_per_s(self, tp: TopicPartition) -> float | None:
+        """The largest growth of any second in the last 15 s; None while there are too few samples to say."""
+        return largest_rate(self.end_readings(tp))
 
     def _newest(self, scope: str) -> Iterator[tuple[Block, float]]:
         """For each part of a scope, the block confirmed last, and when that was."""
@@ -330,6 +343,17 @@ def _insert(samples: list[_T], sample: _T, time_of: Callable[[_T], float]) -> No
     index = bisect_right(samples, time_s, key=time_of)
     if index == 0 or time_of(samples[index - 1]) != time_s:
         samples.insert(index, sample)
+
+
+def _is_of_another_topic(block: Block, newest: Block) -> bool:
+    """Log ends of a topic that was deleted say nothing of the one that was made in its place."""
+    return (
+        isinstance(block, TopicEnds) and isinstance(newest, TopicEnds) and block.topic_id != newest.topic_id
+    )
+
+
+def _sampled_at_s(topic: SampledTopic) -> float:
+    return topic.sampled_at_s
 
 
 def _begun_at_s(sample: Round) -> float:

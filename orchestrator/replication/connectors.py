@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
+from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES
 from orchestrator.topology.model import Cluster, Replication, Topology
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
@@ -21,21 +22,6 @@ _SOURCE_ADMIN_TIMEOUT_MS = 3_000
 # Longer than the handful of admin calls of one scheduled job together. A job that outlives this limit
 # ends too late to be noticed: the connector then runs without tasks until a partition is added.
 _ADMIN_JOB_TIMEOUT_MS = 15_000
-
-_FIXED = frozenset(
-    {
-        "name",
-        "connector.class",
-        "source.cluster.alias",
-        "target.cluster.alias",
-        "replication.policy.class",
-        "replication.policy.separator",
-        "replication.policy.internal.topic.separator.enabled",
-        "offset-syncs.topic.location",
-        "emit.offset-syncs.enabled",
-        "producer.override.enable.idempotence",
-    }
-)
 
 
 class ConnectorNames(NamedTuple):
@@ -50,6 +36,15 @@ def connector_names(replication: Replication) -> ConnectorNames:
     """The names under which the mirror's connectors are known to Connect."""
     stem = f"{replication.source}-to-{replication.target}"
     return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
+
+
+def may_lack_tasks(replication: Replication) -> frozenset[str]:
+    """Connectors of the mirror that run rightly without a task.
+
+    The checkpoint connector has none before the source has a consumer group
+    (`MirrorCheckpointConnector.taskConfigs`).
+    """
+    return frozenset({connector_names(replication).checkpoint})
 
 
 def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well in order
@@ -210,7 +205,7 @@ def _internal_replicas(cluster: Cluster) -> int:
 
 
 def _refuse_fixed(replication: Replication) -> None:
-    fixed = sorted(_FIXED & replication.connectors.keys())
+    fixed = sorted(FIXED_CONNECTOR_PROPERTIES & replication.connectors.keys())
     if fixed:
         raise DcctlError(
             f"replication {replication.source} -> {replication.target}",

@@ -7,6 +7,10 @@ exact if none of those that are can be read from U on.
 As the mirror never leaves a record out, the slots below D hold every record up to the highest one in them:
 U is that record's offset + 1. Known of it is the highest in the runs below D; a gap below D may hide that
 the mirror had been further ahead (see `partition_map.py`), by as many records as the gap has slots.
+
+But a group may have come to D without reading all below: it was set there by a translation, and where a
+restart had copied records again that is the later copy (see `partition_map.py`). So where records that
+stand below D stand at or behind it once more, or may, the answer is the lowest of these, and is not exact.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ class InversePartitionMap:
         # How far the mirror may have been, in records above (below: negative) the highest known one.
         reach = log.slots_between - self._count.above(last[:-1])
         self._reach = np.maximum.accumulate(np.concatenate(([_NOTHING], reach)))
+        self._lowest_from = np.append(np.minimum.accumulate(log.upstream[::-1])[::-1], -_NOTHING)
 
     def translate(self, downstream: int) -> Translated:
         """Where to read at the source when `downstream` is the next offset to read at the target."""
@@ -43,6 +48,14 @@ class InversePartitionMap:
             highest = max(highest, int(self._highest[at - 1]))
         hidden = int(self._reach[at] + self._count.above(np.array([highest]))[0])
         unknown = seen - length
+        # The next one of the pass in which D is, which may stand in the gap, or the start of a later pass.
+        again = min(int(log.upstream[at]) + min(seen, length), int(self._lowest_from[at + 1]))
+        if again <= highest:
+            # All of the later copies are known to the group only if it has read the earlier ones.
+            cost = highest + 1 - again + max(unknown, hidden, 0)
+            return Translated(
+                again, False, cost, "a restart of the mirror has copied records again behind it"
+            )
         if unknown > 0:
             reason = (
                 "beyond the newest offset sync" if at + 1 == len(log) else "between offset syncs with a gap"

@@ -7,7 +7,7 @@ for how syncs are folded, and `inverse_map.py` for the way back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import cast
 
@@ -23,12 +23,15 @@ from orchestrator.values import TopicPartition
 __all__ = ["OffsetMap", "OffsetMapBuilder", "Translated"]
 
 _BATCH = 100_000
+_UNKNOWN = Translated(None, False, None, "no offset sync of this partition")
 
 
 class OffsetMapBuilder:
     """Collects offset syncs in the order of their topic, folding them as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, made_anew: Collection[str] = ()) -> None:
+        """`made_anew`: source topics of which equal offsets on both sides tell nothing of what was before."""
+        self._made_anew = frozenset(made_anew)
         self._ids: dict[bytes, int] = {}
         self._collected: list[_Collected] = []
         self._partitions: list[TopicPartition] = []
@@ -90,8 +93,9 @@ class OffsetMapBuilder:
             return np.fromiter(map(self._ids.__getitem__, keys), np.int32, len(keys))
         except KeyError:
             for key in set(keys).difference(self._ids):
-                self._partitions.append(decode_sync_key(key))
-                self._collected.append(_Collected())
+                partition = decode_sync_key(key)
+                self._partitions.append(partition)
+                self._collected.append(_Collected(reaches_back=partition.topic not in self._made_anew))
                 self._ids[key] = len(self._ids)
             return self._partition_ids(keys)
 
@@ -116,7 +120,7 @@ class OffsetMap:
         self._maps = dict(maps)
         self._logs = dict(logs)
         self._empty = empty
-        self._inverse: dict[TopicPartition, InversePartitionMap] = {}
+        self._inverse: dict[tuple[TopicPartition, int], InversePartitionMap] = {}
         self.partitions = frozenset(self._maps) | empty
 
     def translate(self, source: TopicPartition, upstream: int) -> Translated:
@@ -139,21 +143,62 @@ class OffsetMap:
         offset = -1 if single.offset is None else single.offset
         return np.full(len(upstream), offset, np.int64), np.full(len(upstream), single.is_exact)
 
-    def inverse(self, source: TopicPartition, downstream: int) -> Translated:
+    def inverse(self, source: TopicPartition, downstream: int, *, since: int = 0) -> Translated:
         """The source offset for a group whose next offset to read at the target is `downstream`.
 
-        From it on, every source record whose copy is not below `downstream` can be read.
+        From it on, every source record whose copy is not below `downstream` can be read. `since`: only
+        what the target's log holds from that offset on counts; what stands before tells nothing of the
+        source's log as it is now (see `cuts.py`).
         """
-        if source not in self._logs:
-            return Translated(None, False, None, "no offset sync of this partition")
-        if source not in self._inverse:
-            self._inverse[source] = InversePartitionMap(self._logs[source])
-        return self._inverse[source].translate(downstream)
+        if (source, since) not in self._inverse:
+            log = self._logs.get(source, NO_RUNS)
+            log = log[np.flatnonzero(log.downstream >= since)]
+            if not len(log):
+                return self._unmapped(source) if downstream == 0 else _UNKNOWN
+            self._inverse[source, since] = InversePartitionMap(log)
+        return self._inverse[source, since].translate(downstream)
 
     def mirrored_end(self, source: TopicPartition) -> int | None:
         """The next source offset that is not copied, as far as the map surely knows; None: it does not."""
         found = self._maps.get(source)
         return None if found is None else found.mirrored_end
+
+    def first_copied(self, source: TopicPartition) -> int | None:
+        """The first source offset of which a copy is known; None without any."""
+        found = self._maps.get(source)
+        return None if found is None else int(found.runs.upstream[0])
+
+    def no_later_than(self, source: TopicPartition, upstream: int) -> int | None:
+        """For a position below the oldest sync: its record does not stand behind this target offset.
+
+        Each record between them needs a slot of its own. None for any other position.
+        """
+        log = self._logs.get(source)
+        if log is None or upstream >= int(log.upstream[0]):
+            return None
+        return max(0, int(log.downstream[0]) - (int(log.upstream[0]) - upstream))
+
+    def mirrored_at_most(self, source: TopicPartition, target_end: int) -> int | None:
+        """The next source offset that cannot be copied if the target's log ends at `target_end`.
+
+        A record needs a slot, so the slots behind the newest sync tell how many more there can be; which
+        source offsets these have follows only while every source offset is a record. None where the syncs
+        show that some are not (transactions, compaction, a filter), and where there are no syncs.
+        """
+        if target_end == 0:
+            return 0
+        log = self._logs.get(source)
+        if log is None or log.has_source_gaps:
+            return None
+        found = self.inverse(source, target_end)
+        if found.offset is None or found.reread_at_most is None:
+            return None
+        return found.offset + found.reread_at_most
+
+    def first_target_offset(self, source: TopicPartition) -> int:
+        """Where the oldest known record stands at the target; 0 where none is known."""
+        log = self._logs.get(source, NO_RUNS)
+        return int(log.downstream[0]) if len(log) else 0
 
     def is_settled(self, source: TopicPartition) -> bool:
         """Whether no restart of the mirror can be unfinished, that is still copying records again."""
@@ -167,7 +212,7 @@ class OffsetMap:
     def _unmapped(self, source: TopicPartition) -> Translated:
         if source in self._empty:
             return Translated(0, True, 0, "nothing of this partition was ever mirrored")
-        return Translated(None, False, None, "no offset sync of this partition")
+        return _UNKNOWN
 
 
 class _Collected:
@@ -178,14 +223,15 @@ class _Collected:
     replaced by a later one, as happens under load, could not translate the positions before that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, reaches_back: bool) -> None:
+        self._reaches_back = reaches_back
         self._columns = [np.empty(0, np.int64) for _ in range(3)]
         self._size = 0
         self._is_shared = False
 
     def add(self, upstream: Offsets, downstream: Offsets) -> None:
         last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
-        if not self._size:
+        if not self._size and self._reaches_back:
             last = [np.zeros(1, np.int64)] * 3  # a run of no records, at the beginning of both logs
         added = [upstream, downstream, np.ones(len(upstream), np.int64)]
         runs = fold(Runs(*(np.concatenate(both) for both in zip(last, added, strict=True))))

@@ -48,6 +48,11 @@ class Runs:
         return self.upstream + self.length - 1
 
     @property
+    def has_source_gaps(self) -> bool:
+        """Whether somewhere more source offsets went by than target offsets: not each is a record."""
+        return bool(np.any(np.diff(self.upstream - self.downstream) > 0))
+
+    @property
     def slots_between(self) -> Offsets:
         """Unknown target offsets between each run and the next one, for runs in log order."""
         slots = np.diff(self.downstream)

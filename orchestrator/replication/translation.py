@@ -16,8 +16,8 @@ OnUntranslatable = Literal["refuse", "earliest", "timestamp"]
 class Fitted(NamedTuple):
     """A position to write for a group, or why there is none.
 
-    `by` tells where it comes from: the translation; the start of the target's log (`earliest`); a time that
-    the caller still has to look up (`timestamp`, offset None); or nowhere (`refused`, offset None).
+    `by` tells where it comes from: the translation; the start of the target's log (`earliest`); a look-up by
+    time (`timestamp`); or nowhere (`refused`, offset None).
     """
 
     offset: int | None
@@ -27,11 +27,14 @@ class Fitted(NamedTuple):
     by: Literal["translation", "earliest", "timestamp", "refused"]
 
 
-def fit_to_log(translated: Translated, log: LogEnd, on_untranslatable: OnUntranslatable) -> Fitted:
+def fit_to_log(
+    translated: Translated, log: LogEnd, on_untranslatable: OnUntranslatable, by_time: int | None = None
+) -> Fitted:
     """The translated position if the target's log has it; by the consumer's `on_untranslatable` otherwise.
 
     It is never left to the client's auto.offset.reset, which would skip or start over without a word. The
-    end of the log is a position in it.
+    end of the log is a position in it. `by_time`: a target offset that the position's record does not stand
+    before, told by a time at which it was not written yet; None where no such time is known.
     """
     offset, is_exact, reread, reason = translated
     if offset is None:
@@ -49,9 +52,20 @@ def fit_to_log(translated: Translated, log: LogEnd, on_untranslatable: OnUntrans
                 log.start_offset, False, everything, f"{problem}; from the start of the log on", "earliest"
             )
         case "timestamp":
-            return Fitted(None, False, None, f"{problem}; by time", "timestamp")
+            return _by_time(translated, log, by_time, problem)
         case "refuse":
             return Fitted(None, False, None, problem, "refused")
+
+
+def _by_time(translated: Translated, log: LogEnd, by_time: int | None, problem: str) -> Fitted:
+    if translated.offset is not None and translated.offset < log.start_offset:
+        left = f"{problem}; from there on"
+        return Fitted(log.start_offset, False, translated.reread_at_most, left, "timestamp")
+    if by_time is None:
+        untold = "the samples do not tell when its record was written"
+        return Fitted(None, False, None, f"{problem}; {untold}", "refused")
+    offset = min(max(by_time, log.start_offset), log.end_offset)
+    return Fitted(offset, False, log.end_offset - offset, f"{problem}; by time", "timestamp")
 
 
 def newest_checkpoints(checkpoints: Iterable[Checkpoint]) -> dict[tuple[str, TopicPartition], Checkpoint]:
@@ -59,25 +73,13 @@ def newest_checkpoints(checkpoints: Iterable[Checkpoint]) -> dict[tuple[str, Top
     return {(checkpoint.group, checkpoint.partition): checkpoint for checkpoint in checkpoints}
 
 
-def translate_from_checkpoints(
-    checkpoints: Iterable[Checkpoint],
-) -> dict[str, dict[TopicPartition, int]]:
-    """Target offsets of each group, from MirrorMaker's checkpoints alone, in topic order.
-
-    The same as Kafka's `RemoteClusterUtils.translateOffsets` tells for each group.
-    """
-    translated: dict[str, dict[TopicPartition, int]] = {}
-    for (group, partition), checkpoint in newest_checkpoints(checkpoints).items():
-        translated.setdefault(group, {})[partition] = checkpoint.downstream
-    return translated
-
-
 def translate_checkpoint(checkpoint: Checkpoint, source: TopicPartition, offset_map: OffsetMap) -> Translated:
     """The position in a checkpoint, translated by the map where that is better than MirrorMaker's own.
 
     `source` is the partition at the source that `checkpoint.partition` mirrors. The checkpoint holds what
     the group had committed at the source when it was emitted; MirrorMaker's translation of it goes to the
-    next sync below it, the map's to the record itself where the syncs allow.
+    next sync below it, the map's to the record itself where the syncs allow. Without any sync it is the same
+    as Kafka's `RemoteClusterUtils.translateOffsets` tells.
     """
     by_map = offset_map.translate(source, checkpoint.upstream)
     if by_map.is_exact:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
+from orchestrator.planning.support import refuse_unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import install_workload, start_workload, word_to_go_on
 from orchestrator.simulation.workload.progress import lags, workload_progress
@@ -17,6 +18,9 @@ from orchestrator.watch.reader import read_samples
 # Who keeps up is never further behind than this many seconds of the load.
 _KEEPING_UP_S = 4.0
 _READY_TIMEOUT_S = 240.0
+# The load is steady once at least this share of it is acknowledged, and the watcher has seen it so long.
+_STEADY_SHARE = 0.5
+_WATCHED_S = 2.0
 _POLL_S = 1.0
 
 Tell = Callable[[str, str], None]
@@ -28,6 +32,7 @@ def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
     Raises `SimulationError` where there is no mirror, and after four minutes with what is still missing.
     """
     topology = simulation.topology
+    refuse_unsupported(topology, "sim workload")
     if not topology.replication:
         raise SimulationError(f"topology {topology.name}", "has no mirror, so nothing could be moved")
     mirror = topology.replication[0]
@@ -80,6 +85,26 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
     if behind > slack:
         yield f"the mirror is {behind:,} behind"
     yield from _unwatched(simulation, mirror)
+
+
+def unsteady(
+    simulation: Simulation, scenario: Scenario, mirror: Replication, *, began_at_s: float, now_s: float
+) -> Iterator[str]:
+    """Why the load that began then is not steady yet, in words; nothing once it is.
+
+    A fault is only worth rehearsing out of steady work that the watcher follows: a prediction rests on the
+    rates that it saw, and a busy machine can hold up producers and watcher for many seconds.
+    """
+    wanted = scenario.records_before + _STEADY_SHARE * scenario.rate_records_per_s * scenario.steady_s
+    acked = sum(workload_progress(simulation.ledgers).acked.values())
+    if acked < wanted:
+        yield f"{acked:,} of {wanted:,.0f} records acknowledged"
+        return
+    seen_at_s = read_samples(simulation.cluster(mirror.target), mirror.samples_topic).last_good_at_s
+    if seen_at_s is None or seen_at_s < began_at_s + min(_WATCHED_S, scenario.steady_s):
+        yield "the watcher has not seen it yet"
+    elif now_s - seen_at_s > simulation.topology.failover.max_position_age_s / 2:
+        yield f"the watcher is {now_s - seen_at_s:.1f} s behind"
 
 
 def _mirror_lag(simulation: Simulation, mirror: Replication) -> int:

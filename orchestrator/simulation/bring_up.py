@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.java.archives import ensure_cds_archives
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime, zookeeper_runtime
-from orchestrator.adapters.kafka.acls import acl_bindings
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.replication.connectors import connector_names, desired_connectors
-from orchestrator.simulation.contents import planned_acls, planned_topics
-from orchestrator.simulation.credentials import MIRROR, create_secrets, java_client, users
-from orchestrator.simulation.crew import Crew, OnProgress
-from orchestrator.simulation.estate import (
-    ConnectWorker,
-    Estate,
-    planned_estate,
-    port_count,
-    refuse_unsupported,
-    topology_completed,
-)
+from orchestrator.simulation.completion import topology_completed
+from orchestrator.simulation.credentials import create_secrets, users
+from orchestrator.simulation.crew import OnProgress
+from orchestrator.simulation.estate import planned_estate, port_count
 from orchestrator.simulation.failures import failure, rescued_logs
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.installation import ZOOKEEPER, Installer, Runtimes
-from orchestrator.simulation.readiness import (
-    DeathWatch,
-    await_brokers,
-    await_connectors,
-    await_worker,
-    await_zookeeper,
-    create_connector,
-)
+from orchestrator.simulation.installation import Installer, Runtimes
+from orchestrator.simulation.limits import refuse_unsupported
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
+from orchestrator.simulation.site import SIMULATION_VARIABLE
+from orchestrator.simulation.start import Start, start_watchers
 from orchestrator.simulation.state import SimulationState, read_state, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 
-_TIMEOUT_S = 180.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -126,7 +107,9 @@ def _up(
     installer = Installer(simulation, estate, runtimes, create_secrets(folders.secrets, names))
     installer.write_all()
     on_progress(
-        "servers", f"{len(estate.nodes)} Kafka nodes, {len(estate.workers)} Connect workers, ZooKeeper"
+        "servers",
+        f"{len(estate.nodes)} Kafka nodes, {len(estate.workers)} Connect workers, "
+        f"{len(estate.zookeepers) + 1} ZooKeepers",
     )
     started_at_s = time.time()
     supervisors = [*(site.supervisor for site in simulation.sites.values()), simulation.coordination]
@@ -134,99 +117,11 @@ def _up(
         supervisor.launch()
     processes = tuple(supervisor.await_answer() for supervisor in supervisors)
     write_state(folders.state, replace(simulation.state, processes=processes))
-    _Start(simulation, estate, installer, overrides, on_progress).run()
-    if watch:
-        _start_watchers(simulation, on_progress)
+    Start(simulation, estate, installer, overrides, on_progress).run()
+    if watch and topology.replication:
+        start_watchers(simulation, on_progress)
     simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)
     return simulation
-
-
-class _Start:
-    """From running processes to serving clusters and running mirrors."""
-
-    def __init__(
-        self,
-        simulation: Simulation,
-        estate: Estate,
-        installer: Installer,
-        overrides: Mapping[str, str],
-        on_progress: OnProgress,
-    ) -> None:
-        self._simulation = simulation
-        self._topology = simulation.topology
-        self._estate = estate
-        self._installer = installer
-        self._overrides = overrides
-        self._on_progress = on_progress
-        self._crew = Crew("servers", on_progress, _TIMEOUT_S)
-
-    def run(self) -> None:
-        """Clusters, coordination and Connect workers side by side; then the mirrors."""
-        coordination = DeathWatch(self._simulation.coordination, [ZOOKEEPER])
-        self._crew.run(
-            [
-                *(partial(self._cluster, name) for name in self._topology.clusters),
-                partial(await_zookeeper, self._crew, self._estate.zookeeper_port, coordination),
-            ]
-        )
-        self._crew = Crew("mirrors", self._on_progress, _TIMEOUT_S)
-        self._crew.run([partial(self._mirror, mirror) for mirror in self._topology.replication])
-
-    def _cluster(self, name: str) -> None:
-        cluster = self._simulation.cluster(name)
-        sites = self._topology.clusters[name].datacenters
-        watch = [
-            DeathWatch(
-                self._simulation.sites[dc].supervisor,
-                [node.program for node in self._estate.nodes_of(name) if node.dc == dc],
-            )
-            for dc in sites
-        ]
-        await_brokers(self._crew, cluster, len(self._estate.nodes_of(name)), watch)
-        cluster.create_acls(acl_bindings(planned_acls(self._topology, name)))
-        # The worker's principal has its rights now; its JVM starts while the topics are created.
-        workers = self._estate.workers_of(name)
-        for worker in workers:
-            self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])
-        topics = planned_topics(self._topology, name)
-        cluster.create_topics(topics)
-        self._crew.say(name, f"ready, {len(topics)} topics")
-        for worker in workers:
-            await_worker(self._crew, self._connect(name), self._worker_watch(worker))
-
-    def _mirror(self, mirror: Replication) -> None:
-        worker = self._estate.workers_of(mirror.target)[0]
-        security = java_client(MIRROR, self._installer.worker_secret(worker))
-        names = connector_names(mirror)
-        wanted = desired_connectors(
-            self._topology,
-            mirror,
-            security,
-            security,
-            ",".join(self._estate.bootstrap(mirror.source)),
-            ",".join(self._estate.bootstrap(mirror.target)),
-        )
-        wanted[names.source] |= self._overrides
-        connect = self._connect(mirror.target)
-        for name, config in wanted.items():
-            create_connector(self._crew, connect, name, config)
-        await_connectors(self._crew, connect, list(wanted), may_lack_tasks=[names.checkpoint])
-
-    def _connect(self, cluster: str) -> ConnectCluster:
-        return ConnectCluster(cluster, self._estate.connect(cluster))
-
-    def _worker_watch(self, worker: ConnectWorker) -> DeathWatch:
-        supervisor = self._simulation.sites[worker.dc].supervisor
-        return DeathWatch(supervisor, [worker.program])
-
-
-def _start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
-    on_progress("watcher", "starting")
-    command = (sys.executable, "-m", "orchestrator.cli.main", "watch", str(simulation.topology_path))
-    program = Program("watch", command, autostart=True, autorestart=True)
-    for target in {mirror.target for mirror in simulation.topology.replication}:
-        dc = simulation.topology.clusters[target].datacenters[0]
-        simulation.sites[dc].add_programs([program])
 
 
 def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.estate import OPERATOR
 from orchestrator.topology.model import Topology
 
+OPERATOR = "operator"
 BROKERS = "broker"
-MIRROR = "mirror"
 SUPER_USERS = (OPERATOR, BROKERS)
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -27,12 +26,13 @@ def user_of(principal: str) -> str:
 
 def users(topology: Topology) -> tuple[str, ...]:
     """Every user that the clusters must know, once each."""
+    mirrors = dict.fromkeys(user_of(cluster.mirror_principal) for cluster in topology.clusters.values())
     clients = [
         *(user_of(producer.principal or producer.name) for producer in topology.producers),
         *(user_of(consumer.principal or consumer.name) for consumer in topology.consumers),
     ]
     for user in clients:
-        if user in (*SUPER_USERS, MIRROR):
+        if user in (*SUPER_USERS, *mirrors):
             raise SimulationError(
                 f"principal User:{user}",
                 "the simulation uses this name itself",
@@ -44,7 +44,7 @@ def users(topology: Topology) -> tuple[str, ...]:
                 "a simulated principal has letters, digits, `.`, `_`, `-` and `$` only",
                 "give the application another principal",
             )
-    return tuple(dict.fromkeys((*SUPER_USERS, MIRROR, *clients)))
+    return tuple(dict.fromkeys((*SUPER_USERS, *mirrors, *clients)))
 
 
 def create_secrets(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
@@ -55,6 +55,17 @@ def create_secrets(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
         file.touch(mode=0o600)
         file.write_text(password, encoding="ascii")
     return passwords
+
+
+def write_worker_secrets(file: Path, passwords: Mapping[str, str]) -> None:
+    """Write the passwords as Connect's file provider reads them, for this user of the machine alone."""
+    file.touch(mode=0o600)
+    file.write_text("".join(f"{user}={secret}\n" for user, secret in passwords.items()), encoding="ascii")
+
+
+def worker_secret(file: Path, user: str) -> str:
+    """Reference to a user's password in that file, for the configuration of workers and connectors."""
+    return f"${{file:{file}:{user}}}"
 
 
 def java_client(user: str, password: str) -> dict[str, str]:

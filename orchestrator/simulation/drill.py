@@ -15,8 +15,11 @@ from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
+from orchestrator.operations.switchover import run_switchover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
-from orchestrator.simulation.at_work import begin_work
+from orchestrator.planning.support import refuse_unsupported
+from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import drill_inputs, hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
@@ -33,6 +36,9 @@ from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.reader import read_samples
 
+DrillVerb = Literal["failover", "switchover"]
+
+_STEADY_TIMEOUT_S = 60.0
 _DETECT_TIMEOUT_S = 30.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
@@ -50,9 +56,13 @@ class Teller(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillOptions:
-    """How to rehearse. `out` is the folder under which each drill leaves one of its own."""
+    """How to rehearse. `out` is the folder under which each drill leaves one of its own.
+
+    `verb`: the loss of the source and a failover, or a planned move while everything is well.
+    """
 
     out: Path
+    verb: DrillVerb = "failover"
     scenario: Scenario = DEFAULT
     sabotage: Sabotage = NONE
     accept_loss: int | None = None
@@ -93,11 +103,13 @@ class Drill:
 
     def run(self) -> DrillOutcome:
         """Rehearse, and take the simulation down however it ends (unless it is to be kept)."""
+        refuse_unsupported(self.topology, "drill")
         mirror, options = self.mirror, self.options
         evidence = Evidence.begin(options.out, self.topology.name, time.time())
         facts = DrillFacts(
             topology=self.topology,
             mirror=mirror,
+            verb=options.verb,
             scenario=options.scenario,
             sabotage=None if options.sabotage is NONE else options.sabotage.kind,
             accepted_loss=options.accept_loss,
@@ -125,14 +137,13 @@ class Drill:
         self._mark("simulation up")
         self._work(simulation)
         facts.lost_dc = lost_dc
-        with self._stalled_mirror(simulation):
+        if options.verb == "switchover":
             facts.fault_at_s = time.time()
-            self._mark(f"{lost_dc} killed", "fault")
-            self.tell.stage("fault", f"killing {lost_dc}: every process, and its disks")
-            simulation.site(lost_dc).kill()
-        facts.fault_verified = simulation.site(lost_dc).state == "killed"
-        self._detect(simulation, facts)
-        facts.failover = self._fail_over(simulation, lost_dc, evidence)
+            facts.failover = self._switch_over(simulation, evidence)
+            facts.fault_verified = facts.failover.outcome == "ok"
+        else:
+            self._lose(simulation, facts)
+            facts.failover = self._fail_over(simulation, lost_dc, evidence)
         with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
             self._go_on(simulation)
             # Spark takes seconds to start: it does so while the last records are read.
@@ -140,15 +151,34 @@ class Drill:
             facts.is_drained = self._drain(simulation)
             return self._judge(simulation, evidence, facts, session)
 
+    def _lose(self, simulation: Simulation, facts: DrillFacts) -> None:
+        """Kill the source's site, and wait until the watcher at the other one has noticed."""
+        with self._stalled_mirror(simulation):
+            facts.fault_at_s = time.time()
+            self._mark(f"{facts.lost_dc} killed", "fault")
+            self.tell.stage("fault", f"killing {facts.lost_dc}: every process, and its disks")
+            simulation.site(facts.lost_dc).kill()
+        facts.fault_verified = simulation.site(facts.lost_dc).state == "killed"
+        self._detect(simulation, facts)
+
     def _work(self, simulation: Simulation) -> None:
         """Start the applications, and wait until each is where the scenario wants it to be."""
         scenario = self.options.sabotage.applied_to(self.options.scenario)
         begin_work(simulation, scenario, self.tell.stage)
         self._mark("applications at work")
-        deadline = time.monotonic() + scenario.steady_s
+        began_at_s, deadline = time.time(), time.monotonic() + scenario.steady_s
         while time.monotonic() < deadline:
             self.tell.stage("steady load", self._progress_text(simulation))
             time.sleep(_POLL_S)
+
+        def is_steady() -> bool:
+            now_s = time.time()
+            missing = list(unsteady(simulation, scenario, self.mirror, began_at_s=began_at_s, now_s=now_s))
+            self.tell.stage("steady load", "; ".join(missing) or self._progress_text(simulation))
+            return not missing
+
+        problem = "the load did not become steady: is this machine too busy?"
+        self._await("steady load", is_steady, _STEADY_TIMEOUT_S, problem)
 
     @contextmanager
     def _stalled_mirror(self, simulation: Simulation) -> Iterator[None]:
@@ -189,18 +219,33 @@ class Drill:
             reason=f"rehearsal of the loss of {lost_dc}",
         )
 
-        def take_plan(plan: Plan) -> None:
-            self._gates = [to_json(gate) for gate in plan.gates]
-            self.on_plan(plan)
-
         return run_failover(
             simulation.topology,
             request,
-            on_plan=take_plan,
+            on_plan=self._take_plan,
             on_event=self.on_event,
             offset_shift=self.options.sabotage.offset_shift,
             folder=evidence.folder / "run",
         )
+
+    def _switch_over(self, simulation: Simulation, evidence: Evidence) -> FailoverResult:
+        self.tell.stage("switchover", "observing, planning, judging the gates")
+        self._mark("switchover commanded", "fault")
+        request = SwitchoverRequest(to=self.mirror.target, by="drill", reason="rehearsal of a planned move")
+        result = run_switchover(
+            simulation.topology,
+            request,
+            on_plan=self._take_plan,
+            on_event=self.on_event,
+            folder=evidence.folder / "run",
+        )
+        if result.outcome == "undone":
+            raise SimulationError("switchover", f"was taken back: {result.reason}")
+        return result
+
+    def _take_plan(self, plan: Plan) -> None:
+        self._gates = [to_json(gate) for gate in plan.gates]
+        self.on_plan(plan)
 
     def _go_on(self, simulation: Simulation) -> None:
         """Let the applications work at the target for a while, then let the producers end."""

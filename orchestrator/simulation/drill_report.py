@@ -40,6 +40,7 @@ class DrillFacts:
     mirror: Replication
     scenario: Scenario
     sabotage: str | None
+    verb: Literal["failover", "switchover"] = "failover"
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""
@@ -65,7 +66,7 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         is_drained=facts.is_drained,
     )
     if failover.outcome != "ok":
-        reasons = [f"the failover ended {failover.outcome}: {failover.reason}", *reasons]
+        reasons = [f"the {facts.verb} ended {failover.outcome}: {failover.reason}", *reasons]
         verdict = "unknown" if verdict == "valid" else verdict
     return {
         **_frame(facts, marks),
@@ -116,7 +117,7 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         },
         "started_at": facts.started_at_s,
         "finished_at": time.time(),
-        "seed": None,
+        "seed": facts.scenario.seed,
         "sabotage": facts.sabotage,
         "fault": _fault(facts),
         "timeline": [{"at_s": mark.at_s, "name": mark.name, "kind": mark.kind} for mark in marks],
@@ -126,9 +127,10 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
 def _fault(facts: DrillFacts) -> dict[str, Any] | None:
     if facts.fault_at_s is None:
         return None
+    is_planned = facts.verb == "switchover"
     return {
-        "kind": "kill",
-        "targets": [facts.lost_dc],
+        "kind": "planned move" if is_planned else "kill",
+        "targets": [facts.mirror.source if is_planned else facts.lost_dc],
         "started_at": facts.fault_at_s,
         "verified": facts.fault_verified,
     }

@@ -57,6 +57,11 @@ class Folders:
         return self.root / "secrets"
 
     @property
+    def worker_secrets(self) -> Path:
+        """The mirrors' passwords as Connect workers read them, wherever they are: outside all sites."""
+        return self.root / "connect.properties"
+
+    @property
     def coordination(self) -> Path:
         """The operator's ZooKeeper, outside all sites."""
         return self.root / "coordination"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,21 +12,21 @@ import yaml
 from orchestrator.adapters.java import commands, formatting
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.supervisor import Program
-from orchestrator.errors import SimulationError
-from orchestrator.simulation import servers
-from orchestrator.simulation.credentials import MIRROR
-from orchestrator.simulation.estate import ConnectWorker, Estate, KafkaNode
+from orchestrator.simulation import servers, zookeepers
+from orchestrator.simulation.credentials import user_of, write_worker_secrets
+from orchestrator.simulation.estate import ConnectWorker, Estate, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.inventory import inventory_text
+from orchestrator.simulation.limits import refuse_small_machine
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Cluster
 
 _BROKER_HEAP_MB = 256
+_CONTROLLER_HEAP_MB = 128
 _CONNECT_HEAP_MB = 384
 _ZOOKEEPER_HEAP_MB = 64
 ZOOKEEPER = "zookeeper"
-# Formatted nodes, indexes and logs of a rehearsal with some hundred thousand records.
-_NEEDED_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +49,41 @@ class Installer:
     def write_all(self) -> None:
         """Everything but the Connect workers' programs, which start later. Nothing runs yet."""
         folders = Folders(self.simulation.folder)
-        _refuse_small_disk(folders.root)
+        refuse_small_machine(self.simulation.topology, folders.root)
         text = yaml.safe_dump(dump_topology(self.simulation.topology), sort_keys=False, allow_unicode=True)
         folders.topology.write_text(text, encoding="utf-8")
         configurations = {
             dc: str(site.supervisor.configuration) for dc, site in self.simulation.sites.items()
         }
         folders.inventory.write_text(inventory_text(configurations, sys.executable), encoding="utf-8")
+        mirrors = {
+            user_of(cluster.mirror_principal) for cluster in self.simulation.topology.clusters.values()
+        }
+        write_worker_secrets(folders.worker_secrets, {user: self.passwords[user] for user in mirrors})
         for site in self.simulation.sites.values():
             site.supervisor.prepare()
             (site.folder / "checkpoints").mkdir()
             (site.folder / "clients").mkdir()
-        for name in self.simulation.topology.clusters:
-            self._write_nodes(name)
-        self._write_zookeeper()
+        for name, cluster in self.simulation.topology.clusters.items():
+            if cluster.metadata == "zookeeper":
+                self._write_zookeeper_mode(name)
+            else:
+                self._write_kraft(name)
+        self._write_coordination()
 
     def worker_program(self, worker: ConnectWorker) -> Program:
         """Write a Connect worker's files; returns the program that runs it."""
         topology = self.simulation.topology
         folder = self._folder(worker)
         folder.mkdir()
-        secret = folder / "mirror.properties"
-        secret.touch(mode=0o600)
-        secret.write_text(f"password={self.passwords[MIRROR]}\n", encoding="ascii")
         intervals = [m.offset_flush_interval_s for m in topology.replication if m.target == worker.cluster]
         properties = folder / "connect.properties"
         settings = servers.worker_properties(
             worker,
             topology.clusters[worker.cluster].bootstrap,
-            replicas=min(3, len(self.estate.nodes_of(worker.cluster))),
+            replicas=min(3, len(self.estate.brokers_of(worker.cluster))),
             offset_flush_interval_s=min(intervals, default=1.0),
-            folder=folder,
+            security=self._cluster(worker.cluster).mirror_client,
         )
         properties.write_text(servers.java_properties(settings), encoding="utf-8")
         runtime = self.runtimes.of_clusters[worker.cluster]
@@ -89,40 +92,75 @@ class Installer:
         )
         return Program(worker.program, tuple(command), environment, autostart=True, stop_timeout_s=15)
 
-    def worker_secret(self, worker: ConnectWorker) -> str:
-        """Reference to the mirror's password, for configurations that this worker runs."""
-        return servers.worker_secret(self._folder(worker))
-
-    def _write_nodes(self, cluster: str) -> None:
+    def _write_kraft(self, cluster: str) -> None:
         cluster_id = formatting.random_kafka_id()
         runtime = self.runtimes.of_clusters[cluster]
-        peers = self.estate.nodes_of(cluster)
-        for node in peers:
-            folder = self._folder(node)
-            folder.mkdir()
-            formatting.format_storage(runtime, folder / "data", cluster_id=cluster_id, node_id=node.node_id)
-            settings = servers.node_properties(
+        voters = self.estate.controllers_of(cluster)
+        for node in self.estate.nodes_of(cluster):
+            data = self._folder(node) / "data"
+            formatting.format_storage(runtime, data, cluster_id=cluster_id, node_id=node.node_id)
+            settings = servers.kraft_properties(
+                node, voters, self._cluster(cluster), data=data, passwords=self.passwords
+            )
+            self._write_kafka(node, settings)
+
+    def _write_zookeeper_mode(self, cluster: str) -> None:
+        ensemble = self.estate.zookeepers_of(cluster)
+        is_hierarchical = self._cluster(cluster).quorum == "hierarchical"
+        for server in ensemble:
+            data = self._folder(server) / "data"
+            data.mkdir(parents=True)
+            (data / "myid").write_text(f"{server.server_id}\n", encoding="ascii")
+            settings = zookeepers.ensemble_properties(
+                server, ensemble, is_hierarchical=is_hierarchical, data=data
+            )
+            program = self._zookeeper_program(server.program, self._folder(server), settings)
+            self.simulation.sites[server.dc].supervisor.write_programs([program])
+        for node in self.estate.nodes_of(cluster):
+            self._folder(node).mkdir()
+            settings = servers.zookeeper_mode_properties(
                 node,
-                peers,
-                self.simulation.topology.clusters[cluster],
-                data=folder / "data",
+                zookeepers.client_addresses(node.dc, ensemble),
+                self._cluster(cluster),
+                data=self._folder(node) / "data",
                 passwords=self.passwords,
             )
-            properties = folder / "server.properties"
-            properties.touch(mode=0o600)
-            properties.write_text(servers.java_properties(settings), encoding="utf-8")
-            command, environment = commands.server_command(
-                runtime, "kafka", properties=properties, logs=folder / "logs", heap_mb=_BROKER_HEAP_MB
-            )
-            program = Program(node.program, tuple(command), environment, autostart=True, stop_timeout_s=20)
-            self.simulation.sites[node.dc].supervisor.write_programs([program])
+            self._write_kafka(node, settings)
 
-    def _write_zookeeper(self) -> None:
+    def _write_kafka(self, node: KafkaNode, settings: Mapping[str, str]) -> None:
+        folder = self._folder(node)
+        properties = folder / "server.properties"
+        properties.touch(mode=0o600)
+        properties.write_text(servers.java_properties(settings), encoding="utf-8")
+        command, environment = commands.server_command(
+            self.runtimes.of_clusters[node.cluster],
+            "kafka",
+            properties=properties,
+            logs=folder / "logs",
+            heap_mb=_BROKER_HEAP_MB if node.is_broker else _CONTROLLER_HEAP_MB,
+        )
+        program = Program(
+            node.program,
+            tuple(command),
+            environment,
+            autostart=True,
+            # In ZooKeeper mode a broker that returns before its old session has expired finds its place
+            # taken, and ends (`KafkaZkClient.CheckedEphemeral`).
+            autorestart=self._cluster(node.cluster).metadata == "zookeeper",
+            stop_timeout_s=20,
+        )
+        self.simulation.sites[node.dc].supervisor.write_programs([program])
+
+    def _write_coordination(self) -> None:
         self.simulation.coordination.prepare()
         folder = self.simulation.coordination.folder / ZOOKEEPER
         folder.mkdir()
+        settings = zookeepers.coordination_properties(self.estate.zookeeper_port, folder / "data")
+        program = self._zookeeper_program(ZOOKEEPER, folder, settings)
+        self.simulation.coordination.write_programs([program])
+
+    def _zookeeper_program(self, name: str, folder: Path, settings: Mapping[str, str]) -> Program:
         properties = folder / "zoo.cfg"
-        settings = servers.zookeeper_properties(self.estate.zookeeper_port, folder / "data")
         properties.write_text(servers.java_properties(settings), encoding="utf-8")
         command, environment = commands.server_command(
             self.runtimes.zookeeper,
@@ -131,18 +169,10 @@ class Installer:
             logs=folder / "logs",
             heap_mb=_ZOOKEEPER_HEAP_MB,
         )
-        program = Program(ZOOKEEPER, tuple(command), environment, autostart=True)
-        self.simulation.coordination.write_programs([program])
+        return Program(name, tuple(command), environment, autostart=True)
 
-    def _folder(self, server: KafkaNode | ConnectWorker) -> Path:
+    def _cluster(self, name: str) -> Cluster:
+        return self.simulation.topology.clusters[name]
+
+    def _folder(self, server: Server) -> Path:
         return self.simulation.sites[server.dc].folder / server.program
-
-
-def _refuse_small_disk(folder: Path) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < _NEEDED_BYTES:
-        raise SimulationError(
-            str(folder),
-            f"the disk has {free / 1e6:,.0f} MB left; a simulation needs {_NEEDED_BYTES / 1e6:,.0f} MB",
-            "free some, or set DCCTL_STATE_DIR to a folder on another disk",
-        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.ports import is_listening
 from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import ClusterError, ConnectError, SimulationError
 from orchestrator.simulation.crew import Crew
@@ -32,15 +33,23 @@ class DeathWatch:
     supervisor's logs.
     """
 
-    def __init__(self, supervisor: Supervisor, programs: Sequence[str]) -> None:
+    def __init__(
+        self, supervisor: Supervisor, programs: Sequence[str], may_start_again: Collection[str] = ()
+    ) -> None:
         self._supervisor = supervisor
-        self._programs = programs
+        self._programs = [program for program in programs if program not in may_start_again]
+        self._pids: dict[str, int] = {}
 
     def check(self) -> None:
-        """Raise `SimulationError` with the last meaningful log line of a program that has died."""
-        states = self._supervisor.states()
+        """Raise `SimulationError` with the last meaningful log line of a program that has died.
+
+        One that its supervisor has started again has died too; those in `may_start_again` are let alone.
+        """
+        running = self._supervisor.program_states()
         for program in self._programs:
-            if states.get(program) in _DEAD:
+            state, pid = running.get(program, ("UNKNOWN", 0))
+            first = self._pids.setdefault(program, pid) if pid else pid
+            if state in _DEAD or first != pid:
                 own = sorted((self._supervisor.folder / program / "logs").glob("*.log"))
                 logs = [*own, self._supervisor.log(program)]
                 raise SimulationError(
@@ -185,19 +194,31 @@ def await_connectors(
         crew.pause(_POLL_S)
 
 
-def await_zookeeper(crew: Crew, port: int, watch: DeathWatch) -> None:
-    """Wait until the coordination's ZooKeeper serves (`ruok` is answered by `imok`)."""
-    while not _is_zookeeper_ok(port):
-        watch.check()
-        crew.check("coordination", "its ZooKeeper does not answer")
+def await_zookeeper(crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch]) -> None:
+    """Wait until a ZooKeeper serves: it stands alone, or is a member of a quorum (`srvr` names its mode)."""
+    while not zookeeper_mode(port):
+        for one in watch:
+            one.check()
+        crew.check(subject, "this ZooKeeper does not serve")
         crew.pause(_POLL_S)
-    crew.say("coordination", "ready")
 
 
-def _is_zookeeper_ok(port: int) -> bool:
+def await_listening(crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch]) -> None:
+    """Wait until a server accepts connections."""
+    while not is_listening(port):
+        for one in watch:
+            one.check()
+        crew.check(subject, f"nothing listens on port {port}")
+        crew.pause(_POLL_S)
+
+
+def zookeeper_mode(port: int) -> str:
+    """`leader`, `follower` or `standalone`; empty where a server does not answer or has no quorum."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=_ASK_TIMEOUT_S) as connection:
-            connection.sendall(b"ruok")
-            return connection.recv(4) == b"imok"
+            connection.sendall(b"srvr")
+            answer = b"".join(iter(lambda: connection.recv(4096), b""))
     except OSError:
-        return False
+        return ""
+    found = re.search(rb"^Mode: (\w+)", answer, re.MULTILINE)
+    return found[1].decode("ascii") if found else ""

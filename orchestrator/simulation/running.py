@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 
 from orchestrator.adapters.connect import ConnectCluster
@@ -12,8 +12,16 @@ from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.credentials import librdkafka_client, user_of
 from orchestrator.simulation.crew import Crew, OnProgress
+from orchestrator.simulation.estate import Estate, planned_estate
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.readiness import DeathWatch, await_brokers, await_in_sync, await_worker
+from orchestrator.simulation.quorums import has_quorum
+from orchestrator.simulation.readiness import (
+    DeathWatch,
+    await_brokers,
+    await_in_sync,
+    await_listening,
+    await_worker,
+)
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
 from orchestrator.simulation.state import History, SimulationState, read_state
 from orchestrator.simulation.teardown import take_down
@@ -43,6 +51,12 @@ class Simulation:
             folders.coordination,
             {SIMULATION_VARIABLE: str(folder), _COORDINATION_VARIABLE: "1"},
         )
+
+    @cached_property
+    def estate(self) -> Estate:
+        """Every server with its number and ports: what was planned when the simulation came up."""
+        # Ports are claimed in ascending order, and handed out in that order.
+        return planned_estate(self.topology, sorted(self.state.ports.values()))
 
     @property
     def state(self) -> SimulationState:
@@ -83,25 +97,40 @@ class Simulation:
             **librdkafka_client(user, password),
         }
 
-    def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> None:
+    def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> tuple[str, ...]:
         """Wait until the brokers and Connect workers of a data centre that was restarted serve again.
 
-        All replicas are in sync then. Raises `SimulationError` if one has died, or after `timeout_s`.
+        All replicas on living brokers are in sync then. Returns the clusters that cannot serve yet: stretched
+        ones whose quorum needs another site that is not up. Raises `SimulationError` if a server has died,
+        or after `timeout_s`.
         """
-        site = self.site(dc)
-        programs = site.states()
-        watch = [DeathWatch(site.supervisor, [p for p in programs if p.startswith(("broker-", "connect-"))])]
         crew = Crew(dc, on_progress, timeout_s)
-        tasks: list[Callable[[], None]] = []
-        for name, cluster in self.topology.clusters.items():
-            rows = [row for row in cluster.nodes if row.dc == dc]
-            if any(row.brokers for row in rows):
-                everywhere = sum(row.brokers for row in cluster.nodes)
-                tasks.append(partial(_await_cluster, crew, self.cluster(name), everywhere, watch))
-            if any(row.connect_workers for row in rows):
-                connect = ConnectCluster(name, cluster.connect)
-                tasks.append(partial(await_worker, crew, connect, watch[0]))
-        crew.run(tasks)
+        live = [site for site in self.sites if self.sites[site].state == "up"]
+        here = {
+            name: cluster for name, cluster in self.topology.clusters.items() if dc in cluster.datacenters
+        }
+        can_serve = [name for name, cluster in here.items() if has_quorum(cluster, live)]
+        crew.run([partial(self._await_cluster, crew, name, dc, live) for name in can_serve])
+        return tuple(name for name in here if name not in can_serve)
+
+    def _await_cluster(self, crew: Crew, name: str, dc: str, live: Collection[str]) -> None:
+        """Of a stretched cluster only what is switched on is waited for."""
+        cluster, here = self.topology.clusters[name], self.sites[dc].supervisor
+        brokers = [node for node in self.estate.brokers_of(name) if node.dc in live]
+        own = [server.program for server in self.estate.servers_of(name) if server.dc == dc]
+        # In ZooKeeper mode a broker ends and starts again until its old session has expired.
+        restless = [node.program for node in brokers] if cluster.metadata == "zookeeper" else []
+        watch = [DeathWatch(here, own, may_start_again=restless)]
+        kafka = self.cluster(name)
+        for node in brokers:
+            # Until its old session has expired, the cluster takes the dead broker for a living one.
+            if node.dc == dc and node.client_port is not None:
+                await_listening(crew, f"{name}, {node.program}", node.client_port, watch)
+        await_brokers(crew, kafka, len(brokers), watch)
+        await_in_sync(crew, kafka, watch)
+        workers = [worker.program for worker in self.estate.workers_of(name) if worker.dc == dc]
+        if workers:
+            await_worker(crew, ConnectCluster(name, cluster.connect), DeathWatch(here, workers))
 
     def down(self, *, keep_files: bool = False) -> Path | None:
         """End everything; returns where the files were moved to with `keep_files`."""
@@ -110,11 +139,6 @@ class Simulation:
             site.supervisor.reap()
         self.coordination.reap()
         return kept
-
-
-def _await_cluster(crew: Crew, cluster: KafkaCluster, brokers: int, watch: Sequence[DeathWatch]) -> None:
-    await_brokers(crew, cluster, brokers, watch)
-    await_in_sync(crew, cluster, watch)
 
 
 def open_simulation(name: str | None = None) -> Simulation:

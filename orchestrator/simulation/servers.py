@@ -1,69 +1,117 @@
-"""Configuration of the servers: KRaft nodes, Connect workers and the coordination's ZooKeeper. Pure."""
+"""Configuration of Kafka's servers in either metadata mode, and of Connect workers. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.simulation.credentials import MIRROR, SUPER_USERS, java_client, server_jaas
+from orchestrator.planning.layout.desired_topics import connect_topics
+from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
 from orchestrator.simulation.estate import HOST, ConnectWorker, KafkaNode
 from orchestrator.topology.model import Cluster, InternalTopic
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _TRANSACTIONS_TOPIC = "__transaction_state"
+_SHARES_TOPIC = "__share_group_state"
 INTERNAL_PARTITIONS = 5
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
+# A broker that dies is noticed after this time, in either mode.
+_SESSION_TIMEOUT_MS = "6000"
 
-def node_properties(
+
+def kraft_properties(
     node: KafkaNode,
-    peers: Sequence[KafkaNode],
+    voters: Sequence[KafkaNode],
     cluster: Cluster,
     *,
     data: Path,
     passwords: Mapping[str, str],
 ) -> dict[str, str]:
-    """server.properties of one combined node. `peers` are all nodes of its cluster, itself included.
+    """server.properties of a KRaft node in any role. The voters are static: `voters` are all controllers.
 
-    The voters are static. Settings that differ from Kafka's defaults serve quick rehearsals on a small
-    machine, none of them weakens durability.
+    Settings that differ from Kafka's defaults serve quick rehearsals on a small machine, none of them
+    weakens durability.
     """
+    roles = {"broker": node.is_broker, "controller": node.is_controller}
+    controller = {"CONTROLLER": f"{HOST}:{node.controller_port}"} if node.is_controller else {}
+    return {
+        "process.roles": ",".join(role for role, has_role in roles.items() if has_role),
+        "node.id": str(node.node_id),
+        "controller.quorum.voters": ",".join(f"{v.node_id}@{HOST}:{v.controller_port}" for v in voters),
+        "controller.listener.names": "CONTROLLER",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        **_listeners(node, controller, passwords),
+        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "listener.name.controller.plain.sasl.jaas.config": server_jaas(passwords),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "broker.heartbeat.interval.ms": "1000",
+        "broker.session.timeout.ms": _SESSION_TIMEOUT_MS,
+        # A broker whose site returned before the quorum did waits for it; by default it ends after a minute.
+        "initial.broker.registration.timeout.ms": "3600000",
+        **_kafka(node, cluster, data),
+    }
+
+
+def zookeeper_mode_properties(
+    node: KafkaNode, ensemble: str, cluster: Cluster, *, data: Path, passwords: Mapping[str, str]
+) -> dict[str, str]:
+    """server.properties of a broker in ZooKeeper mode; `ensemble` is `host:port,…` of the servers it asks.
+
+    Time-outs are those of the runs in which the procedures were proven.
+    """
+    return {
+        "broker.id": str(node.node_id),
+        "zookeeper.connect": ensemble,
+        "zookeeper.session.timeout.ms": _SESSION_TIMEOUT_MS,
+        # It starts beside its ensemble, and waits for the quorum.
+        "zookeeper.connection.timeout.ms": "120000",
+        "replica.lag.time.max.ms": "6000",
+        **_listeners(node, {}, passwords),
+        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT",
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        **_kafka(node, cluster, data),
+    }
+
+
+def _listeners(node: KafkaNode, further: Mapping[str, str], passwords: Mapping[str, str]) -> dict[str, str]:
+    client = {"CLIENT": f"{HOST}:{node.client_port}"} if node.is_broker else {}
+    listeners = {"listeners": ",".join(f"{name}://{at}" for name, at in {**client, **further}.items())}
+    if not node.is_broker:
+        return listeners
+    return {
+        **listeners,
+        "advertised.listeners": f"CLIENT://{client['CLIENT']}",
+        "inter.broker.listener.name": "CLIENT",
+        "listener.name.client.plain.sasl.jaas.config": server_jaas(passwords),
+    }
+
+
+def _kafka(node: KafkaNode, cluster: Cluster, data: Path) -> dict[str, str]:
+    """What a server has in either mode."""
     offsets = internal_topic(cluster, OFFSETS_TOPIC)
     transactions = internal_topic(cluster, _TRANSACTIONS_TOPIC)
-    jaas = server_jaas(passwords)
+    shares = internal_topic(cluster, _SHARES_TOPIC)
     return {
-        "process.roles": "broker,controller",
-        "node.id": str(node.node_id),
         "broker.rack": node.dc,
-        "controller.quorum.voters": ",".join(f"{p.node_id}@{HOST}:{p.controller_port}" for p in peers),
-        "listeners": f"CLIENT://{HOST}:{node.client_port},CONTROLLER://{HOST}:{node.controller_port}",
-        "advertised.listeners": f"CLIENT://{HOST}:{node.client_port}",
-        "inter.broker.listener.name": "CLIENT",
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "sasl.mechanism.controller.protocol": "PLAIN",
-        "listener.name.client.plain.sasl.jaas.config": jaas,
-        "listener.name.controller.plain.sasl.jaas.config": jaas,
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": ";".join(f"User:{user}" for user in SUPER_USERS),
         "allow.everyone.if.no.acl.found": "false",
         "log.dirs": str(data),
         "auto.create.topics.enable": "false",
         "default.replication.factor": str(offsets.replicas),
+        # The offsets topic has no setting of its own for it.
         "min.insync.replicas": str(offsets.min_insync_replicas),
         "offsets.topic.replication.factor": str(offsets.replicas),
         "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
         "transaction.state.log.replication.factor": str(transactions.replicas),
         "transaction.state.log.min.isr": str(transactions.min_insync_replicas),
         "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
-        "share.coordinator.state.topic.replication.factor": str(offsets.replicas),
-        "share.coordinator.state.topic.min.isr": str(offsets.min_insync_replicas),
+        "share.coordinator.state.topic.replication.factor": str(shares.replicas),
+        "share.coordinator.state.topic.min.isr": str(shares.min_insync_replicas),
         "share.coordinator.state.topic.num.partitions": str(INTERNAL_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
-        "broker.heartbeat.interval.ms": "1000",
-        "broker.session.timeout.ms": "6000",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "background.threads": "2",
@@ -75,24 +123,10 @@ def node_properties(
 
 
 def internal_topic(cluster: Cluster, topic: str) -> InternalTopic:
-    """Durability of one of Kafka's own topics: as the file says, or 3 replicas and 2 in sync."""
-    replicas = min(3, sum(row.brokers for row in cluster.nodes))
-    return cluster.internal_topics.get(
-        topic, InternalTopic(replicas=replicas, min_insync_replicas=min(2, replicas))
-    )
-
-
-def connect_topics(cluster: str) -> dict[str, str]:
-    """The three internal topics of a cluster's Connect workers: property -> topic."""
-    return {
-        f"{kind}.storage.topic": f"connect-{cluster}-{suffix}"
-        for kind, suffix in (("config", "configs"), ("offset", "offsets"), ("status", "status"))
-    }
-
-
-def worker_secret(folder: Path) -> str:
-    """Reference to the worker's password, as Connect's file provider takes it."""
-    return f"${{file:{folder / 'mirror.properties'}:password}}"
+    """Durability of one of Kafka's own topics: the file's or Kafka's, as far as there are brokers."""
+    wanted = cluster.internal_topic(topic)
+    replicas = min(wanted.replicas, cluster.brokers)
+    return InternalTopic(replicas=replicas, min_insync_replicas=min(wanted.min_insync_replicas, replicas))
 
 
 def worker_properties(
@@ -101,10 +135,9 @@ def worker_properties(
     *,
     replicas: int,
     offset_flush_interval_s: float,
-    folder: Path,
+    security: Mapping[str, str],
 ) -> dict[str, str]:
-    """connect-distributed.properties of one worker. `folder` holds its mirror.properties (the secret)."""
-    security = java_client(MIRROR, worker_secret(folder))
+    """connect-distributed.properties of one worker. `security`: as whom its Java clients connect."""
     return {
         "bootstrap.servers": ",".join(bootstrap),
         "group.id": f"connect-{worker.cluster}",
@@ -138,21 +171,6 @@ def worker_properties(
             for kind in ("producer", "consumer", "admin")
             for key, value in security.items()
         },
-    }
-
-
-def zookeeper_properties(port: int, data: Path) -> dict[str, str]:
-    """zoo.cfg of the coordination's single server."""
-    return {
-        "tickTime": "500",
-        "dataDir": str(data),
-        "clientPort": str(port),
-        "clientPortAddress": HOST,
-        "admin.enableServer": "false",
-        "4lw.commands.whitelist": "ruok,srvr",
-        "maxClientCnxns": "0",
-        "minSessionTimeout": "1000",
-        "maxSessionTimeout": "60000",
     }
 
 

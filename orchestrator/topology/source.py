@@ -1,14 +1,28 @@
-"""YAML text as plain data, with the line and column of every key and value kept beside it."""
+"""YAML text as plain data, and the line and column of every part of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 Path = tuple[str | int, ...]
+
+# Each part of a file takes a character at least. Aliases can make any number of parts out of a few lines:
+# so many are plenty for files that repeat themselves.
+_PARTS_BY_ALIASES = 100_000
+_DEEPEST = 100
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+
+
+def name_of(path: Path) -> str:
+    """`clusters.west.nodes[0]`, or words for the whole file."""
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return name or "the topology"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,91 +34,174 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong with the file: where, what, and what to do instead."""
+class Source:
+    """Plain data, and the YAML nodes that it was read from: they know their places."""
+
+    data: Any
+    root: yaml.Node
+
+    def at(self, path: Path) -> Any:
+        """The data at a path that exists."""
+        here = self.data
+        for part in path:
+            here = here[part]
+        return here
+
+    def key_place(self, path: Path) -> Place:
+        """Where the key of `path` stands; else the nearest thing around it that exists."""
+        return _place(self._node(path, of_key=True))
+
+    def value_place(self, path: Path) -> Place:
+        """Where the value of `path` stands; else the nearest thing around it that exists."""
+        return _place(self._node(path, of_key=False))
+
+    def _node(self, path: Path, *, of_key: bool) -> yaml.Node:
+        here = self.root
+        for depth, part in enumerate(path, 1):
+            found = _below(here, part)
+            if found is None:
+                return here
+            key, value = found
+            here = key if of_key and depth == len(path) and key is not None else value
+        return here
+
+
+def _below(node: yaml.Node, part: str | int) -> tuple[yaml.Node | None, yaml.Node] | None:
+    if isinstance(node, yaml.SequenceNode):
+        is_there = isinstance(part, int) and part < len(node.value)
+        return (None, node.value[part]) if is_there else None
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(part)), None)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """What keeps a text from being one YAML document with unique keys."""
 
     place: Place
     message: str
     hint: str = ""
-    rule: str = ""
-
-    def text(self, file: str) -> str:
-        """`file:line:column: message [rule]`, the hint on a line of its own."""
-        rule = f" [{self.rule}]" if self.rule else ""
-        hint = f"\n    {self.hint}" if self.hint else ""
-        return f"{file}:{self.place.line}:{self.place.column}: {self.message}{rule}{hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Plain data and the places of its parts: `keys` of mapping keys, `values` of everything."""
-
-    data: Any
-    keys: Mapping[Path, Place]
-    values: Mapping[Path, Place]
-
-    def key_place(self, path: Path) -> Place:
-        """Where the key of `path` stands; else the nearest thing around it that exists."""
-        return self.keys.get(path) or self.value_place(path)
-
-    def value_place(self, path: Path) -> Place:
-        """Where the value of `path` stands; else the nearest thing around it that exists."""
-        while path not in self.values:
-            path = path[:-1]
-        return self.values[path]
+class _Loader(yaml.CSafeLoader):
+    """YAML's plain kinds. A date is text here: no value of a topology is one, and names may look like one."""
 
 
-def parse_yaml(text: str) -> tuple[Source | None, list[Problem]]:
-    """One YAML document as `Source`, or the problems that keep it from being read."""
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class _BrokenError(Exception):
+    """Nothing can be read out of the document."""
+
+    def __init__(self, defect: Defect) -> None:
+        self.defect = defect
+        super().__init__(defect.message)
+
+
+def parse_yaml(text: str) -> tuple[Source | None, list[Defect]]:
+    """One YAML document as `Source`, or what keeps it from being read."""
     try:
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
-        return None, [Problem(place, f"not YAML: {error.problem or error.context}")]
+        return None, [Defect(place, f"not YAML: {error.problem or error.context}")]
     except yaml.YAMLError as error:
-        return None, [Problem(Place(1, 1), f"not YAML: {error}")]
+        return None, [Defect(Place(1, 1), f"not YAML: {str(error).splitlines()[0]}")]
     if node is None:
-        return None, [
-            Problem(Place(1, 1), "the file is empty; expected a topology (version, name, layout, …)")
-        ]
-    keys: dict[Path, Place] = {}
-    values: dict[Path, Place] = {}
-    problems: list[Problem] = []
-    problems.extend(_collect(node, (), keys, values))
-    constructor = yaml.CSafeLoader("")
+        expected = "expected a topology (version, name, layout, …)"
+        return None, [Defect(Place(1, 1), f"the file is empty; {expected}")]
+    reader = _Reader(len(text) + _PARTS_BY_ALIASES)
     try:
-        data = constructor.construct_document(node)
-    except yaml.constructor.ConstructorError as error:
-        place = (
-            Place(error.problem_mark.line + 1, error.problem_mark.column + 1)
-            if error.problem_mark
-            else Place(1, 1)
-        )
-        return None, [*problems, Problem(place, str(error.problem))]
-    finally:
-        constructor.dispose()
-    return Source(data, keys, values), problems
+        data = reader.read(node)
+    except _BrokenError as error:
+        return None, [*reader.defects, error.defect]
+    return Source(data, node), reader.defects
 
 
-def _collect(
-    node: yaml.Node, path: Path, keys: dict[Path, Place], values: dict[Path, Place]
-) -> Iterator[Problem]:
-    values[path] = _place(node)
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _collect(item, (*path, index), keys, values)
-    elif isinstance(node, yaml.MappingNode):
+class _Reader:
+    """Makes plain data of nodes in one walk, and notices keys that stand twice.
+
+    PyYAML's own constructor keeps book of every node, which takes longer than reading the text.
+    """
+
+    def __init__(self, most_parts: int) -> None:
+        self.defects: list[Defect] = []
+        self._most_parts = most_parts
+        self._constructor = _Loader("")
+        self._parts = 0
+        self._depth = 0
+
+    def read(self, node: yaml.Node) -> Any:
+        """The data of a node and everything below it."""
+        self._parts += 1
+        if self._parts > self._most_parts or self._depth > _DEEPEST:
+            message = "an alias contains itself, or aliases multiply without end"
+            raise _BrokenError(Defect(Place(1, 1), message))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        self._depth += 1
+        if isinstance(node, yaml.SequenceNode):
+            data: Any = [self.read(item) for item in node.value]
+        else:
+            data = self._mapping(node)
+        self._depth -= 1
+        return data
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        if node.tag == f"{_TAG}str":
+            return node.value
+        make = _SCALARS.get(node.tag)
+        if make is None:
+            raise _BrokenError(Defect(_place(node), f"not YAML: unknown tag {node.tag.removeprefix(_TAG)}"))
+        try:
+            return make(self._constructor, node)
+        except ValueError:
+            raise _BrokenError(Defect(_place(node), f"not YAML: `{node.value}` is no number")) from None
+
+    def _mapping(self, node: yaml.Node) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        first: dict[str, yaml.Node] = {}
+        merged: list[yaml.Node] = []
         for key, value in node.value:
-            name = key.value if isinstance(key.value, str) else str(key.value)
-            below = (*path, name)
-            if below in keys:
-                first = keys[below]
-                yield Problem(
-                    _place(key), f"`{name}` stands twice; first in line {first.line}", "keep one of them"
-                )
-            keys[below] = _place(key)
-            yield from _collect(value, below, keys, values)
+            if not isinstance(key, yaml.ScalarNode):
+                raise _BrokenError(Defect(_place(key), "not YAML: a key must be text"))
+            if key.tag == _MERGE:
+                merged.append(value)
+                continue
+            name = key.value
+            if name in first:
+                line = _place(first[name]).line
+                message = f"`{name}` stands twice; first in line {line}"
+                self.defects.append(Defect(_place(key), message, "keep one of them"))
+            first.setdefault(name, key)
+            data[name] = self.read(value)
+        for value in merged:
+            for name, inherited in self._merged(value).items():
+                data.setdefault(name, inherited)
+        return data
+
+    def _merged(self, node: yaml.Node) -> dict[str, Any]:
+        """What `<<: *base`, or a list of such, brings along; the first that has a key wins."""
+        data: dict[str, Any] = {}
+        for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(part, yaml.MappingNode):
+                raise _BrokenError(Defect(_place(part), "not YAML: `<<` takes a mapping"))
+            for name, value in self._mapping(part).items():
+                data.setdefault(name, value)
+        return data
+
+
+_SCALARS: Mapping[str, Callable[[Any, yaml.ScalarNode], Any]] = {
+    f"{_TAG}int": _Loader.construct_yaml_int,
+    f"{_TAG}float": _Loader.construct_yaml_float,
+    f"{_TAG}bool": _Loader.construct_yaml_bool,
+    f"{_TAG}null": _Loader.construct_yaml_null,
+}
 
 
 def _place(node: yaml.Node) -> Place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
+from orchestrator.adapters.secrets import resolve_secrets
 from orchestrator.errors import UsageError
 from orchestrator.topology.model import Consumer, Replication, Topology
 
@@ -24,8 +25,18 @@ def isolated_cluster(topology: Topology, name: str, **overrides: str) -> Isolate
 
 
 def connect_cluster(topology: Topology, name: str, timeout_s: float = 10.0) -> ConnectCluster:
-    """The Connect workers that run the mirrors into one cluster."""
-    return ConnectCluster(name, topology.clusters[name].connect, timeout_s=timeout_s)
+    """The Connect workers that run the mirrors into one cluster.
+
+    Raises `DcctlError` for a secret that is not there, and `ConnectError` without an address.
+    """
+    cluster = topology.clusters[name]
+    who, auth = cluster.connect_client, None
+    if who is not None and who.username is not None:
+        secret = resolve_secrets({"password": who.password or ""}, f"clusters.{name}.connect_client")
+        auth = (who.username, secret["password"])
+    return ConnectCluster(
+        name, cluster.connect, timeout_s=timeout_s, auth=auth, ca_location=who.ca_location if who else None
+    )
 
 
 def mirrors_into(topology: Topology, target: str | None = None) -> tuple[Replication, ...]:

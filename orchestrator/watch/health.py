@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,6 @@ class MirrorHealth:
     heartbeat_at_s: float | None = None
     problems: tuple[str, ...] = ()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether every connector and every task runs."""
-        return bool(self.states) and set(self.states.values()) == {"RUNNING"}
-
     def lag_records(self, ends: Mapping[TopicPartition, LogEnd]) -> dict[TopicPartition, int]:
         """Records of each source partition that the mirror has not stored as copied."""
         if self.replicated is None:
@@ -46,11 +41,14 @@ class MirrorHealth:
             tp: max(0, end.end_offset - self.replicated.get(tp, end.start_offset)) for tp, end in ends.items()
         }
 
-    def gaps(self, ends: Mapping[TopicPartition, SampledEnd]) -> dict[TopicPartition, str]:
+    def gaps(
+        self, ends: Mapping[TopicPartition, SampledEnd], made_anew: Collection[str]
+    ) -> dict[TopicPartition, str]:
         """Source partitions of which records went by without being copied, or will.
 
         The source was purged beyond the mirror's position, or is shorter than it: MirrorMaker goes on
-        from the earliest offset in both cases, without a word.
+        from the earliest offset in both cases, without a word. Or it is another topic of the same name
+        (`made_anew`): once its log has grown past the mirror's position, its beginning is passed over.
         """
         found = {}
         for tp, position in (self.replicated or {}).items():
@@ -61,7 +59,8 @@ class MirrorHealth:
             if position < end.start_offset:
                 found[tp] = f"{end.start_offset - position} records were purged before they were copied"
             elif sampled.sampled_at_s > self.at_s and position > end.end_offset:
-                found[tp] = f"the source's log ends at {end.end_offset}, the mirror stands at {position}"
+                why = "it was made anew, and " if tp.topic in made_anew else ""
+                found[tp] = f"{why}the source's log ends at {end.end_offset}, the mirror stands at {position}"
         return found
 
 

@@ -85,7 +85,8 @@ def _values(
         yield "checkpoint_copy_batches_behind", [query], float(behind) if is_known else _UNKNOWN
     if health is not None:
         yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
-        yield "mirror_gap_partitions", [], float(len(health.gaps(history.sampled_ends())))
+        gaps = health.gaps(history.sampled_ends(), history.made_anew)
+        yield "mirror_gap_partitions", [], float(len(gaps))
         for connector, state in health.states.items():
             yield "connector_running", [connector], float(state == "RUNNING")
         for tp, lag in sorted(health.lag_records(ends).items()):

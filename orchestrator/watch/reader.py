@@ -9,17 +9,18 @@ from orchestrator.values import TopicPartition
 
 _FIRST_READ_RECORDS = 2_000
 _GROWTH = 5
+RECENT_S = RATE_HORIZON_S + 5.0
 _CLOCKS_APART_S = 5.0
 
 
 def read_samples(
-    cluster: KafkaCluster, topic: str, *, history_s: float = RATE_HORIZON_S + 5, timeout_s: float = 10.0
+    cluster: KafkaCluster, topic: str, *, history_s: float = RECENT_S, timeout_s: float = 10.0
 ) -> SampleHistory:
     """What the watcher has recorded at `cluster`, complete as of its newest round.
 
     Watchers write everything anew twice a minute, so the end of the topic tells all that held at the
-    newest good round; `history_s` is how far before that round readings are wanted. An empty topic
-    gives an empty history. Raises `ClusterError` where the topic is missing or cannot be read.
+    newest good round; `history_s` is how far before that round readings are wanted. An empty topic gives
+    an empty history. Raises `ClusterError` where the topic is missing or cannot be read.
     """
     partition = TopicPartition(topic, 0)
     if topic not in cluster.topics([topic], timeout_s):

@@ -13,15 +13,20 @@ from orchestrator.planning.samples import (
     Outcome,
     Round,
     Sample,
+    SampledTopic,
+    SampleHistory,
     TopicEnds,
     blocks_of,
     group_subject,
     sample_key,
     topic_subject,
 )
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
 
 FULL_EVERY_S = 30.0
+# Topic ids are not read in each round: a log that has not become shorter may be another one for so long.
+_IDS_OLD_AT_MOST_S = 10.0
 _V = TypeVar("_V")
 
 
@@ -48,15 +53,21 @@ class SourceReading:
 class Recorder:
     """Remembers what was written. After each batch call `written`, or `forget` if it failed."""
 
-    def __init__(self, watcher: str, last_good_at_s: float | None = None) -> None:
+    def __init__(self, watcher: str) -> None:
         self.watcher = watcher
-        self.last_good_at_s = last_good_at_s
+        self.last_good_at_s: float | None = None
+        self._topics: dict[str, SampledTopic] = {}
         self._failing_since_s: float | None = None
         self._refused_since_s: float | None = None
         self._full_at_s: float | None = None
         self._contents: dict[bytes, object] = {}
         self._blocks: dict[bytes, GroupPositions | TopicEnds] = {}
         self._confirmed_at_s: dict[str, float] = {}
+
+    def take_over(self, known: SampleHistory) -> None:
+        """Go on from what earlier watchers have recorded: when the source was last seen, and which topics."""
+        self.last_good_at_s = known.last_good_at_s
+        self._topics = known.topics
 
     def records(self, reading: SourceReading) -> tuple[list[Sample], Round]:
         """The samples to write, and the round to write after all of them are acknowledged."""
@@ -81,6 +92,7 @@ class Recorder:
         self._note_outage(round_)
         if round_.outcome == "failed":
             return
+        self._note_topics(round_)
         self._full_at_s = round_.full_at_s
         self.last_good_at_s = round_.begun_at_s
         for block in self._blocks.values():
@@ -94,6 +106,20 @@ class Recorder:
         self._full_at_s = None
         # An outage that could not be recorded began when it began.
         self._note_outage(round_)
+
+    def _note_topics(self, round_: Round) -> None:
+        for block in self._blocks.values():
+            if isinstance(block, TopicEnds) and block.ends and _subject(block) not in round_.missed:
+                self._topics[block.topic] = SampledTopic(round_.begun_at_s, block.topic_id, block.made_anew)
+
+    def _made_anew(self, topic: str, topic_id: str, seen_s: float) -> MadeAnew | None:
+        """When the topic came to this id; None if no other one is known."""
+        known = self._topics.get(topic)
+        if known is None or not known.topic_id or not topic_id:
+            return None
+        if known.topic_id == topic_id:
+            return known.made_anew
+        return MadeAnew(known.sampled_at_s - _IDS_OLD_AT_MOST_S, seen_s)
 
     def _note_outage(self, round_: Round) -> None:
         self._failing_since_s = round_.failing_since_s
@@ -120,14 +146,17 @@ class Recorder:
     def _blocks_of(self, reading: SourceReading) -> dict[bytes, GroupPositions | TopicEnds]:
         blocks: list[GroupPositions | TopicEnds] = []
         for topic, ends in _by_topic(reading.ends).items():
+            topic_id = reading.topic_ids.get(topic, "")
+            made_anew = self._made_anew(topic, topic_id, reading.ended_at_s)
             blocks += [
                 TopicEnds(
                     watcher=self.watcher,
                     topic=topic,
                     block=number,
                     at_s=reading.begun_at_s,
-                    topic_id=reading.topic_ids.get(topic, ""),
+                    topic_id=topic_id,
                     ends={partition: ends[partition] for partition in members},
+                    made_anew=made_anew,
                 )
                 for number, members in blocks_of(ends).items()
             ]
@@ -158,7 +187,7 @@ class Recorder:
             gone.append(
                 replace(block, at_s=at_s, offsets={})
                 if isinstance(block, GroupPositions)
-                else replace(block, at_s=at_s, topic_id="", ends={})
+                else replace(block, at_s=at_s, ends={})
             )
         return gone
 
@@ -183,7 +212,7 @@ def _since(known_s: float | None, reading: SourceReading) -> float:
 def _content(block: GroupPositions | TopicEnds) -> object:
     if isinstance(block, GroupPositions):
         return dict(block.offsets)
-    return (block.topic_id, dict(block.ends)) if block.ends else {}
+    return (block.topic_id, block.made_anew, dict(block.ends)) if block.ends else {}
 
 
 def _subject(block: GroupPositions | TopicEnds) -> str:

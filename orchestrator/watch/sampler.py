@@ -69,7 +69,8 @@ class SourceSampler:
     a lost one would leave no samples just when everything is slow.
 
     `topics` are the mirrored source topics, `groups` the consumer groups that the topology names; other
-    groups with positions in these topics are found by asking now and then.
+    groups with positions in these topics are found by asking now and then. `copies` are what a failback
+    has brought there: of these only positions are sampled.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class SourceSampler:
         topics: Iterable[str],
         groups: Iterable[str],
         *,
+        copies: Iterable[str] = (),
         timeout_s: float = 1.0,
         patience_s: float = 2.5,
         now_s: Callable[[], float] = time.time,
@@ -86,6 +88,7 @@ class SourceSampler:
         self._cluster = cluster
         self._addresses = tuple(bootstrap)
         self._topics = frozenset(topics)
+        self._read_topics = self._topics | frozenset(copies)
         self._named_groups = frozenset(groups)
         self._found_groups: frozenset[str] = frozenset()
         self._timeout_s = timeout_s
@@ -93,6 +96,7 @@ class SourceSampler:
         self._now_s = now_s
         self._partitions: dict[str, tuple[TopicPartition, ...]] = {}
         self._topic_ids: dict[str, str] = {}
+        self._newest_ends: dict[TopicPartition, int] = {}
         self._inventory_due = 0.0
         self._others_due = 0.0
         self._troubled_since: float | None = None
@@ -209,6 +213,11 @@ class SourceSampler:
             wanted = [tp for partitions in self._partitions.values() for tp in partitions]
             begun_at_s = self._now_s()
             ends = self._cluster.log_ends(wanted, self._patience_s)
+            if any(end.end_offset < self._newest_ends.get(tp, 0) for tp, end in ends.items()):
+                # A log does not become shorter: is it another topic of the same name?
+                self._inventory_due = 0.0
+                self._refresh_inventory()
+            self._newest_ends = {tp: end.end_offset for tp, end in ends.items()}
             return _Ends(ends, (begun_at_s, self._now_s()))
         except ClusterError as error:
             self._inventory_due = 0.0
@@ -262,6 +271,6 @@ class SourceSampler:
         self, committed: Mapping[str, Mapping[TopicPartition, int]]
     ) -> dict[str, dict[TopicPartition, int]]:
         return {
-            group: {tp: offset for tp, offset in offsets.items() if tp.topic in self._topics}
+            group: {tp: offset for tp, offset in offsets.items() if tp.topic in self._read_topics}
             for group, offsets in committed.items()
         }

@@ -16,10 +16,12 @@ from typing import Any
 
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.planning.samples import (
     CheckpointCopy,
     Sample,
     SampleHistory,
+    TopicEnds,
     encode_sample,
 )
 from orchestrator.topology.model import Replication, Topology
@@ -63,6 +65,7 @@ class Watcher:
             topology.clusters[mirror.source].bootstrap,
             mirror.topics,
             [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")],
+            copies=_brought_back(mirror),
             timeout_s=ROUND_TIMEOUT_S,
         )
         self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
@@ -73,6 +76,7 @@ class Watcher:
         self._recorder = Recorder(self.name)
         self._said_outcome = ""
         self._said_problem = ""
+        self._said_topics: dict[str, str] = {}
 
     def stop(self) -> None:
         """End after the round under way."""
@@ -104,7 +108,7 @@ class Watcher:
                 self._say_problem(error)
                 self._stopped.wait(1.0)
                 continue
-            self._recorder.last_good_at_s = known.last_good_at_s
+            self._recorder.take_over(known)
             with self.lock:
                 for copy in known.copies.values():
                     self.history.add(copy)
@@ -139,6 +143,7 @@ class Watcher:
 
     def _record(self, reading: SourceReading) -> None:
         samples, round_ = self._recorder.records(reading)
+        self._say_made_anew(samples)
         copies = changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
         try:
             if samples or copies:
@@ -169,7 +174,20 @@ class Watcher:
             event = "source lost" if reading.outcome == "failed" else "source answers in part"
             self._log.warning(event, cause=reading.cause, reason=reading.reason)
 
+    def _say_made_anew(self, samples: Sequence[Sample]) -> None:
+        anew = {s.topic: s for s in samples if isinstance(s, TopicEnds) and s.made_anew}
+        for name, found in anew.items():
+            if self._said_topics.get(name) != found.topic_id:
+                self._said_topics[name] = found.topic_id
+                self._log.warning("topic was made anew at the source", topic=name, topic_id=found.topic_id)
+
     def _say_problem(self, error: DcctlError) -> None:
         if error.problem != self._said_problem:
             self._said_problem = error.problem
             self._log.warning("cannot record", subject=error.subject, problem=error.problem)
+
+
+def _brought_back(mirror: Replication) -> list[str]:
+    """Topics at the source that a failback fills with what was written at the target meanwhile."""
+    reverse = reverse_mirror(mirror)
+    return [] if mirror.policy == "identity" else [reverse.mirrored_topic(name) for name in mirror.topics]

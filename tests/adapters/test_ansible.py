@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.ansible import run_playbook
+from orchestrator.adapters.ansible import host_variables, run_playbook
 from orchestrator.errors import PlaybookError
 
 pytestmark = pytest.mark.integration
@@ -80,12 +80,13 @@ def test_clients_start_and_stop_at_one_data_centre(site: Path, tmp_path: Path) -
     """Twice is as good as once, and nothing is asked of the other data centre's hosts."""
     variables = {"datacenters": ["east"], "clients": ["producer-a", "consumer-b"]}
     for number in range(2):
-        run_playbook(
+        at_work = run_playbook(
             "start-clients.yml",
             inventory=site / "inventory.yaml",
             variables=variables,
             folder=tmp_path / f"start-{number}",
         )
+        assert at_work == {"east"}
         assert states(site) == {"producer-a": "RUNNING", "consumer-b": "RUNNING"}
     run_playbook(
         "stop-clients.yml",
@@ -111,6 +112,45 @@ def test_a_failed_task_is_told_in_its_own_words(
         )
     assert "producer-ghost" in Path(caught.value.hint.removeprefix("log: ")).read_text()
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("nowhere", [{"datacenters": ["north"]}, {"clients": ["producer-elsewhere"]}])
+def test_no_host_with_anything_to_do_is_a_failure(
+    site: Path, tmp_path: Path, nowhere: dict[str, list[str]]
+) -> None:
+    """Ansible says success; but nothing was started, and a person must not believe so."""
+    own = tmp_path / "inventory.yaml"
+    own.write_text((site / "inventory.yaml").read_text() + "      clients_on_host: [producer-a]\n")
+    with pytest.raises(PlaybookError, match=r"no host of .* had anything to do"):
+        run_playbook(
+            "start-clients.yml",
+            inventory=own,
+            variables={"datacenters": ["east"], "clients": ["producer-a"], **nowhere},
+            folder=tmp_path / "run",
+        )
+
+
+def test_an_inventory_is_read_as_ansible_reads_it(site: Path, tmp_path: Path) -> None:
+    """Variables of groups and of all come down to each host; a folder of files is one inventory."""
+    folder = tmp_path / "hosts"
+    folder.mkdir()
+    shutil.copy(site / "inventory.yaml", folder)
+    (folder / "more.ini").write_text("[north]\nk1\n[north:vars]\ndc=north\n")
+    hosts = host_variables(folder)
+    assert {name: said["dc"] for name, said in hosts.items()} == {
+        "west": "west",
+        "east": "east",
+        "k1": "north",
+    }
+    assert hosts["east"]["service_manager"] == "supervisor"
+
+
+@pytest.mark.parametrize("text", ["all: [", "key value without sense ="])
+def test_an_inventory_that_ansible_cannot_read_is_an_error(tmp_path: Path, text: str) -> None:
+    """In Ansible's words, not in a traceback."""
+    (tmp_path / "inventory.yaml").write_text(text)
+    with pytest.raises(PlaybookError, match="parse"):
+        host_variables(tmp_path / "inventory.yaml")
 
 
 def test_a_missing_inventory_is_named(tmp_path: Path) -> None:

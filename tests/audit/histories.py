@@ -28,12 +28,15 @@ from orchestrator.audit.inputs import (
 from orchestrator.audit.positions import PositionEvent, Positions
 from orchestrator.audit.run import Tables
 from orchestrator.audit.soundness import Soundness
-from orchestrator.audit.tables import COUNTS_SCHEMA, PROCESSED_SCHEMA, RECORDS_SCHEMA, SENDS_SCHEMA
+from orchestrator.audit.tables import COUNTS_SCHEMA, PROCESSED_SCHEMA, SENDS_SCHEMA
 from orchestrator.values import TopicPartition
 
 PARTITIONS = 2
 KEYS = 5
 FAULT_MS = 1_800_000_000_000
+_RECORDS_SCHEMA = (
+    "side INT, topic INT, partition INT, offset LONG, key STRING, producer INT, sequence LONG, resent INT"
+)
 
 
 class Sent(NamedTuple):
@@ -261,7 +264,7 @@ def tables_of(spark: SparkSession, history: History) -> Tables:
     ranges = {(MIRRORED, *place): (0, len(log)) for place, log in history.mirrored.items()}
     ranges |= {(LANDING, *place): (0, len(log)) for place, log in history.landing.items()}
     return Tables(
-        records=spark.createDataFrame(records, RECORDS_SCHEMA),
+        records=spark.createDataFrame(records, _RECORDS_SCHEMA),
         sends=spark.createDataFrame(_send_rows(history), SENDS_SCHEMA),
         processed=spark.createDataFrame(_processed_rows(history), PROCESSED_SCHEMA),
         counts=spark.createDataFrame(_count_rows(history), COUNTS_SCHEMA),

@@ -175,13 +175,6 @@ def test_indeterminate_records_give_slack_at_the_lower_end_only() -> None:
     assert verdict_of(_set(f"{TOPIC}/lost", {"tail": 61, "hole": 0}))[0] == "invalid"
 
 
-def test_announced_duplicates_are_allowed() -> None:
-    """Up to the announced number."""
-    parts = _set(f"{TOPIC}/duplicates", 5)
-    assert verdict_of(parts, allowed_duplicates={"orders": 5})[0] == "valid"
-    assert verdict_of(parts, allowed_duplicates={"orders": 4})[0] == "invalid"
-
-
 def test_a_position_that_was_not_called_exact_may_read_again() -> None:
     """Then the plan had said so."""
     parts = _set("consumers/0/reread/map", 2)

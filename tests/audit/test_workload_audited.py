@@ -291,7 +291,7 @@ def test_a_doubled_record_is_found(spark: SparkSession, drilled: Drilled) -> Non
     """Last, for it stays: the very partition is named."""
     value = record_value(RecordId("checkout", 7, 1), sent_ms=0, is_resent=False, size_bytes=100)
     produce_records(
-        "east", drilled.cluster.properties, "orders", [(record_key(7, 50).encode(), value.encode())]
+        "east", drilled.cluster.properties, "orders", [(record_key(7, 50, 0).encode(), value.encode())]
     )
     verdict, reasons = _judged(run_audit(spark, drilled.inputs))
     assert verdict == "invalid"

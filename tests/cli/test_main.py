@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,4 +38,18 @@ def test_a_broken_file_is_status_1_with_line_and_column(
     broken = tmp_path / "broken.yaml"
     broken.write_text("version: 2\n", encoding="utf-8")
     assert run(["validate", str(broken)]) == 1
-    assert f"{broken}:1:10: version is 2; expected one of 1" in capsys.readouterr().err
+    assert f"{broken}:1:10: version is 2; expected 1" in capsys.readouterr().err
+
+
+def test_what_libraries_log_stays_off_the_terminal() -> None:
+    """A library that logs an error with its traceback (py4j does when it is interrupted) prints nothing."""
+    program = (
+        "import logging, sys; from orchestrator.cli import main;"
+        "sys.argv = ['dcctl', 'validate', sys.argv[1]];"
+        "main.run = lambda argv=None: logging.getLogger('py4j').error('boom', exc_info=ValueError()) or 0;"
+        "main.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(EXAMPLE)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

@@ -18,7 +18,13 @@ def mirror(**changes: Any) -> dict[str, Any]:
         "target": "east",
         "source_answers": True,
         "lost_between_s": None,
-        "watcher": {"names": ["w"], "round_age_s": 0.4, "good_round_age_s": 0.5, "problem": ""},
+        "watcher": {
+            "names": ["w"],
+            "round_age_s": 0.4,
+            "good_round_age_s": 0.5,
+            "unreadable_records": 0,
+            "problem": "",
+        },
         "mirror": {
             "states": {"a": "RUNNING"},
             "lag_records": {"orders": 1200},
@@ -109,6 +115,7 @@ def test_everything_fits_into_80_columns() -> None:
         ("watcher", {"round_age_s": None}, "never ran here"),
         ("watcher", {"good_round_age_s": None}, "never saw the source answer"),
         ("watcher", {"good_round_age_s": 600.0}, "source seen 10 min ago"),
+        ("watcher", {"unreadable_records": 3}, "3 records not understood"),
         ("mirror", {"states": {"a": "FAILED"}}, "a is FAILED"),
         ("mirror", {"states": {}, "problems": ["no worker answers"]}, "no worker answers"),
         ("mirror", {"gaps": {"orders-0": "30 records were purged"}}, "orders-0: 30 records were purged"),

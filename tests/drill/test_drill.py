@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
 def drill(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
     """One drill for all tests of this module, and the folder in which it ran."""
     folder = tmp_path_factory.mktemp("drill")
-    return rehearse(folder), folder
+    return rehearse(folder, "--seed", "4711"), folder
 
 
 def test_the_drill_is_valid(drill: tuple[Rehearsal, Path]) -> None:
@@ -23,6 +23,7 @@ def test_the_drill_is_valid(drill: tuple[Rehearsal, Path]) -> None:
     rehearsal, _ = drill
     assert rehearsal.report.get("verdict") == "valid", rehearsal.report.get("reasons") or rehearsal.stderr
     assert rehearsal.status == 0
+    assert rehearsal.report["seed"] == 4711
     for name in ("report.html", "inputs.json", "ledgers", "logs", "run/plan.json", "run/journal.jsonl"):
         assert (rehearsal.folder / name).exists(), name
 

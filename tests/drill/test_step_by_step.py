@@ -74,6 +74,7 @@ def test_step_by_step(state: Path) -> None:
         done = dcctl(state, *words, *small)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         said[" ".join(words)] = done.stdout
+    assert "positions from the samples" in said["offsets translate --to east"]
     assert "east has taken over from west" in said["failover --to east --attest-down west"]
     assert "nothing was changed" in said["failover --to east --attest-down west --dry-run"]
     assert "1 run" in said["history"]

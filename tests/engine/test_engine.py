@@ -38,6 +38,11 @@ class World(CrashingJournal):
         done = step.id in self.effects
         return StepOutcome("ok" if done else "failed", result={"of": step.id} if done else {})
 
+    def compensate(self, step: Step, _results: Results) -> StepOutcome:
+        raise AssertionError(f"{step.id} has no compensation")
+
+    verify_undone = compensate
+
     def cancel(self) -> None:
         self.cancelled += 1
 

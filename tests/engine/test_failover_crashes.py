@@ -8,7 +8,8 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import connector_names
-from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
+from tests.engine.any_world import AnyWorld, kept
+from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
@@ -43,6 +44,11 @@ class World(CrashingJournal):
             "offsets-are-written": self.offsets == "written",
         }[str(step.verify)]
         return StepOutcome("ok" if is_there else "failed")
+
+    def compensate(self, step: Step, _results: Results) -> StepOutcome:
+        raise AssertionError(f"{step.id}: this run is never taken back")
+
+    verify_undone = compensate
 
     def cancel(self) -> None: ...
 
@@ -107,10 +113,24 @@ class World(CrashingJournal):
 
 def test_every_action_of_the_plan_is_known_to_the_runner() -> None:
     """No step names an action or a verification that does not exist."""
-    from orchestrator.operations.actions import PERFORM, VERIFY  # noqa: PLC0415 - the runner is above the engine
+    from orchestrator.operations.actions import MOVE_TABLE  # noqa: PLC0415 - the runner is above the engine
 
-    assert {step.action for step in PLAN.steps} <= set(PERFORM)
-    assert {step.verify for step in PLAN.steps if step.verify} <= set(VERIFY)
+    assert {step.action for step in PLAN.steps} <= set(MOVE_TABLE.perform)
+    assert {step.verify for step in PLAN.steps if step.verify} <= set(MOVE_TABLE.verify)
+    assert {step.compensation for step in PLAN.steps if step.compensation} <= set(MOVE_TABLE.compensate)
+    assert {step.verify_undone for step in PLAN.steps if step.verify_undone} <= set(MOVE_TABLE.verify_undone)
+
+
+def test_killed_anywhere_and_taken_back_what_can_go_is_gone() -> None:
+    """Once producers may have written at the target their way back is a failback; before, nothing stays."""
+
+    def check(world: AnyWorld) -> None:
+        assert world.problems == []
+        assert world.left == kept(world)
+
+    assert (
+        crash_everywhere(PLAN, lambda: AnyWorld(plan=PLAN), check, second_every=23, second_undo=ABORT) > 100
+    )
 
 
 def test_killed_anywhere_and_resumed_a_failover_ends_as_if_undisturbed() -> None:

@@ -46,8 +46,11 @@ class MemoryLock(HeldLock):
     def on_loss(self, callback: Callable[[str], None]) -> None: ...
 
     def create(self, path: str, value: bytes) -> None:
-        assert path not in self._ensemble.nodes
+        assert self._ensemble.nodes.get(path) in (None, value)
         self._ensemble.nodes[path] = value
+
+    def remove(self, path: str) -> None:
+        self._ensemble.nodes.pop(path, None)
 
     def release(self) -> None: ...
 

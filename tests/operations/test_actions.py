@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.operations.actions import FailoverActions
+import pytest
+
+from orchestrator.adapters.kafka.cluster import TopicDescription
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
-from tests.planning.pictures import GROUPS, MIRROR, REQUEST, observation, topology
+from orchestrator.values import LogEnd, TopicPartition
+from tests.planning.pictures import GROUPS, MIRROR, REQUEST, host, observation, part, topology
 
-STEP = plan_failover(topology(), observation(), REQUEST).step("write-offsets")
+MIRRORED = [MIRROR.mirrored_topic(name) for name in MIRROR.topics]
+PLAN = plan_failover(topology(), observation(), REQUEST)
+STEP = PLAN.step("write-offsets")
+STARTING = PLAN.step("start-producers")
 
 
 class Target:
@@ -48,20 +56,73 @@ def test_an_interrupted_run_begins_no_step(tmp_path: Path) -> None:
     target = Target()
     session = a_session(target, tmp_path)
     session.cancel()
-    outcome = FailoverActions(session).perform(STEP, results())
+    outcome = TableActions(session, MOVE_TABLE).perform(STEP, results())
     assert outcome.outcome == "failed"
     assert target.written == []
 
 
 def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path, monkeypatch: Any) -> None:
     """Another may hold the lock by then; the groups that are left are named."""
-    from orchestrator.operations import actions  # noqa: PLC0415
+    from orchestrator.operations.actions import positions  # noqa: PLC0415
 
-    monkeypatch.setattr(actions, "_GROUPS_AT_ONCE", 1)
+    monkeypatch.setattr(positions, "_GROUPS_AT_ONCE", 1)
     target = Target()
     target.session = a_session(target, tmp_path)
-    outcome = FailoverActions(target.session).perform(STEP, results())
+    outcome = TableActions(target.session, MOVE_TABLE).perform(STEP, results())
     assert outcome.outcome == "unknown"
     assert len(GROUPS) > 1
     assert len(target.written) == 1
     assert "not written, the run was interrupted" in outcome.message
+
+
+class Landed(Target):
+    """Mirrored topics that end where they did when they were looked at before."""
+
+    asked = 0
+
+    def topics(self, names: Any) -> dict[str, Any]:
+        return {name: TopicDescription(name, "id", (1,) * 9, ((1,),) * 9, ((1,),) * 9) for name in names}
+
+    def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
+        self.asked += 1
+        return {tp: (observation().earlier_ends.value or {}).get(tp, 0) for tp in partitions}
+
+
+def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path) -> None:
+    """It was looked at twice before the decision; one more look is enough."""
+    target = Landed()
+    session = a_session(target, tmp_path)
+    mirrored = {tp: LogEnd(0, end) for tp, end in target.end_offsets(session.partitions(MIRRORED)).items()}
+    seen = replace(
+        observation(),
+        earlier_ends=part({tp: log.end_offset for tp, log in mirrored.items()}),
+        log_ends=part(mirrored),
+    )
+    session = Session(session.estate, seen, tmp_path, run_id="r")
+    target.asked = 0
+    step = plan_failover(topology(), observation(), REQUEST).step("let-land")
+    assert TableActions(session, MOVE_TABLE).perform(step, {}).outcome == "ok"
+    assert target.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("at_work", "outcome", "message"),
+    [({"east-1", "east-2"}, "ok", "2 started on 2 hosts"), ({"east-1"}, "failed", "no host has started")],
+)
+def test_a_client_is_started_only_if_its_host_did_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_work: set[str], outcome: str, message: str
+) -> None:
+    """Another host's success says nothing of it."""
+    monkeypatch.setattr(clients, "run_playbook", lambda *_args, **_named: frozenset(at_work))
+    hosts = part(
+        (
+            host("east-1", "east", clients=["producer-checkout"]),
+            host("east-2", "east", clients=["producer-cashier"]),
+        )
+    )
+    estate = a_session(Target(), tmp_path).estate
+    session = Session(estate, replace(observation(), inventory=hosts), tmp_path, run_id="r")
+    step = replace(STARTING, arguments={"clients": ["producer-checkout", "producer-cashier"]})
+    found = TableActions(session, MOVE_TABLE).perform(step, {})
+    assert found.outcome == outcome
+    assert message in found.message

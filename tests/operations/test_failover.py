@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations import failover, run
-from orchestrator.operations.failover import resume_failover, run_failover
+from orchestrator.operations import failover, history, procedure
+from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.observe import Estate
+from orchestrator.operations.run import run_folder
+from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
-from orchestrator.planning.plan import Plan, to_json
+from orchestrator.planning.plan import Plan, canonical_json, to_json
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, topology
 
@@ -54,15 +56,16 @@ class Rehearsal:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
     rehearsal = Rehearsal()
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
 
     def open_estate(*_: Any) -> Estate:
         return Estate(TOPOLOGY, MIRROR, None, None, rehearsal.ensemble)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run, "open_estate", open_estate)
+    monkeypatch.setattr(failover, "open_estate", open_estate)
     monkeypatch.setattr(failover, "observe", rehearsal.observe)
-    monkeypatch.setattr(failover, "Coordination", lambda _: rehearsal.ensemble)
+    monkeypatch.setattr(history, "Coordination", lambda _: rehearsal.ensemble)
     return rehearsal
 
 
@@ -76,11 +79,11 @@ def refused(*words: str) -> Iterator[None]:
 
 def test_a_refused_resumption_leaves_the_run_open(world: Rehearsal, tmp_path: Path) -> None:
     """The next failover must still be sent back to it: half of it is done."""
-    world.leave_run(tmp_path, begun=True)
+    world.leave_run(run_folder("r1"), begun=True)
     world.picture = BACK_AGAIN
     with refused("source-unreachable", "The run stays as it was"):
-        resume_failover(TOPOLOGY, "r1", folder=tmp_path)
-    assert world.records(tmp_path, "r1") == ["run-started", "step-intent"]
+        resume_run(TOPOLOGY, "r1")
+    assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
     world.picture = LOST
     with refused("an earlier run stopped on the way", "dcctl resume r1"):
         run_failover(TOPOLOGY, REQUEST, folder=tmp_path / "next")
@@ -92,11 +95,35 @@ def test_what_nobody_began_is_not_gone_on_with(
 ) -> None:
     """A plan that was refused, or declined, or never answered, cannot be run by the back door."""
     plan = None if was_allowed else plan_failover(TOPOLOGY, LOST, replace(REQUEST, attested=()))
-    world.leave_run(tmp_path, begun=not was_allowed, plan=plan)
+    world.leave_run(run_folder("r1"), begun=not was_allowed, plan=plan)
     with refused("nothing was begun", "run failover again"):
-        resume_failover(TOPOLOGY, "r1", folder=tmp_path)
+        resume_run(TOPOLOGY, "r1")
     assert world.observed == 0
-    assert "run-ended" not in world.records(tmp_path, "r1")
+    assert "run-ended" not in world.records(run_folder("r1"), "r1")
+
+
+def test_an_abort_takes_no_run_back_whose_producers_may_write_at_the_target(world: Rehearsal) -> None:
+    """It says so, names the ways that are left, and changes nothing."""
+    world.leave_run(run_folder("r1"), begun=True)
+    journal = f"/dcctl/{TOPOLOGY.name}/runs/r1"
+    started = a_record("r1", 3, "step-intent", "start-producers")
+    world.ensemble.nodes[f"{journal}/{started.name}"] = canonical_json(to_json(started)).encode()
+    with refused("cannot be taken back any more: start-producers", "dcctl resume r1; or", "--leave"):
+        abort_run(TOPOLOGY, "r1", reason="too early")
+    assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent", "step-intent"]
+
+
+def test_a_run_that_is_over_is_not_aborted(world: Rehearsal) -> None:
+    """What has ended well is left by the verb that leads back."""
+    for run_id, outcome, words in (("r1", "ok", "ended well"), ("r2", "undone", "taken back already")):
+        records = [
+            a_record(run_id, 1, "run-started", **ABOUT, plan=to_json(plan_failover(TOPOLOGY, LOST, REQUEST))),
+            a_record(run_id, 2, "step-intent", "let-land"),
+            a_record(run_id, 3, "run-ended", outcome=outcome),
+        ]
+        write_run(world.ensemble, TOPOLOGY.name, run_id, run_folder(run_id), *records)
+        with refused(words):
+            abort_run(TOPOLOGY, run_id, reason="")
 
 
 def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_path: Path) -> None:
@@ -117,8 +144,9 @@ def test_a_person_may_think_for_long(
 ) -> None:
     """The world is looked at again, and the own run is then not found to be in the way."""
     acted: list[Plan] = []
-    monkeypatch.setattr(failover, "_CLOCK", type("Late", (), {"now_s": staticmethod(lambda: NOW_S + 3600)}))
-    monkeypatch.setattr(failover, "_act", lambda _run, plan, _session, _timing: acted.append(plan))
+    monkeypatch.setattr(procedure, "_CLOCK", type("Late", (), {"now_s": staticmethod(lambda: NOW_S + 3600)}))
+    monkeypatch.setattr(procedure, "_act", lambda _run, _procedure, plan, *_: acted.append(plan))
+    monkeypatch.setattr(failover, "failover_result", lambda _: None)
     run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
     assert world.observed == 2
     assert len(acted) == 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from orchestrator.engine import RunEnd, state_from_journal
-from orchestrator.operations.failover_result import FailoverResult, Timing, failover_result
+from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import EventKind, Outcome, RunEvent
 from tests.planning.pictures import REQUEST, observation, topology
@@ -21,7 +24,10 @@ def event(sequence: int, kind: EventKind, outcome: Outcome | None = None, *not_s
 
 def result(*events: RunEvent) -> FailoverResult:
     end = RunEnd("incomplete", "", state_from_journal(PLAN, "r", events))
-    return failover_result(PLAN, end, events, Timing(0, 1, 2), ended_at_s=99, folder="")
+    folder = Path("/nowhere")
+    return failover_result(
+        Ended(run_id="r", plan=PLAN, end=end, events=events, timing=Timing(0, 1, 2, 99), folder=folder)
+    )
 
 
 def test_a_client_seen_after_all_is_not_missing() -> None:

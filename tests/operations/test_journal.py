@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.journal import RunJournal, earlier_runs, journal_records, lock_path
+from orchestrator.operations.observe import open_estate
 from orchestrator.operations.run import Run
 from orchestrator.planning.plan import EventKind, RunEvent
 from tests.planning.pictures import MIRROR, topology
@@ -62,11 +64,12 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
         coordination=replace(topology().coordination, zookeeper=server.hosts),  # type: ignore[type-var]
     )
     seen: list[RunEvent] = []
-    with Run(file, MIRROR, "r1", command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
+    opened = partial(open_estate, file, MIRROR)
+    with Run(file, "r1", opened, command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
         run.record("run-started", data={"verb": "failover", "source": "west", "target": "east"})
         with (
             pytest.raises(LockHeldError, match="for failover"),
-            Run(file, MIRROR, "r2", command="other", folder=tmp_path / "r2", on_event=seen.append),
+            Run(file, "r2", opened, command="other", folder=tmp_path / "r2", on_event=seen.append),
         ):
             pass
         assert [row["outcome"] for row in run_rows(file)] == ["not begun"]

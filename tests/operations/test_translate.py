@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
@@ -21,6 +23,7 @@ from orchestrator.operations.group_offsets import (
 )
 from orchestrator.operations.moving import move_group
 from orchestrator.operations.translate import snapshot_positions, translate_groups
+from orchestrator.planning.by_time import RECORD_TIME_MARGIN_S
 from orchestrator.planning.samples import GroupPositions, Round, Sample, TopicEnds, encode_sample
 from orchestrator.replication.formats import (
     Checkpoint,
@@ -141,6 +144,55 @@ def test_without_samples_mirrormakers_checkpoints_are_used(east: KafkaCluster) -
     assert found.origin == "checkpoints"
     assert "no watcher has ever recorded" in found.origin_reason
     assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 123, True)]
+
+
+@pytest.mark.integration
+def test_without_offset_syncs_mirrormakers_own_translation_is_left(east: KafkaCluster) -> None:
+    """Its default keeps the syncs at the source, which is gone: coarse, and said so."""
+    topology = topology_over(east, "south")
+    mirror = topology.replication[0]
+    names = (mirror.checkpoints_topic, mirror.mirrored_topic("orders"))
+    east.create_topics({name: (1, 1, {}) for name in names})
+    write(east, mirror.mirrored_topic("orders"), [(b"k", b"v")] * RECORDS)
+    checkpoint = Checkpoint("billing", TopicPartition("south.orders", 0), 1123, 101)
+    write(east, mirror.checkpoints_topic, [encode_checkpoint(checkpoint)])
+    found = translate_groups(topology, mirror)
+    assert found.origin == "checkpoints"
+    assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 101, False)]
+    saved = snapshot_positions(Snapshot("south", time.time(), {"billing": {ORDERS: 1050}}))
+    with pytest.raises(ClusterError, match="there is no such topic"):
+        translate_groups(topology, mirror, snapshot=saved)
+
+
+@pytest.mark.integration
+def test_a_position_without_a_translation_goes_by_time(east: KafkaCluster) -> None:
+    """Ten minutes of records, a second each; the syncs begin behind the group: three minutes are read again."""
+    topology = topology_over(east, "centre")
+    topology = replace(topology, consumers=(replace(topology.consumers[0], on_untranslatable="timestamp"),))
+    mirror = topology.replication[0]
+    mirrored = mirror.mirrored_topic("orders")
+    east.create_topics({name: (1, 1, {}) for name in (mirrored, mirror.offset_syncs_topic)})
+    create_samples_topic(east, mirror.samples_topic)
+    now_s = int(time.time())
+    producer = Producer({"bootstrap.servers": east.properties["bootstrap.servers"]})
+    for second in range(600):
+        producer.produce(mirrored, b"v", timestamp=(now_s - 600 + second) * 1000)
+    assert producer.flush(60) == 0
+    write(east, mirror.offset_syncs_topic, [encode_offset_sync(OffsetSync(ORDERS, 1_550, 550))])
+    samples: list[Sample] = []
+    for second in range(0, 600, 5):
+        at_s = now_s - 600 + second
+        ends = {0: LogEnd(1_000, 1_000 + second)}
+        samples.append(TopicEnds(watcher="w", topic="orders", block=0, at_s=at_s, topic_id="x", ends=ends))
+        samples.append(Round(watcher="w", begun_at_s=at_s, ended_at_s=at_s, outcome="good", full_at_s=at_s))
+    position = GroupPositions(
+        watcher="w", group="billing", topic="orders", block=0, at_s=now_s - 5, offsets={0: 1_400}
+    )
+    write(east, mirror.samples_topic, [encode_sample(sample) for sample in [position, *samples]])
+    (row,) = translate_groups(topology, mirror).rows
+    assert (row.source_offset, row.exact, row.reread_at_most) == (1_400, False, 600 - 220)
+    assert row.target_offset == 400 - int(RECORD_TIME_MARGIN_S)
+    assert row.reason.endswith("by time")
 
 
 @pytest.mark.integration

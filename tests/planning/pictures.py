@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.observation import (
     CoordinationState,
     Observation,
@@ -26,6 +27,7 @@ from orchestrator.planning.samples import (
 )
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Coordination, Topology
@@ -56,7 +58,12 @@ def written(at_s: float) -> int:
     return int(at_s * RATE)
 
 
-def history(*further: Sample, position: int = 98_000, silent_since_s: float = NOW_S) -> SampleHistory:
+def history(
+    *further: Sample,
+    position: int = 98_000,
+    silent_since_s: float = NOW_S,
+    made_anew: MadeAnew | None = None,
+) -> SampleHistory:
     """A watcher that sampled twice a second until the loss, and saw every broker refuse since."""
     samples = SampleHistory()
     times = [LOST_AT_S - 30 + step / 2 for step in range(60)]
@@ -64,7 +71,8 @@ def history(*further: Sample, position: int = 98_000, silent_since_s: float = NO
         for name in MIRROR.topics:
             numbers = [tp.partition for tp in source_partitions(topology(), MIRROR) if tp.topic == name]
             ends = {number: LogEnd(0, written(at_s), 1) for number in numbers}
-            samples.add(TopicEnds(watcher="w", topic=name, block=0, at_s=at_s, topic_id=name, ends=ends))
+            block = TopicEnds(watcher="w", topic=name, block=0, at_s=at_s, topic_id=name, ends=ends)
+            samples.add(replace(block, made_anew=made_anew))
         samples.add(
             Round(
                 watcher="w",
@@ -106,14 +114,19 @@ def history(*further: Sample, position: int = 98_000, silent_since_s: float = NO
     return samples
 
 
-def offset_map(*, without: TopicPartition | None = None, oldest: int = 0) -> OffsetMap:
-    """A gapless mirror from its beginning, or one of which the syncs before `oldest` are lost."""
+def offset_map(*, without: TopicPartition | None = None, oldest: int = 0, gap_at: int = 0) -> OffsetMap:
+    """A gapless mirror from its beginning, or one of which the syncs before `oldest` are lost.
+
+    `gap_at`: the source offset before it is no record (a transaction marker).
+    """
     shift = 1 if oldest else 0  # equal offsets would tell that nothing is missing before
     builder = OffsetMapBuilder()
     for tp in source_partitions(topology(), MIRROR):
         if tp != without:
             for offset in range(oldest, MIRRORED, 500):
-                key, value = encode_offset_sync(OffsetSync(tp, offset, offset - shift))
+                key, value = encode_offset_sync(
+                    OffsetSync(tp, offset, offset - shift - int(0 < gap_at <= offset))
+                )
                 builder.add_syncs([key], [value])
     return builder.build()
 
@@ -136,6 +149,7 @@ def observation() -> Observation:
         source=part(SourceProbe(addresses, "no address takes a connection")),  # type: ignore[arg-type]
         brokers=part({1: "east:1", 2: "east:2", 3: "east:3"}),
         topics=part(topics),
+        earlier_ends=part(dict.fromkeys(mirrored, MIRRORED)),
         log_ends=part(logs),
         members=part(dict.fromkeys(GROUPS, 0)),
         committed=part({group: {} for group in GROUPS}),
@@ -143,9 +157,17 @@ def observation() -> Observation:
         mirror_offsets=part(dict.fromkeys(landing, MIRRORED - 1)),
         samples=part(history()),
         offset_map=part(offset_map()),
+        by_time=part({}),
         checkpoints=part({"revenue": {tp: 97_000 for tp in landing if tp.topic == "orders"}}),
         coordination=part(CoordinationState(holder="")),
+        inventory=part((host("west-1", "west"), host("east-1", "east"))),
     )
+
+
+def host(name: str, dc: str, manager: str = "systemd", clients: list[str] | None = None) -> ClientHost:
+    """A host of the inventory."""
+    own = None if clients is None else frozenset(clients)
+    return ClientHost(name=name, dc=dc, service_manager=manager, clients=own)
 
 
 def part(value: T) -> Part[T]:

@@ -10,11 +10,14 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.planning.clients import clients_of
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import (
@@ -25,6 +28,7 @@ from tests.planning.pictures import (
     NOW_S,
     REQUEST,
     history,
+    host,
     observation,
     offset_map,
     part,
@@ -33,6 +37,7 @@ from tests.planning.pictures import (
 )
 
 HEALTHY = observation()
+CLIENTS = clients_of(topology(), "west")
 
 
 def plan(
@@ -62,7 +67,7 @@ def test_a_lost_source_and_a_healthy_target_may_be_failed_over() -> None:
 
 def test_every_part_that_could_not_be_had_stops() -> None:
     """What cannot be measured is unknown, never assumed: no part may be missing unnoticed."""
-    unused = {"committed", "log_ends", "mirror_offsets", "checkpoints"}
+    unused = {"by_time", "committed", "earlier_ends", "log_ends", "mirror_offsets", "checkpoints"}
     for name in HEALTHY.__dataclass_fields__:
         if name != "at_s" and name not in unused:
             made = plan(replace(HEALTHY, **{name: ABSENT}))
@@ -73,6 +78,21 @@ def test_every_part_that_could_not_be_had_stops() -> None:
 
 def _silent() -> Observation:
     return replace(HEALTHY, samples=replace(HEALTHY.samples, at_s=NOW_S + 10))
+
+
+def _cut_off() -> Observation:
+    silent = history(silent_since_s=LOST_AT_S)
+    silent.add(
+        Round(
+            watcher="w",
+            begun_at_s=LOST_AT_S,
+            ended_at_s=LOST_AT_S + 1,
+            outcome="failed",
+            cause="silent",
+            failing_since_s=LOST_AT_S + 1,
+        )
+    )
+    return changed(samples=silent)
 
 
 def _source_still_sampled() -> SampleHistory:
@@ -157,6 +177,18 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "no offset sync",
         lambda: changed(offset_map=offset_map(without=TopicPartition("orders", 2))),
     ),
+    "positions in a topic that is no more": (
+        "map-complete",
+        "refused",
+        "recorded before orders was made anew at the source",
+        lambda: changed(samples=history(made_anew=MadeAnew(LOST_AT_S - 2, LOST_AT_S - 0.4))),
+    ),
+    "a checkpoint of a topic that is no more": (
+        "checkpoints-copied",
+        "refused",
+        "revenue: committed before payments was made anew at the source",
+        lambda: changed(samples=history(made_anew=MadeAnew(LOST_AT_S - 2, LOST_AT_S - 0.4))),
+    ),
     "no copy of the checkpoint": (
         "checkpoints-copied",
         "refused",
@@ -172,6 +204,36 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "refused",
         "billing (2)",
         lambda: changed(members={"billing": 2}),
+    ),
+    "no host at the target": (
+        "clients-startable",
+        "refused",
+        "no host is in east: the inventory knows none, west",
+        lambda: changed(inventory=(host("a", "west"), host("b", ""))),
+    ),
+    "an empty inventory": (
+        "clients-startable",
+        "refused",
+        "the inventory knows no host",
+        lambda: changed(inventory=()),
+    ),
+    "nobody knows how to start there": (
+        "clients-startable",
+        "refused",
+        "no known service_manager: b | 9 clients, 1 of 2 hosts | give each host its `service_manager`",
+        lambda: changed(inventory=(host("a", "west"), host("b", "east", ""))),
+    ),
+    "a client without a host": (
+        "clients-startable",
+        "refused",
+        "no host would run spark-revenue",
+        lambda: changed(inventory=(host("b", "east", clients=[*CLIENTS[:-1]]), host("a", "west"))),
+    ),
+    "the inventory cannot be read": (
+        "clients-startable",
+        "unknown",
+        "no answer within 10 s",
+        lambda: replace(HEALTHY, inventory=ABSENT),
     ),
     "the lock is held": (
         "coordination",
@@ -191,6 +253,21 @@ def test_a_gate_refuses_with_its_reason(case: str) -> None:
     assert found[0] == outcome
     assert words in found[1]
     assert not made.is_allowed
+
+
+def test_clients_may_be_spread_over_hosts() -> None:
+    """Each needs one that runs it, not all of them."""
+    spread = [host(f"east-{number}", "east", clients=[client]) for number, client in enumerate(CLIENTS)]
+    assert gate(plan(changed(inventory=tuple(spread))), "clients-startable")[0] == "ok"
+
+
+def test_without_clients_no_inventory_is_needed() -> None:
+    """The file may name no application: others start them."""
+    file = replace(topology(), producers=(), consumers=(), inventory=None)
+    made = plan_failover(file, replace(HEALTHY, inventory=ABSENT), REQUEST)
+    assert gate(made, "clients-startable") == ("ok", "there is nothing to start | no client | ")
+    named = plan_failover(replace(topology(), inventory=None), HEALTHY, REQUEST)
+    assert gate(named, "clients-startable")[0] == "refused"
 
 
 def test_nobody_attests() -> None:
@@ -228,20 +305,73 @@ def test_the_predicted_loss_holds_the_truth() -> None:
         assert loss[topic]["at_most"] - truth <= partitions * 100 * 1.5
 
 
+def _running(ends: int) -> Observation:
+    """As if the mirrored topics had ended there a moment before."""
+    return changed(earlier_ends=dict.fromkeys(HEALTHY.earlier_ends.value or {}, ends))
+
+
+def test_what_the_target_has_no_room_for_is_surely_lost() -> None:
+    """Known to exist a while before the last sign of life, and not one slot for it at the target."""
+    at_least = {name: loss["at_least"] for name, loss in plan().predicted.loss.items()}
+    surely = written(LOST_AT_S - 1.5) - MIRRORED  # sampled twice a second, acknowledged within half of one
+    assert at_least == {"orders": 4 * surely, "payments": 3 * surely}
+    assert surely > 0
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        lambda: _running(MIRRORED - 1),
+        lambda: replace(HEALTHY, earlier_ends=ABSENT),
+        lambda: replace(HEALTHY, connectors=ABSENT),
+        lambda: changed(offset_map=offset_map(gap_at=50_000)),
+        _cut_off,
+    ],
+    ids=["records land", "never asked", "Connect is silent", "not each offset is a record", "cut off"],
+)
+def test_nothing_is_called_lost_that_may_have_arrived_or_never_was(
+    picture: Callable[[], Observation],
+) -> None:
+    """Where the lower bound rests on sand it is 0."""
+    assert {loss["at_least"] for loss in plan(picture()).predicted.loss.values()} == {0}
+
+
+LONG_AGO = MadeAnew(LOST_AT_S - 25, LOST_AT_S - 20)
+
+
+def test_a_topic_made_anew_may_be_failed_over_once_all_is_recorded_anew() -> None:
+    """Copied from its very beginning: nothing was passed over, and the loss is what it would be."""
+    made = plan(changed(samples=history(made_anew=LONG_AGO)))
+    # Ten seconds are the file's budget; here the newest offset sync alone, five seconds old, tells the end.
+    assert {g.id for g in made.gates if g.outcome != "ok"} <= {"loss-within-budget"}
+    assert made.predicted.loss["orders"]["at_most"] <= plan().predicted.loss["orders"]["at_most"] + 4 * 500
+    assert made.facts["made_anew"]["orders"] == {"seen_at_s": LOST_AT_S - 20, "passed_over": 0}
+
+
+def test_what_a_mirror_may_have_passed_over_counts_as_lost() -> None:
+    """The new log had grown past the old position before the mirror looked: no copy of its beginning."""
+    made = plan(changed(samples=history(made_anew=LONG_AGO), offset_map=offset_map(oldest=97_500)))
+    assert made.facts["made_anew"]["orders"]["passed_over"] == 4 * 97_500
+    assert made.predicted.loss["orders"]["at_most"] > 4 * 97_500
+    assert gate(made, "loss-within-budget")[0] == "refused"
+
+
+def test_connects_word_on_a_topic_that_is_no_more_is_not_believed() -> None:
+    """It stands where the old log ended; nothing of the new one was copied yet."""
+    nothing = dict.fromkeys(HEALTHY.mirror_offsets.value or {}, 0)
+    logs = {tp: LogEnd(0, 0) for tp in HEALTHY.log_ends.value or {}}
+    stale = changed(
+        samples=history(made_anew=LONG_AGO),
+        offset_map=OffsetMapBuilder().build(),
+        log_ends=logs,
+        earlier_ends=nothing,
+    )
+    assert plan(stale).predicted.loss["orders"]["at_most"] >= 4 * written(LOST_AT_S - 0.5)
+
+
 def test_silence_is_no_proof_of_death() -> None:
     """Behind a cut link producers may have gone on until now: the bound grows with the time since."""
-    silent = history(silent_since_s=LOST_AT_S)
-    silent.add(
-        Round(
-            watcher="w",
-            begun_at_s=LOST_AT_S,
-            ended_at_s=LOST_AT_S + 1,
-            outcome="failed",
-            cause="silent",
-            failing_since_s=LOST_AT_S + 1,
-        )
-    )
-    cut = plan(changed(samples=silent)).predicted.loss["orders"]["at_most"]
+    cut = plan(_cut_off()).predicted.loss["orders"]["at_most"]
     assert cut > plan().predicted.loss["orders"]["at_most"]
 
 
@@ -271,6 +401,22 @@ def test_an_empty_mirrored_partition_needs_no_sync() -> None:
     logs[TopicPartition("west.orders", 2)] = LogEnd(0, 0)
     picture = changed(log_ends=logs, offset_map=offset_map(without=TopicPartition("orders", 2)))
     assert gate(plan(picture), "map-complete")[0] == "ok"
+
+
+def test_a_consumer_may_be_placed_by_time() -> None:
+    """Where its partition has no offset sync: by what was looked up, never called exact; else refused."""
+    consumers = tuple(replace(c, on_untranslatable="timestamp") for c in topology().consumers)
+    file = replace(topology(), consumers=consumers)
+    nowhere = TopicPartition("orders", 2)
+    picture = changed(offset_map=offset_map(without=nowhere))
+    assert gate(plan_failover(file, picture, REQUEST), "map-complete")[0] == "refused"
+    groups = [c.name for c in consumers if c.kind == "group" and "orders" in c.topics]
+    found = replace(picture, by_time=part({group: {nowhere: 96_000} for group in groups}))
+    made = plan_failover(file, found, REQUEST)
+    assert gate(made, "map-complete")[0] == "ok"
+    rows = [r for r in made.facts["translations"] if (r["topic"], r["partition"]) == nowhere]
+    assert {(r["target_offset"], r["exact"], r["reread_at_most"]) for r in rows} == {(96_000, False, 3_000)}
+    assert made.predicted.reread[groups[0]]["map"] == 3_000
 
 
 def test_what_was_done_is_not_done_again() -> None:

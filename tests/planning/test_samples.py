@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.planning.rates import mean_rate
 from orchestrator.planning.samples import (
     CheckpointCopy,
     GroupPositions,
     Round,
     Sample,
     SampledPosition,
+    SampledTopic,
     SampleHistory,
     TopicEnds,
     blocks_of,
@@ -22,6 +24,7 @@ from orchestrator.planning.samples import (
     group_subject,
     topic_subject,
 )
+from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
 
 names = st.text(min_size=1, max_size=20)
@@ -63,6 +66,7 @@ samples: st.SearchStrategy[Sample] = st.one_of(
         at_s=times,
         topic_id=names,
         ends=st.dictionaries(partitions, st.builds(LogEnd, offsets, offsets, offsets), max_size=4),
+        made_anew=st.none() | st.builds(MadeAnew, times, times),
     ),
     st.builds(
         CheckpointCopy,
@@ -116,7 +120,10 @@ def end(at_s: float, offset: int, watcher: str = "a") -> TopicEnds:
 
 def history(*samples: Sample) -> SampleHistory:
     """A history of samples, each through its record."""
-    return SampleHistory(encode_sample(sample) for sample in samples)
+    known = SampleHistory()
+    for sample in samples:
+        known.add_record(*encode_sample(sample))
+    return known
 
 
 @given(samples)
@@ -130,7 +137,9 @@ def test_a_foreign_record_is_counted_and_never_stops_the_reader(key: bytes, valu
     """Whatever else lies in the topic is `ValueError` to the codec and a count to the history."""
     with pytest.raises(ValueError, match="not a sample"):
         decode_sample(key, value)
-    assert SampleHistory([(key, value)]).unreadable == 1
+    known = SampleHistory()
+    known.add_record(key, value)
+    assert known.unreadable == 1
 
 
 @st.composite
@@ -262,7 +271,7 @@ def test_the_rate_is_the_largest_of_any_second() -> None:
     rate = known.rate_records_per_s(ORDERS)
     assert rate is not None
     assert rate == pytest.approx(1000 / 1.48)
-    assert known.rate_records_per_s(ORDERS, "mean") == pytest.approx(1000 / 9.5, rel=0.01)
+    assert mean_rate(known.end_readings(ORDERS)) == pytest.approx(1000 / 9.5, rel=0.01)
     assert history(end(0, 5), good(0)).rate_records_per_s(ORDERS) is None
 
 
@@ -272,7 +281,7 @@ def test_a_topics_readings_sum_its_blocks() -> None:
     block = dataclasses.replace(end(1, 30), block=2, ends={1000: LogEnd(0, 7)})
     known = history(end(1, 30), block, good(1))
     assert [reading.value for reading in known.topic_end_readings("orders")] == [37]
-    assert known.topic_ids == {"orders": "id"}
+    assert known.topics == {"orders": SampledTopic(1, "id", None)}
 
 
 def test_a_missed_topic_has_no_reading_in_that_round() -> None:

@@ -76,10 +76,15 @@ def simple_mirrors() -> st.SearchStrategy[Mirror]:
     return st.binary(min_size=40, max_size=40).map(lambda data: mirror_of(data, is_simple=True))
 
 
-def mirror_of(data: bytes, *, is_simple: bool = False) -> Mirror:
+def gapless_mirrors() -> st.SearchStrategy[Mirror]:
+    """Mirrors of sources in which each offset is a record, with markers and restarts."""
+    return st.binary(min_size=150, max_size=150).map(lambda data: mirror_of(data, is_gapless=True))
+
+
+def mirror_of(data: bytes, *, is_simple: bool = False, is_gapless: bool = False) -> Mirror:
     """The mirror that a sequence of decisions leads to."""
     choose = _Choices(data)
-    gaps = (1,) if is_simple else (1, 1, 1, 1, 2, 5)
+    gaps = (1,) if is_simple or is_gapless else (1, 1, 1, 1, 2, 5)
     markers = (0,) if is_simple else (0, 0, 0, 0, 0, 0, 0, 1, 3)
     source = [choose.up_to(5)]
     for _ in range(choose.up_to(choose.of(4, 8, 25))):

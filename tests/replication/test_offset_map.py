@@ -230,6 +230,13 @@ def test_bytes_that_are_no_sync_are_an_error_for_a_user() -> None:
         builder.build()
 
 
+def test_the_way_back_from_the_middle_of_a_replay_whose_end_no_sync_tells() -> None:
+    """A group set behind the earlier copy of record 4, at the later one of record 2, has not read it yet."""
+    offset_map = build([(1, 2), (2, 3), (4, 6), (2, 8), (3, 9), (5, 12)])
+    assert offset_map.translate(PARTITION, 2).offset == 8
+    assert offset_map.inverse(PARTITION, 10)[:2] == (4, False)
+
+
 def test_the_way_back() -> None:
     """Target offset to source offset, for a failback."""
     offset_map = build([(0, 5), (100, 105), (60, 106), (160, 206)], end=(200, 247))
@@ -238,8 +245,8 @@ def test_the_way_back() -> None:
         (None, False, None),
         (0, True, 0),
         (50, True, 0),
-        (101, True, 0),
-        (101, True, 0),  # in the replay: everything up to 100 was seen before it
+        (60, False, 41),  # was everything up to 100 read, or was the group set here by a translation?
+        (74, False, 27),
         (101, True, 0),
         (201, True, 0),
         (201, False, 13),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given, settings
 
-from tests.replication.mirror_model import PARTITION, Mirror, mirrors, simple_mirrors
+from tests.replication.mirror_model import PARTITION, Mirror, gapless_mirrors, mirrors, simple_mirrors
 
 # No deadline: the time of one example says nothing on a machine that is shared.
 _MANY = settings(max_examples=400, deadline=None)
@@ -129,3 +129,25 @@ def test_what_is_said_to_be_mirrored_is_mirrored(mirror: Mirror) -> None:
     mirrored_end = mirror.build().mirrored_end(PARTITION)
     if mirrored_end is not None:
         assert {u for u in mirror.source if u < mirrored_end} <= set(mirror.records(0))
+
+
+@_MANY
+@given(gapless_mirrors())
+def test_no_more_is_mirrored_than_there_is_room_for(mirror: Mirror) -> None:
+    """Whatever syncs are missing: no copied record lies at or above `mirrored_at_most`."""
+    offset_map = mirror.build()
+    if offset_map.runs(PARTITION):
+        _assume_oldest_sync_outside_a_replay(mirror, at_all=True)
+    found = offset_map.mirrored_at_most(PARTITION, len(mirror.slots))
+    if found is not None:
+        assert max(mirror.records(0), default=-1) < found
+
+
+@_MANY
+@given(simple_mirrors())
+def test_a_steady_mirror_holds_exactly_what_it_has_room_for(mirror: Mirror) -> None:
+    """No marker, no restart: the end of the target's log tells the end of what was copied."""
+    offset_map = mirror.build()
+    if offset_map.runs(PARTITION):
+        copied = max(mirror.records(0), default=-1) + 1
+        assert offset_map.mirrored_at_most(PARTITION, len(mirror.slots)) == copied

@@ -6,13 +6,13 @@ import pytest
 
 from orchestrator.replication.formats import Checkpoint
 from orchestrator.replication.lag import lag_records
-from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.offset_map import OffsetMapBuilder, Translated
 from orchestrator.replication.translation import (
     OnUntranslatable,
     fit_to_log,
+    newest_checkpoints,
     source_partition,
     translate_checkpoint,
-    translate_from_checkpoints,
 )
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
@@ -35,15 +35,34 @@ def test_a_position_in_the_log_stays(offset: int) -> None:
 )
 @pytest.mark.parametrize(
     ("rule", "expected", "by"),
-    [("refuse", None, "refused"), ("earliest", 100, "earliest"), ("timestamp", None, "timestamp")],
+    [("refuse", None, "refused"), ("earliest", 100, "earliest")],
 )
 def test_outside_the_log_the_consumers_rule_decides(
     offset: int | None, problem: str, rule: OnUntranslatable, expected: int | None, by: str
 ) -> None:
-    """Never auto.offset.reset: refused, from the start on, or by time, and the reason is told."""
+    """Never auto.offset.reset: refused, or from the start on, and the reason is told."""
     fitted = fit_to_log(Translated(offset, offset is not None, 0, "because"), _LOG, rule)
     assert (fitted.offset, fitted.is_exact, fitted.by) == (expected, False, by)
     assert problem in fitted.reason
+
+
+@pytest.mark.parametrize(
+    ("offset", "by_time", "expected", "by", "words"),
+    [
+        (None, 150, 150, "timestamp", "no translation: because; by time"),
+        (None, 50, 100, "timestamp", "by time"),
+        (201, 300, 200, "timestamp", "201 does not exist"),
+        (99, None, 100, "timestamp", "99 is gone"),
+        (None, None, None, "refused", "do not tell when its record was written"),
+    ],
+)
+def test_by_time_is_never_exact_and_never_outside_the_log(
+    offset: int | None, by_time: int | None, expected: int | None, by: str, words: str
+) -> None:
+    """What retention took is gone for everyone: all that is left is read. Without a time it is refused."""
+    fitted = fit_to_log(Translated(offset, offset is not None, 0, "because"), _LOG, "timestamp", by_time)
+    assert (fitted.offset, fitted.is_exact, fitted.by) == (expected, False, by)
+    assert words in fitted.reason
 
 
 def test_the_newest_checkpoint_of_each_group_and_partition_counts() -> None:
@@ -55,9 +74,15 @@ def test_the_newest_checkpoint_of_each_group_and_partition_counts() -> None:
         Checkpoint("shipping", _MIRRORED, 99, 90),
         Checkpoint("billing", _MIRRORED, 8, 8),
     ]
-    assert translate_from_checkpoints(checkpoints) == {
-        "billing": {_MIRRORED: 8, other: 5},
-        "shipping": {_MIRRORED: 90},
+    nothing = OffsetMapBuilder().build()
+    found = {
+        key: translate_checkpoint(checkpoint, PARTITION, nothing)[:2]
+        for key, checkpoint in newest_checkpoints(checkpoints).items()
+    }
+    assert found == {
+        ("billing", _MIRRORED): (8, False),
+        ("billing", other): (5, False),
+        ("shipping", _MIRRORED): (90, False),
     }
 
 

@@ -1,24 +1,14 @@
-"""Which servers a topology needs, and the completed file."""
+"""Which servers a topology needs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import yaml
 
-from orchestrator.errors import SimulationError
-from orchestrator.simulation.estate import (
-    Estate,
-    planned_estate,
-    port_count,
-    refuse_unsupported,
-    topology_completed,
-)
-from orchestrator.simulation.folders import Folders
-from orchestrator.topology.loading import dump_topology, parse_topology
+from orchestrator.simulation.estate import Estate, planned_estate, port_count
 from orchestrator.topology.model import Nodes, Topology
+from tests.simulation.layouts import kraft_2dc, stretched, zookeeper_2dc
 
 
 @pytest.fixture
@@ -39,65 +29,56 @@ def test_node_ids_start_at_one_in_each_cluster(estate: Estate) -> None:
         assert [node.node_id for node in estate.nodes_of(cluster)] == [1, 2, 3]
 
 
-def test_completed_file_is_read_back_as_it_was(topology: Topology, estate: Estate) -> None:
-    """What `sim up` writes, every other command can load."""
-    completed = topology_completed(topology, estate, Folders(Path("/sim")))
-    assert parse_topology(yaml.safe_dump(dump_topology(completed))) == completed
+def _planned(topology: Topology) -> Estate:
+    return planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
 
 
-def test_completed_file_has_what_a_real_estate_has(topology: Topology, estate: Estate) -> None:
-    """Addresses, who to be, the lock's place, the inventory; no password in clear."""
-    completed = topology_completed(topology, estate, Folders(Path("/sim")))
-    west, east = completed.clusters["west"], completed.clusters["east"]
-    assert len(west.bootstrap) == 3
-    assert not west.connect
-    assert east.connect == (f"http://127.0.0.1:{estate.workers[0].port}",)
-    assert west.client["sasl.password"] == "${file:/sim/secrets/operator}"
-    assert completed.coordination is not None
-    assert completed.coordination.zookeeper == f"127.0.0.1:{estate.zookeeper_port}"
-    assert completed.inventory == "/sim/inventory.yaml"
+def test_controllers_of_their_own_have_their_own_processes() -> None:
+    """Over two sites brokers and controllers part, unless the file says otherwise."""
+    isolated, combined = _planned(kraft_2dc()), _planned(kraft_2dc(combined=True))
+    assert [node.program for node in isolated.nodes if node.dc == "dc1"] == [
+        "broker-1",
+        "broker-2",
+        "controller-101",
+        "controller-102",
+        "controller-103",
+    ]
+    assert [node.node_id for node in isolated.brokers_of("main")] == [1, 2, 3, 4]
+    assert len(isolated.controllers_of("main")) == len(combined.controllers_of("main")) == 6
+    # Two combined nodes a site, and one controller that finds no broker to share a process with.
+    assert [node.program for node in combined.nodes if node.dc == "dc2"] == [
+        "broker-3",
+        "broker-4",
+        "controller-102",
+    ]
 
 
-def test_checkpoints_lie_inside_the_sites(topology: Topology, estate: Estate) -> None:
-    """A Spark checkpoint dies with its site; the standby one is at the mirror's target."""
-    completed = topology_completed(topology, estate, Folders(Path("/sim")))
-    revenue = next(consumer for consumer in completed.consumers if consumer.name == "revenue")
-    assert revenue.checkpoint == "/sim/sites/west/checkpoints/revenue"
-    assert revenue.standby_checkpoint == "/sim/sites/east/checkpoints/revenue"
+def test_a_site_without_brokers_has_its_voters() -> None:
+    """The half data centre."""
+    rows = (Nodes(dc="a", brokers=2, controllers=2), Nodes(dc="b", brokers=2, controllers=2))
+    estate = _planned(stretched(*rows, Nodes(dc="c", controllers=1)))
+    assert [node.program for node in estate.nodes if node.dc == "c"] == ["controller-105"]
+    assert len(estate.bootstrap("main")) == 4
 
 
-@pytest.mark.parametrize("path", ["/data/revenue", "s3a://bucket/revenue"])
-def test_absolute_checkpoints_stay(topology: Topology, estate: Estate, path: str) -> None:
-    """Only a relative path means: inside the site."""
-    consumers = tuple(replace(consumer, checkpoint=path) for consumer in topology.consumers)
-    completed = topology_completed(replace(topology, consumers=consumers), estate, Folders(Path("/sim")))
-    assert {consumer.checkpoint for consumer in completed.consumers} == {path}
+def test_zookeepers_have_three_ports_each() -> None:
+    """For clients, for the leader's word and for elections; brokers have no controller's."""
+    estate = _planned(zookeeper_2dc())
+    ports = estate.named_ports()
+    assert len(ports) == len(set(ports.values())) == 1 + 4 + 3 * 6
+    assert {"dc2/zookeeper-4/client", "dc2/zookeeper-4/peer", "dc2/zookeeper-4/election"} <= ports.keys()
+    assert "dc1/broker-1/controller" not in ports
 
 
-def test_every_client_gets_a_principal(topology: Topology, estate: Estate) -> None:
-    """Without one in the file it is the client's name."""
-    consumers = tuple(replace(consumer, principal=None) for consumer in topology.consumers)
-    completed = topology_completed(replace(topology, consumers=consumers), estate, Folders(Path("/sim")))
-    assert [c.principal for c in completed.consumers] == [f"User:{c.name}" for c in topology.consumers]
+def test_names_are_unique_where_two_clusters_share_a_site(topology: Topology) -> None:
+    """A site's supervisor knows each program by its name alone."""
+    shared = replace(topology.clusters["west"], nodes=(Nodes(dc="east", brokers=3, controllers=3),))
+    estate = _planned(replace(topology, clusters={**topology.clusters, "west": shared}))
+    programs = [server.program for server in (*estate.nodes, *estate.workers)]
+    assert len(programs) == len(set(programs)) == 7
 
 
-def test_what_cannot_be_simulated_is_refused_by_name(topology: Topology) -> None:
-    """Before anything is started, with a way out."""
-
-    def with_west(**changes: object) -> Topology:
-        west = replace(topology.clusters["west"], **changes)  # type: ignore[arg-type]
-        return replace(topology, clusters={**topology.clusters, "west": west})
-
-    refuse_unsupported(topology)
-    refused = {
-        "zookeeper": with_west(metadata="zookeeper"),
-        "combined": with_west(combined=False),
-        "as many controllers": with_west(nodes=(Nodes(dc="west", brokers=3, controllers=1),)),
-        "its own data centre": with_west(nodes=(Nodes(dc="east", brokers=3, controllers=3),)),
-        "connect_workers": replace(
-            topology, replication=(replace(topology.replication[0], source="east", target="west"),)
-        ),
-    }
-    for expected, changed in refused.items():
-        with pytest.raises(SimulationError, match=expected):
-            refuse_unsupported(changed)
+def test_ports_in_ascending_order_give_the_same_estate_again() -> None:
+    """That is how a simulation that was opened again knows its servers."""
+    estate = _planned(zookeeper_2dc())
+    assert planned_estate(zookeeper_2dc(), sorted(estate.named_ports().values())) == estate

@@ -1,12 +1,18 @@
-"""What a dead server's log says to a person."""
+"""Servers that die at their start are noticed, and their logs say why."""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from orchestrator.simulation.readiness import last_words
+from orchestrator.adapters.processes import end_all, processes_with
+from orchestrator.adapters.supervisor import Program, Supervisor
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.readiness import DeathWatch, last_words
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,36 @@ def test_last_words_name_the_cause(tmp_path: Path, log: str, expected: str) -> N
     file = tmp_path / "kafka.log"
     file.write_text(log)
     assert expected in last_words([file, tmp_path / "not-there.log"])
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Supervisor]:
+    """A supervisor with a server that ends at once, again and again, as one in ZooKeeper mode may."""
+    marker = {"DCCTL_TEST": str(tmp_path)}
+    supervisor = Supervisor("site a", tmp_path / "a", marker)
+    supervisor.prepare()
+    ends = (sys.executable, "-c", "import time; time.sleep(0.2); raise SystemExit('no session')")
+    supervisor.write_programs([Program("broker-1", ends, autostart=True, autorestart=True)])
+    supervisor.launch()
+    supervisor.await_answer()
+    yield supervisor
+    end_all(lambda: processes_with(marker))
+    supervisor.reap()
+
+
+def test_a_server_that_is_started_again_has_died(site: Supervisor) -> None:
+    """Its supervisor would go on for ever; only who may end is let alone."""
+    watches = [
+        DeathWatch(site, ["broker-1"], may_start_again=["broker-1"]),
+        DeathWatch(site, ["broker-1"]),
+    ]
+    with pytest.raises(SimulationError, match="site a, broker-1: died at its start"):
+        _check_for(30, watches)
+
+
+def _check_for(seconds: float, watches: list[DeathWatch]) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for one in watches:
+            one.check()
+        time.sleep(0.05)

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.simulation import servers
+from orchestrator.simulation.credentials import java_client, worker_secret
 from orchestrator.simulation.estate import Estate, planned_estate, port_count
 from orchestrator.topology.model import InternalTopic, Topology
+from tests.simulation.layouts import kraft_2dc, zookeeper_2dc
 
 PASSWORDS = {"broker": "b-secret", "operator": "o-secret", "mirror": "m-secret", "billing": "x-secret"}
 
@@ -22,7 +24,7 @@ def estate(topology: Topology) -> Estate:
 def _node(topology: Topology, estate: Estate, cluster: str = "west") -> dict[str, str]:
     nodes = estate.nodes_of(cluster)
     described = topology.clusters[cluster]
-    return servers.node_properties(nodes[1], nodes, described, data=Path("/d"), passwords=PASSWORDS)
+    return servers.kraft_properties(nodes[1], nodes, described, data=Path("/d"), passwords=PASSWORDS)
 
 
 def test_nodes_know_each_other(topology: Topology, estate: Estate) -> None:
@@ -32,6 +34,40 @@ def test_nodes_know_each_other(topology: Topology, estate: Estate) -> None:
     assert properties["controller.quorum.voters"] == ",".join(voters)
     assert properties["broker.rack"] == "west"
     assert "CLIENT://127.0.0.1:20002," in properties["listeners"]
+
+
+def test_isolated_nodes_have_one_role_each() -> None:
+    """A controller serves no client; a broker votes for nobody, and knows who does."""
+    topology = kraft_2dc()
+    estate = planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
+    voters = estate.controllers_of("main")
+
+    def properties(node_id: int) -> dict[str, str]:
+        node = next(node for node in estate.nodes if node.node_id == node_id)
+        main = topology.clusters["main"]
+        return servers.kraft_properties(node, voters, main, data=Path("/d"), passwords=PASSWORDS)
+
+    broker, controller = properties(3), properties(104)
+    assert (broker["process.roles"], controller["process.roles"]) == ("broker", "controller")
+    assert "CONTROLLER" not in broker["listeners"]
+    assert "CLIENT" not in controller["listeners"]
+    assert "advertised.listeners" not in controller
+    assert broker["controller.quorum.voters"] == controller["controller.quorum.voters"]
+    assert broker["controller.quorum.voters"].count("@") == 6
+    assert (broker["broker.rack"], controller["broker.rack"]) == ("dc2", "dc2")
+
+
+def test_zookeeper_mode_has_nothing_of_kraft() -> None:
+    """It takes its metadata from the ensemble, and its access rules too."""
+    topology = zookeeper_2dc()
+    node = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).nodes[0]
+    properties = servers.zookeeper_mode_properties(
+        node, "127.0.0.1:1,127.0.0.1:2", topology.clusters["main"], data=Path("/d"), passwords=PASSWORDS
+    )
+    assert properties["zookeeper.connect"] == "127.0.0.1:1,127.0.0.1:2"
+    assert properties["broker.id"] == "1"
+    assert properties["authorizer.class.name"].endswith("AclAuthorizer")
+    assert not {"process.roles", "node.id", "controller.quorum.voters"} & properties.keys()
 
 
 def test_nobody_gets_in_without_a_name(topology: Topology, estate: Estate) -> None:
@@ -46,29 +82,30 @@ def test_nobody_gets_in_without_a_name(topology: Topology, estate: Estate) -> No
 
 
 def test_internal_topics_are_as_durable_as_the_file_says(topology: Topology, estate: Estate) -> None:
-    """Three replicas and two in sync unless it says otherwise."""
+    """Kafka's own defaults unless it says otherwise: what `explain` judges is what runs."""
     properties = _node(topology, estate)
     assert properties["offsets.topic.replication.factor"] == "3"
-    assert properties["min.insync.replicas"] == "2"
-    weaker = replace(
-        topology.clusters["west"],
-        internal_topics={"__consumer_offsets": InternalTopic(replicas=2, min_insync_replicas=1)},
-    )
-    properties = _node(replace(topology, clusters={**topology.clusters, "west": weaker}), estate)
-    assert properties["offsets.topic.replication.factor"] == "2"
     assert properties["min.insync.replicas"] == "1"
+    assert properties["transaction.state.log.min.isr"] == "2"
+    stronger = replace(
+        topology.clusters["west"],
+        internal_topics={"__consumer_offsets": InternalTopic(replicas=2, min_insync_replicas=2)},
+    )
+    properties = _node(replace(topology, clusters={**topology.clusters, "west": stronger}), estate)
+    assert properties["offsets.topic.replication.factor"] == "2"
+    assert properties["min.insync.replicas"] == "2"
 
 
 def test_worker_configuration_holds_no_password(topology: Topology, estate: Estate) -> None:
     """It refers to a file: Connect shows configurations to whoever asks its REST interface."""
+    reference = worker_secret(Path("/sim/connect.properties"), "mirror")
     properties = servers.worker_properties(
         estate.workers[0],
         estate.bootstrap("east"),
         replicas=3,
         offset_flush_interval_s=0.5,
-        folder=Path("/sites/east/connect-1"),
+        security=java_client("mirror", reference),
     )
-    reference = "${file:/sites/east/connect-1/mirror.properties:password}"
     for prefix in ("", "producer.", "consumer.", "admin."):
         assert f'password="{reference}"' in properties[f"{prefix}sasl.jaas.config"]
     assert properties["offset.flush.interval.ms"] == "500"

@@ -15,7 +15,7 @@ from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.adapters.ports import PortRegister, is_listening
 from orchestrator.adapters.processes import processes_with
 from orchestrator.errors import ClusterError, SimulationError
-from orchestrator.simulation import bring_up
+from orchestrator.simulation import start
 from orchestrator.simulation.crew import Crew
 from orchestrator.simulation.simulation import Simulation, open_simulation, simulation_names, simulation_up
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
@@ -61,7 +61,7 @@ def test_a_site_is_lost_and_comes_back(simulation: Simulation) -> None:
     simulation.down()
     assert processes_with({SIMULATION_VARIABLE: str(simulation.folder)}) == []
     assert not simulation.folder.exists()
-    assert not PortRegister().claimed(simulation.folder)
+    assert str(simulation.folder) not in PortRegister()._claims()
     assert simulation_names() == []
 
 
@@ -129,7 +129,7 @@ def test_two_side_by_side_of_which_one_fails(
         seen.append((folder, list(ports.values()), len(running)))
         raise SimulationError("west", "went wrong")
 
-    monkeypatch.setattr(bring_up, "await_brokers", fail)
+    monkeypatch.setattr(start, "await_brokers", fail)
     with pytest.raises(SimulationError, match="west: went wrong"):
         simulation_up(topology, watch=False)
     folder, ports, processes = seen[0]

@@ -65,7 +65,7 @@ def test_nothing_stays_of_a_simulation_whose_owner_is_gone(state_root: Path, sta
     assert remove_abandoned(lambda stage, detail: told.append((stage, detail))) == [folder]
     assert process.wait(5) == -9
     assert not folder.exists()
-    assert not PortRegister().claimed(folder)
+    assert str(folder) not in PortRegister()._claims()
     assert told == [("clean", "removing what orphan left")]
 
 

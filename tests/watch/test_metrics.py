@@ -108,7 +108,8 @@ def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) ->
 def test_silent_gaps_are_found() -> None:
     """Purged before they were copied; or the source is shorter than what was copied from it."""
     health = MirrorHealth(at_s=100, replicated={ORDERS: 50})
-    assert "30 records were purged" in health.gaps({ORDERS: SampledEnd(LogEnd(80, 90), 101)})[ORDERS]
-    assert "the mirror stands at 50" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)})[ORDERS]
-    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 99)}) == {}
-    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 60), 101)}) == {}
+    assert "30 records were purged" in health.gaps({ORDERS: SampledEnd(LogEnd(80, 90), 101)}, ())[ORDERS]
+    assert "the mirror stands at 50" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
+    assert "it was made anew" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)}, {"orders"})[ORDERS]
+    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 99)}, ()) == {}
+    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 60), 101)}, {"orders"}) == {}

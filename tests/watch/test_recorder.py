@@ -77,6 +77,48 @@ def test_a_group_that_is_gone_is_withdrawn() -> None:
     assert len(history.newest_ends()) == 1
 
 
+def of_topic(topic_id: str, at_s: float, end: int) -> SourceReading:
+    """A round in which the topic has that id; none of an empty id is there."""
+    read = reading(at_s, end, None)
+    return replace(read, topic_ids={"orders": topic_id}) if topic_id else replace(read, ends={}, topic_ids={})
+
+
+def told(recorder: Recorder, history: SampleHistory, *readings: SourceReading) -> SampleHistory:
+    """What a reader knows after these rounds."""
+    for found in readings:
+        samples, round_ = recorder.records(found)
+        recorder.written(samples, round_)
+        for sample in (*samples, round_):
+            history.add_record(*encode_sample(sample))
+    return history
+
+
+def test_a_topic_made_anew_is_noticed_and_its_log_begins_anew() -> None:
+    """Deleted, away for a while, there again under another id: nothing of the old log counts."""
+    rounds = [of_topic("old", 1, 900), of_topic("old", 20, 950), of_topic("", 21, 0)]
+    rounds += [of_topic("new", 22, 3), of_topic("new", 23, 4)]
+    history = told(Recorder("w"), SampleHistory(), *rounds)
+    before_s, seen_s = history.made_anew["orders"]
+    assert 1 < before_s < 20
+    assert seen_s == 22.02
+    assert [read.value for read in history.end_readings(ORDERS)] == [3, 4]
+
+
+def test_a_later_watcher_knows_of_it_too() -> None:
+    """Whether it happened under an earlier watcher's eyes, or while nobody watched."""
+    history = told(Recorder("a"), SampleHistory(), of_topic("old", 1, 900), of_topic("new", 30, 3))
+    later = Recorder("b")
+    later.take_over(history)
+    told(later, history, of_topic("new", 50, 5))
+    assert history.made_anew["orders"].seen_s == 30.02
+    third = Recorder("c")
+    third.take_over(history)
+    told(third, history, of_topic("newest", 90, 1))
+    assert history.made_anew["orders"].seen_s == 90.02
+    assert 30 < history.made_anew["orders"].before_s <= 50
+    assert "orders" not in told(Recorder("d"), SampleHistory(), of_topic("new", 1, 5)).made_anew
+
+
 def test_an_outage_keeps_its_beginning() -> None:
     """Each failed round carries when it began, since when it is certain, and what was good before."""
     recorder = Recorder("w")
@@ -144,7 +186,8 @@ def test_what_is_claimed_was_seen_at_that_moment(
     seen_ends: dict[float, int] = {}
     for watcher, found, is_written in events:
         if found is None:
-            recorder = Recorder(watcher, history.last_good_at_s)
+            recorder = Recorder(watcher)
+            recorder.last_good_at_s = history.last_good_at_s
             continue
         if found.outcome != "failed":
             if found.positions:

@@ -85,6 +85,13 @@ class Estate:
         except ClusterError:
             return SampleHistory()
 
+    def make_anew(self, topic: str) -> None:
+        """Delete it, and create it under the same name."""
+        for future in self.west._admin.delete_topics([topic]).values():
+            future.result(30)
+        until(lambda: topic not in self.west.topic_names())
+        self.west.create_topics({topic: (2, 1, {})})
+
     def commit(self, offset: int) -> None:
         """The group billing stands there. A new cluster takes a moment until it has coordinators."""
 
@@ -127,18 +134,25 @@ def test_a_watcher_is_killed_restarted_and_sees_the_source_die(estate: Estate) -
     try:
         until(lambda: estate.samples().positions("billing").get(ORDERS, (0, 0))[0] == 40)
         assert estate.samples().newest_ends()[ORDERS].end_offset == 100
-        assert estate.samples().topic_ids["orders"] == estate.west.topics(["orders"])["orders"].topic_id
+        topic_id = estate.west.topics(["orders"])["orders"].topic_id
+        assert estate.samples().topics["orders"].topic_id == topic_id
     finally:
         first.kill()
         first.wait()
 
-    # Nobody watches while the group moves on; the next watcher knows nothing of the first.
+    # Nobody watches while the topic is deleted and made again and the group moves on in it; the next
+    # watcher knows of the first only what it has recorded.
+    before = estate.samples().topics["orders"]
+    estate.make_anew("orders")
+    produce_records("west", estate.west.properties, "orders", [(b"k", b"v")] * 90, partition=0)
     estate.commit(70)
     second = estate.watcher()
     try:
         until(lambda: estate.samples().positions("billing")[ORDERS].offset == 70)
         until(lambda: len(estate.samples().end_readings(ORDERS)) > 5)
         assert len(estate.samples().watchers) == 2
+        assert estate.samples().made_anew["orders"].before_s < before.sampled_at_s + 1
+        assert estate.samples().newest_ends()[ORDERS].end_offset == 90
 
         lost_at_s = time.time()
         estate.lose_west()

@@ -7,4 +7,5 @@ runtime     a usable Kafka: class path and folder; Spark's connector
 commands    the command line of a server
 archives    class data sharing archives: servers start in about half the time
 formatting  storage of a KRaft node, without a JVM for each
+client_properties  librdkafka's client properties in the words of Java's clients
 """

@@ -20,7 +20,8 @@ import httpx
 from filelock import FileLock
 
 from orchestrator.adapters.java.cache import disk_errors
-from orchestrator.adapters.java.commands import Role, archive_name, class_archive, server_command
+from orchestrator.adapters.java.class_archive import archive_name
+from orchestrator.adapters.java.commands import Role, class_archive, server_command
 from orchestrator.adapters.java.formatting import format_storage, random_kafka_id
 from orchestrator.adapters.java.progress import OnProgress, silent
 from orchestrator.adapters.java.runtime import KafkaRuntime

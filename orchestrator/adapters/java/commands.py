@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from orchestrator.adapters.java.class_archive import archive_options, error_file_option, whole_archive
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.errors import JavaError
 
@@ -23,9 +24,10 @@ def server_command(
     """Command line and further environment of one server.
 
     `properties` is the server's own configuration file. `logs` is made if need be; the server writes
-    `<role>.log` there, rolled at 10 MB with two older ones kept, and unpacks its native libraries to
-    `logs/tmp`, so that a killed one leaves nothing outside. An archive of loaded classes is used if there
-    is one. The class path stands in the environment: the command line stays readable.
+    `<role>.log` there, rolled at 10 MB with two older ones kept, a crash is told there, and its native
+    libraries are unpacked to `logs/tmp`, so that a killed one leaves nothing outside. An archive of loaded
+    classes is used if there is one. The class path stands in the environment: the command line stays
+    readable.
     """
     main, artifact = _MAIN_CLASS_AND_JAR[role]
     if not runtime.has_jar(artifact):
@@ -40,7 +42,7 @@ def server_command(
     command = [
         str(runtime.java.executable),
         f"-Xmx{heap_mb}m",
-        *_jvm_options(class_archive(runtime, role)),
+        *_jvm_options(class_archive(runtime, role), logs),
         f"-Djava.io.tmpdir={logs / 'tmp'}",
         f"-Ddcctl.log={logs / role}.log",
         *_logging_options(runtime),
@@ -51,34 +53,20 @@ def server_command(
 
 
 def class_archive(runtime: KafkaRuntime, role: Role) -> Path | None:
-    """The archive of the classes that this server loads, once it was made; None otherwise.
-
-    Its name holds its size, because a JVM crashes on one that was cut short; whatever else is broken in it
-    the JVM finds itself.
-    """
-    for archive in runtime.folder.glob(f"{role}.*.jsa"):
-        if archive.name == archive_name(role, archive.stat().st_size):
-            return archive
-    return None
+    """The archive of the classes that this server loads, once it was made; None otherwise."""
+    return whole_archive(runtime.folder, role)
 
 
-def archive_name(role: Role, size_bytes: int) -> str:
-    """File name of an archive."""
-    return f"{role}.{size_bytes}.jsa"
-
-
-def _jvm_options(archive: Path | None) -> list[str]:
-    options = [
+def _jvm_options(archive: Path | None, logs: Path) -> list[str]:
+    return [
         "-XX:+UseSerialGC",  # least memory and threads: many servers share one machine
         "-XX:TieredStopAtLevel=1",  # start-up time counts, and the optimising compiler costs it
         "-XX:-UsePerfData",  # no files in the system's temporary folder
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
+        error_file_option(logs),
+        *archive_options(archive),
     ]
-    if archive is not None:
-        # One that does not fit is passed over; one that rotted is, too, because its checksums are verified.
-        options += ["-Xshare:auto", "-XX:+VerifySharedSpaces", f"-XX:SharedArchiveFile={archive}"]
-    return options
 
 
 def _logging_options(runtime: KafkaRuntime) -> list[str]:

@@ -16,6 +16,7 @@ import uuid
 from pathlib import Path
 
 from orchestrator.adapters.java.cache import disk_errors
+from orchestrator.adapters.java.class_archive import error_file_option
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.errors import JavaError
 
@@ -70,6 +71,7 @@ def _run_storage_tool(runtime: KafkaRuntime, scratch: Path) -> None:
         encoding="utf-8",
     )
     command = [str(runtime.java.executable), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    command.append(error_file_option(scratch))
     tool = ["kafka.tools.StorageTool", "format", "-t", random_kafka_id(), "-c", str(properties)]
     try:
         answer = subprocess.run(

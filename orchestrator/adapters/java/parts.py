@@ -75,6 +75,12 @@ def known_sets() -> tuple[str, ...]:
     )
 
 
+def kafka_versions() -> tuple[str, ...]:
+    """Versions of Kafka that can be fetched, the oldest first."""
+    versions = [name.removeprefix(kafka_set("")) for name in known_sets() if name.startswith(kafka_set(""))]
+    return tuple(sorted(versions, key=lambda version: [int(number) for number in version.split(".")]))
+
+
 def load_set(name: str) -> PartSet:
     """Read a committed list. Raises `JavaError` when there is none of this name."""
     if name not in known_sets():

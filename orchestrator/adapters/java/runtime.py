@@ -16,7 +16,7 @@ from orchestrator.adapters.java.parts import (
     ZOOKEEPER_SET,
     PartSet,
     kafka_set,
-    known_sets,
+    kafka_versions,
     load_set,
     spark_set,
 )
@@ -62,6 +62,17 @@ def kafka_runtime(version: str, java: Java, on_progress: OnProgress = silent) ->
     return _runtime("Kafka", version, java, jars)
 
 
+def client_runtime(java: Java, on_progress: OnProgress = silent) -> KafkaRuntime:
+    """Kafka's Java client, whichever version the clusters run: clients are good for older and newer ones.
+
+    The installation that KAFKA_HOME names, of any version, or else the newest that is known here.
+    Raises `JavaError` and `DownloadError`.
+    """
+    home = os.environ.get("KAFKA_HOME")
+    version = _own_version(Path(home)) if home else kafka_versions()[-1]
+    return kafka_runtime(version, java, on_progress)
+
+
 def zookeeper_runtime(java: Java, on_progress: OnProgress = silent) -> KafkaRuntime:
     """ZooKeeper alone, for the operator's own coordination; KAFKA_HOME does not matter to it.
 
@@ -87,7 +98,7 @@ def _runtime(name: str, version: str, java: Java, jars: tuple[Path, ...]) -> Kaf
 
 
 def _known(version: str) -> PartSet:
-    known = [name.removeprefix(kafka_set("")) for name in known_sets() if name.startswith(kafka_set(""))]
+    known = kafka_versions()
     if version not in known:
         raise JavaError(
             f"Kafka {version}",
@@ -98,7 +109,19 @@ def _known(version: str) -> PartSet:
 
 
 def _own_jars(home: Path, wanted: str) -> tuple[Path, ...]:
-    jars = tuple(sorted((home / "libs").glob("*.jar")))
+    found = _own_version(home)
+    if found != wanted:
+        raise JavaError(
+            f"KAFKA_HOME ({home})",
+            f"is Kafka {found}, but the topology wants {wanted}",
+            "name an installation of that version, change the topology, or unset KAFKA_HOME so that dcctl "
+            "fetches the right one",
+        )
+    return tuple(sorted((home / "libs").glob("*.jar")))
+
+
+def _own_version(home: Path) -> str:
+    jars = sorted((home / "libs").glob("*.jar"))
     found = [match[1] for jar in jars if (match := _CLIENTS_JAR.fullmatch(jar.name))]
     if not found:
         raise JavaError(
@@ -106,14 +129,7 @@ def _own_jars(home: Path, wanted: str) -> tuple[Path, ...]:
             "has no libs/kafka-clients-*.jar, so it is no Kafka installation",
             "correct it, or unset it so that dcctl fetches Kafka itself",
         )
-    if found != [wanted]:
-        raise JavaError(
-            f"KAFKA_HOME ({home})",
-            f"is Kafka {', '.join(found)}, but the topology wants {wanted}",
-            "name an installation of that version, change the topology, or unset KAFKA_HOME so that dcctl "
-            "fetches the right one",
-        )
-    return jars
+    return ", ".join(found)
 
 
 def _stamp(jar: Path) -> str:

@@ -34,6 +34,7 @@ class TopicDescription:
     leaders: tuple[int, ...]
     replicas: tuple[tuple[int, ...], ...]
     isr: tuple[tuple[int, ...], ...]
+    is_internal: bool = False
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -112,6 +113,22 @@ class KafkaCluster:
             else {}
         )
 
+    def offsets_for_times(
+        self, times: Mapping[TopicPartition, float], timeout_s: float = 10.0
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition whose record bears that time (Unix seconds) or a later one.
+
+        The log's end where there is none. Two batched calls for any number.
+        """
+        if not times:
+            return {}
+        # The end first: a record that comes in between is then not passed over.
+        ends = self.end_offsets(times, timeout_s)
+        found = self._offsets_by_spec(
+            {tp: OffsetSpec.for_timestamp(max(0, int(at_s * 1000))) for tp, at_s in times.items()}, timeout_s
+        )
+        return {tp: ends[tp] if offset < 0 else offset for tp, (offset, _) in found.items()}
+
     def groups(self, timeout_s: float = 10.0) -> set[str]:
         """Every group that the operator may see, with running members or without."""
         listed = self._result(
@@ -172,13 +189,30 @@ class KafkaCluster:
         }
 
     def create_topics(
-        self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], timeout_s: float = 30.0
+        self,
+        topics: Mapping[str, tuple[int, int, Mapping[str, str]]],
+        timeout_s: float = 30.0,
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
     ) -> None:
-        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is."""
+        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is.
+
+        `assignments` gives the brokers of each partition of those topics for which Kafka shall not choose.
+        """
         if not topics:
             return
+        chosen = assignments or {}
         requests = [
-            NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config))
+            NewTopic(
+                name,
+                num_partitions=partitions,
+                config=dict(config),
+                **(
+                    {"replica_assignment": [list(brokers) for brokers in chosen[name]]}
+                    if name in chosen
+                    else {"replication_factor": replicas}
+                ),
+            )
             for name, (partitions, replicas, config) in topics.items()
         ]
         futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
@@ -228,7 +262,12 @@ class KafkaCluster:
     def _offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec, timeout_s: float
     ) -> dict[TopicPartition, tuple[int, int]]:
-        request = {LibTopicPartition(tp.topic, tp.partition): spec for tp in partitions}
+        return self._offsets_by_spec(dict.fromkeys(partitions, spec), timeout_s)
+
+    def _offsets_by_spec(
+        self, specs: Mapping[TopicPartition, OffsetSpec], timeout_s: float
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        request = {LibTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()}
         with translated_errors(self.subject, "asking for log offsets"):
             futures = self._admin.list_offsets(request, request_timeout=timeout_s)
         found = {}

@@ -32,6 +32,7 @@ def read_records(
     properties: Mapping[str, Any],
     ranges: Mapping[TopicPartition, tuple[int, int]],
     idle_timeout_s: float = 15.0,
+    isolation_level: str = "read_uncommitted",
 ) -> Iterator[list[Record]]:
     """Every record of each range `[start, end)`, in chunks; order holds inside a partition only.
 
@@ -50,7 +51,7 @@ def read_records(
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
-            "isolation.level": "read_uncommitted",
+            "isolation.level": isolation_level,
         },
         logger=logger,
     )

@@ -27,6 +27,7 @@ class ProducerConfig:
     topics: list[str]
     acks: str = "all"
     keys: int = 1000
+    seed: int = 0
     rate_records_per_s: float = 100.0
     preload_records: int = 0
     go_on_when: str = ""

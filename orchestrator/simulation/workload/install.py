@@ -147,6 +147,7 @@ def _producer_config(
         topics=list(producer.topics),
         acks=producer.acks,
         keys=scenario.keys,
+        seed=scenario.seed,
         rate_records_per_s=scenario.rate_records_per_s * share,
         preload_records=round(scenario.records_before * share) if is_first else 0,
         go_on_when=str(word_to_go_on(simulation)) if is_first else "",

@@ -105,7 +105,7 @@ class WorkloadProducer:
         every = config.sabotage_every
         is_marked = every is not None and sequence >= config.preload_records and sequence % every == 0
         arguments: dict[str, Any] = {
-            "key": record_key(sequence, config.keys),
+            "key": record_key(sequence, config.keys, config.seed),
             "value": record_value(
                 record, sent_ms=sent_ms, is_resent=is_resent, size_bytes=config.value_size_bytes
             ),

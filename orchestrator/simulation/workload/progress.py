@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +23,41 @@ class WorkloadProgress:
     processed: Mapping[str, int]
 
 
+class _Counter:
+    """Counts a pattern in files that only grow, reading only what was added since the last time."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Path, int], tuple[int, int]] = {}
+
+    def count(self, path: Path, pattern: bytes) -> int:
+        """How often the pattern (without overlaps) is in the file now; 0 for a file that is gone."""
+        try:
+            with path.open("rb") as file:
+                # A folder of the same name may hold another file by now.
+                key = (path, os.fstat(file.fileno()).st_ino)
+                start, found = self._seen.get(key, (0, 0))
+                file.seek(start)
+                added = file.read()
+        except OSError:
+            return 0
+        found += added.count(pattern)
+        # The pattern's first bytes may be the last ones that were there.
+        self._seen[key] = start + max(0, len(added) - len(pattern) + 1), found
+        return found
+
+
+_COUNTER = _Counter()
+
+
 def workload_progress(ledgers: Path) -> WorkloadProgress:
     """Count lines of the ledgers as they stand. A Spark query counts by what it committed."""
     acked = {
-        folder.name: sum(path.read_bytes().count(b"\nack,") for path in folder.glob("life-*.csv"))
+        folder.name: sum(_COUNTER.count(path, b"\nack,") for path in folder.glob("life-*.csv"))
         for folder in sorted((ledgers / "producers").glob("*"))
     }
     processed = {}
     for folder in sorted((ledgers / "consumers").glob("*")):
-        logs = [path.read_bytes().count(b"\n") - 1 for path in folder.glob("life-*.processed.csv")]
+        logs = [_COUNTER.count(path, b"\n") - 1 for path in folder.glob("life-*.processed.csv")]
         if logs:
             processed[folder.name] = sum(max(lines, 0) for lines in logs)
             continue

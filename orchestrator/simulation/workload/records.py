@@ -1,7 +1,8 @@
 """What the workload's records look like: `producer,sequence,life,sent_ms,resent,xxx…`.
 
 Commas and no other structure: Spark's `split` reads it without a row function of our own. The key
-follows from the sequence number, so the same record sent again has the same key and partition.
+follows from the sequence number and the seed of the scenario, so the same record sent again has the same
+key and partition.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class RecordId(NamedTuple):
     life: int
 
 
-def record_key(sequence: int, keys: int) -> str:
-    """Key of a sequence number, one of `keys` different ones."""
-    return f"k{(sequence * _MULTIPLIER % _MODULUS) % keys:05d}"
+def record_key(sequence: int, keys: int, seed: int) -> str:
+    """Key of a sequence number, one of `keys` different ones; another seed gives other keys."""
+    return f"k{((sequence + seed) * _MULTIPLIER % _MODULUS) % keys:05d}"
 
 
 def record_value(record: RecordId, *, sent_ms: int, is_resent: bool, size_bytes: int) -> str:

@@ -35,6 +35,7 @@ class Scenario:
     failover. The mirror stalls for the last `mirror_stall_s` seconds before the fault, as a link to a
     dying site does, so that there is something to lose.
     `roles` are given to the consumer groups in file order; those beyond are at the end.
+    `seed` decides which of `keys` keys each record has, and so where it goes.
     With `sabotage_every` N, each producer marks each Nth record after the preload for a mirror
     that loses marked ones.
     """
@@ -47,6 +48,7 @@ class Scenario:
     mirror_stall_s: float
     roles: Sequence[Role]
     keys: int = 1_000
+    seed: int = 0
     value_size_bytes: int = 100
     sabotage_every: int | None = None
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.java.commands import archive_name, class_archive, server_command
+from orchestrator.adapters.java.class_archive import archive_name
+from orchestrator.adapters.java.commands import class_archive, server_command
 from orchestrator.adapters.java.detection import Java
 from orchestrator.adapters.java.formatting import format_storage, random_kafka_id
-from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
+from orchestrator.adapters.java.runtime import KafkaRuntime, client_runtime, kafka_runtime
 from orchestrator.errors import JavaError
 
 _JAVA = Java(Path("/opt/java/bin/java"), 17, Path("/opt/java"), "17.0.15")
@@ -55,6 +56,12 @@ def test_an_unfitting_installation_is_refused(
     monkeypatch.setenv("KAFKA_HOME", str(_installation(tmp_path, *jars)))
     with pytest.raises(JavaError, match=problem):
         kafka_runtime("4.3.1", _JAVA)
+
+
+def test_a_client_may_be_of_any_version(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An own installation serves to talk to clusters of every version."""
+    monkeypatch.setenv("KAFKA_HOME", str(_installation(tmp_path, "kafka-clients-3.9.1.jar")))
+    assert client_runtime(_JAVA).version == "3.9.1"
 
 
 def test_a_version_that_cannot_be_fetched_is_refused_with_the_known_ones(cache: Path) -> None:

@@ -1,0 +1,123 @@
+"""What Kafka's Java Admin says, as values of ours. Node ids are numbers, times Unix seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from orchestrator.values import TopicPartition
+
+
+class Broker(NamedTuple):
+    """One live broker: where clients find it, and its rack if it has one."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """Which cluster it is, and who serves it. `controller_id` is -1 where no controller is known."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Levels of the cluster's features: those in force, and the highest that its brokers know."""
+
+    finalized: Mapping[str, int]
+    supported: Mapping[str, int]
+
+
+class Voter(NamedTuple):
+    """One member of a KRaft quorum as its leader sees it; times are None where it has not said any."""
+
+    node_id: int
+    directory_id: str
+    log_end_offset: int
+    last_fetched_at_s: float | None
+    last_caught_up_at_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """A KRaft quorum. `high_watermark` is the committed end of the metadata log.
+
+    `hosts` are those of the members as far as the quorum knows them.
+    """
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[Voter, ...]
+    observers: tuple[Voter, ...]
+    hosts: Mapping[int, str] = field(default_factory=dict)
+
+
+class Reassignment(NamedTuple):
+    """A partition whose replicas are being moved: all of them now, those that come, those that go."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class ActiveProducer(NamedTuple):
+    """A producer that the partition's leader remembers.
+
+    `transaction_start_offset` is the first offset of its open transaction, None without one.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_at_s: float
+    coordinator_epoch: int | None
+    transaction_start_offset: int | None
+
+
+class ReplicaLog(NamedTuple):
+    """The log of one replica on one disk. `is_future`: being moved there from another disk."""
+
+    size_bytes: int
+    lag_records: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """One log directory of a broker; `problem` is why it is out of use. Sizes are those of its volume."""
+
+    path: str
+    problem: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    replicas: Mapping[TopicPartition, ReplicaLog]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be made: either `assignment` (broker ids for each partition), or counts.
+
+    The first replica of a partition is its preferred leader. `replicas` None is the brokers' default.
+    """
+
+    partitions: int = 1
+    replicas: int | None = None
+    assignment: tuple[tuple[int, ...], ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+Election = Literal["preferred", "unclean"]
+ConfigKind = Literal["topic", "broker"]

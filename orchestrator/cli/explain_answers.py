@@ -1,0 +1,213 @@
+"""What an analysis says in one sentence a loss, and its topics gathered by what happens to them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
+from orchestrator.topology.durability.values import ClusterFate, Durability, LossFate, TopicFate
+
+# From harmless to worst; what cannot be known stands where a careful reader would put it.
+_RPO = ("zero", "possible-loss", "replication-lag", "unknown", "total")
+_RTO = ("zero", "leader-election", "procedure", "switch-clients", "unknown", "site-return")
+
+_RECORDS = {
+    "zero": "no acknowledged record{of} is lost",
+    "possible-loss": "acknowledged records{of} may be lost",
+    "replication-lag": "records{of} that no mirror has copied yet are lost",
+    "unknown": "what{of} is lost cannot be told from the file",
+    "total": "every record{of} is lost unless the disks come back",
+}
+_WRITES = {
+    "zero": "nothing stops",
+    "leader-election": "writes go on after leader elections",
+    "procedure": "writes{to} wait for {procedure}",
+    "switch-clients": "clients{to} must be switched to {target}",
+    "unknown": "whether writes{to} go on cannot be told from the file",
+    "site-return": "writes{to} stop until {lost} back",
+}
+_NAMED_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Topics of one cluster to which the same happens, for the same reason."""
+
+    topics: tuple[str, ...]
+    fate: TopicFate
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAnswer:
+    """One cluster of an answer, its topics gathered."""
+
+    name: str
+    fate: ClusterFate
+    groups: tuple[Group, ...]
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the cluster does not notice."""
+        is_well = all(group.fate.rto == "zero" for group in self.groups)
+        return is_well and self.fate.control_plane == "continues"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one loss means; or each of several brokers, where it means the same.
+
+    `sentence` is the whole answer for somebody in a hurry. `severity` is 0 where nothing is lost and
+    nothing waits for a person, 1 where something may be lost or has to be done, 2 where it cannot be.
+    """
+
+    lost: str
+    sentence: str
+    severity: int
+    clusters: tuple[ClusterAnswer, ...]
+
+
+def answers_of(found: Durability) -> tuple[Answer, ...]:
+    """The answers in order; brokers whose loss means the same share one."""
+    gathered: dict[object, list[LossFate]] = {}
+    for loss in found.losses:
+        is_broker = len(loss.lost) == 1 and "/" in loss.lost[0]
+        gathered.setdefault(_key(_nameless(loss) if is_broker else loss), []).append(loss)
+    return tuple(_answer(losses) for losses in gathered.values())
+
+
+def summary(found: Durability) -> str:
+    """One line about all of them."""
+    worst = max(found.losses, key=lambda loss: _ranks(_fates(loss).values()), default=None)
+    if worst is None:
+        return f"{found.topology}: nothing to lose"
+    return (
+        f"{found.topology}: {len(found.losses)} losses; the worst: {_names(worst.lost)}: {_sentence(worst)}"
+    )
+
+
+def topic_names(topics: Sequence[str], at_most: int = _NAMED_AT_MOST) -> str:
+    """`orders, payments and 9,998 more`."""
+    shown = list(topics) if len(topics) <= at_most + 1 else list(topics[:at_most])
+    more = len(topics) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def _answer(losses: Sequence[LossFate]) -> Answer:
+    first = losses[0]
+    lost = _names(first.lost)
+    if len(losses) > 1:
+        lost = f"one of {topic_names([loss.lost[0] for loss in losses], at_most=6)}"
+        first = _nameless(first)
+    rpo, rto = _ranks(_fates(first).values())
+    is_hopeless = _RPO[rpo] == "total" or _RTO[rto] == "site-return"
+    needs_thought = rpo > 0 or _RTO[rto] not in ("zero", "leader-election") or _positions(first, rpo)
+    clusters = tuple(
+        ClusterAnswer(name, fate, tuple(_groups(fate.topics))) for name, fate in first.clusters.items()
+    )
+    return Answer(lost, _sentence(first), 2 if is_hopeless else int(bool(needs_thought)), clusters)
+
+
+def _key(loss: LossFate) -> object:
+    clusters = loss.clusters.items()
+    return loss.lost, tuple((name, c.control_plane, c.reason, *c.topics.items()) for name, c in clusters)
+
+
+def _nameless(loss: LossFate) -> LossFate:
+    """The loss of one broker as that of any other."""
+    place = re.compile(rf"\bon {re.escape(loss.lost[0])}(?![\w/.-])")
+    known: dict[TopicFate, TopicFate] = {}
+
+    def nameless(fate: TopicFate) -> TopicFate:
+        if fate not in known:
+            known[fate] = replace(fate, reason=place.sub("on it", fate.reason))
+        return known[fate]
+
+    clusters = {
+        name: ClusterFate(
+            cluster.control_plane,
+            place.sub("on it", cluster.reason),
+            {topic: nameless(fate) for topic, fate in cluster.topics.items()},
+        )
+        for name, cluster in loss.clusters.items()
+    }
+    return LossFate(("it",), clusters)
+
+
+def _groups(topics: Mapping[str, TopicFate]) -> Iterable[Group]:
+    gathered: dict[TopicFate, list[str]] = {}
+    for topic, fate in topics.items():
+        gathered.setdefault(fate, []).append(topic)
+    return (Group(tuple(names), fate) for fate, names in gathered.items())
+
+
+def _sentence(loss: LossFate) -> str:
+    """Records first, then writes, then Kafka's own positions where they fare worse than the records."""
+    fates = _fates(loss)
+    rpo, rto = _ranks(fates.values())
+    lost = f"{loss.lost[0]} is" if len(loss.lost) == 1 else "enough of that is"
+    of = _scope(loss, [key for key, fate in fates.items() if _RPO.index(fate.rpo) == rpo], " of ")
+    to = _scope(loss, [key for key, fate in fates.items() if _RTO.index(fate.rto) == rto], " of ")
+    targets = dict.fromkeys(fate.switch_to for fate in fates.values() if fate.switch_to)
+    records = _RECORDS[_RPO[rpo]].format(of=of if rpo else "")
+    writes = _WRITES[_RTO[rto]].format(
+        to=to, lost=lost, target=topic_names(list(targets)), procedure=_procedure(loss, fates)
+    )
+    return f"{records[0].upper()}{records[1:]}; {writes}{_positions(loss, rpo)}."
+
+
+def _procedure(loss: LossFate, fates: Mapping[tuple[str, str], TopicFate]) -> str:
+    """What has to be done before writes go on, the first thing of it."""
+    waiting = {cluster for (cluster, _), fate in fates.items() if fate.rto == "procedure"}
+    if any(loss.clusters[name].control_plane == "needs-procedure" for name in waiting):
+        return "a procedure, and first of all for a new metadata quorum"
+    return "a procedure: min.insync.replicas has to be lowered"
+
+
+def _positions(loss: LossFate, rpo: int) -> str:
+    """Committed offsets that may go where the records stay. With a mirror they are kept at its target."""
+    at_risk = [
+        name
+        for name, cluster in loss.clusters.items()
+        if rpo == 0
+        and len(cluster.topics) > len(INTERNAL_TOPICS)
+        and cluster.topics["__consumer_offsets"].rpo in ("possible-loss", "total")
+    ]
+    if not at_risk:
+        return ""
+    where = f" at {topic_names(at_risk)}" if len(loss.clusters) > 1 else ""
+    return f"; committed offsets{where} (__consumer_offsets) may be lost"
+
+
+def _fates(loss: LossFate) -> Mapping[tuple[str, str], TopicFate]:
+    """Fates of the applications' topics; of Kafka's own where there are no others."""
+    every = {
+        (name, topic): fate
+        for name, cluster in loss.clusters.items()
+        for topic, fate in cluster.topics.items()
+    }
+    return {key: fate for key, fate in every.items() if key[1] not in INTERNAL_TOPICS} or every
+
+
+def _ranks(fates: Iterable[TopicFate]) -> tuple[int, int]:
+    distinct = set(fates)
+    return (
+        max((_RPO.index(fate.rpo) for fate in distinct), default=0),
+        max((_RTO.index(fate.rto) for fate in distinct), default=0),
+    )
+
+
+def _scope(loss: LossFate, worst: Sequence[tuple[str, str]], preposition: str) -> str:
+    """Which topics the worst is about: nothing where it is all, whole clusters, or names."""
+    every = _fates(loss)
+    if len(worst) == len(every):
+        return ""
+    clusters = list(dict.fromkeys(cluster for cluster, _ in worst))
+    if len(worst) == sum(cluster in clusters for cluster, _ in every):
+        return preposition + topic_names(clusters)
+    return preposition + topic_names([topic for _, topic in worst])
+
+
+def _names(lost: Sequence[str]) -> str:
+    return " and ".join(lost)

@@ -1,0 +1,117 @@
+"""`dcctl fence` and `unfence`: keep applications off a cluster, verified, and let them on again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestrator.cli.files import given_topology
+
+if TYPE_CHECKING:
+    from orchestrator.operations.fence import FenceVerb
+    from orchestrator.topology.model import Topology
+
+_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+_CLUSTER = typer.Option(None, "--cluster", metavar="C", help="Which cluster; needed where several could be.")
+_PRINCIPALS = typer.Option(
+    [], "--principal", metavar="User:NAME", help="Only this one; may be given several times."
+)
+_REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
+_DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
+_OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
+_YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("fence")(fence)
+    app.command("unfence")(unfence)
+
+
+def fence(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = _FILE,
+    cluster: str | None = _CLUSTER,
+    principal: list[str] = _PRINCIPALS,
+    consumers: bool = typer.Option(
+        False, "--consumers", help="Also keep the consumers from reading and committing there."
+    ),
+    reason: str = _REASON,
+    dry_run: bool = _DRY_RUN,
+    out: Path | None = _OUT,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
+) -> None:
+    """Deny writing to the file's producers at a cluster, and see that nothing is written any more."""
+    _run(
+        file, "fence", cluster, principal, consumers, reason,
+        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+    )  # fmt: skip
+
+
+def unfence(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = _FILE,
+    cluster: str | None = _CLUSTER,
+    principal: list[str] = _PRINCIPALS,
+    reason: str = _REASON,
+    dry_run: bool = _DRY_RUN,
+    out: Path | None = _OUT,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
+) -> None:
+    """Take away what a fence denies at a cluster, whoever brought it in."""
+    _run(
+        file, "unfence", cluster, principal, True, reason,
+        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+    )  # fmt: skip
+
+
+def _run(  # noqa: PLR0917 - as the commands have them
+    file: Path | None,
+    verb: FenceVerb,
+    cluster: str | None,
+    principals: list[str],
+    consumers: bool,
+    reason: str,
+    *,
+    dry_run: bool,
+    out: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    import getpass
+
+    from orchestrator.cli.verb import run_verb
+    from orchestrator.operations.fence import preview_fence, run_fence
+    from orchestrator.planning.fence import FenceRequest
+
+    topology = given_topology(file)
+    request = FenceRequest(
+        cluster=cluster or _only_cluster(topology),
+        principals=tuple(principals),
+        consumers=consumers,
+        by=getpass.getuser(),
+        reason=reason,
+    )
+    run_verb(
+        preview=lambda: preview_fence(topology, request, verb),
+        execute=lambda on_plan, approve, on_event: run_fence(
+            topology, request, verb, on_plan=on_plan, approve=approve, on_event=on_event
+        ),
+        dry_run=dry_run,
+        out=out,
+        yes=yes,
+        as_json=as_json,
+    )
+
+
+def _only_cluster(topology: Topology) -> str:
+    from orchestrator.errors import UsageError
+
+    clusters = list(dict.fromkeys(producer.cluster for producer in topology.producers))
+    if len(clusters) == 1 and len(topology.clusters) == 1:
+        return clusters[0]
+    listed = ", ".join(topology.clusters)
+    raise UsageError("fence", f"which cluster? the file has: {listed}", "say which by --cluster")

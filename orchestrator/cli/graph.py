@@ -1,0 +1,105 @@
+"""`dcctl graph`: the picture of a topology file, offline."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestrator.errors import DcctlError, UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.topology.model import Topology
+
+
+class Format(StrEnum):
+    """What a graph can be written as."""
+
+    SVG = "svg"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+_ENDINGS = {
+    ".svg": Format.SVG,
+    ".dot": Format.DOT,
+    ".gv": Format.DOT,
+    ".mmd": Format.MERMAID,
+    ".json": Format.JSON,
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("graph")(graph)
+
+
+def graph(
+    file: Path = typer.Argument(..., help="A topology file."),
+    form: Format | None = typer.Option(
+        None, "--format", "-f", help="Default: by the ending of the output's name, else svg."
+    ),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Write to this file, not to stdout."),
+    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
+) -> None:
+    """Draw a topology: sites, servers, quorums, mirrors and applications."""
+    from orchestrator.topology.loading import load_topology
+
+    wanted = _wanted(form, output, as_json=as_json)
+    topology = load_topology(file)
+    text = _text(topology, wanted)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text)
+    summary = f"{file}: {topology.name} ({topology.layout}) as {wanted}"
+    typer.echo(f"{summary} in {output}" if output else summary, err=True)
+
+
+def _wanted(form: Format | None, output: Path | None, *, as_json: bool) -> Format:
+    if as_json and form not in (None, Format.JSON):
+        raise UsageError(
+            "dcctl graph", f"--json and --format {form} contradict each other", "give one of them"
+        )
+    if as_json:
+        return Format.JSON
+    return form or _ENDINGS.get(output.suffix.lower() if output else "", Format.SVG)
+
+
+def _text(topology: Topology, wanted: Format) -> str:
+    from orchestrator.topology.graph.gathering import parts_of
+
+    parts = parts_of(topology)
+    if wanted is Format.SVG:
+        from orchestrator.topology.graph.picture.drawing import drawn
+        from orchestrator.topology.graph.picture.svg import svg_text
+
+        return svg_text(drawn(parts))
+    # networkx takes as long to be imported as all the rest together: a picture does without it.
+    from orchestrator.topology.graph.build import topology_graph
+
+    graph: Any = topology_graph(parts)
+    if wanted is Format.DOT:
+        from orchestrator.topology.graph.dot import dot_text
+
+        return dot_text(graph)
+    if wanted is Format.MERMAID:
+        from orchestrator.topology.graph.mermaid import mermaid_text
+
+        return mermaid_text(graph)
+    import json
+
+    from orchestrator.topology.graph.document import graph_document
+
+    return json.dumps(graph_document(graph), indent=2) + "\n"
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        hint = "give a file in a folder that exists and may be written to"
+        raise DcctlError(str(output), f"cannot be written: {error.strerror}", hint) from None

@@ -1,0 +1,130 @@
+"""`dcctl plan`, `apply` and `drift`: a topology file against its clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestrator.planning.plan import Plan
+
+_FILE = typer.Argument(..., help="A topology file.")
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    for command in (plan, apply, drift):
+        app.command(command.__name__)(command)
+
+
+def plan(
+    file: Path = _FILE,
+    out: Path | None = typer.Option(
+        None, "-o", metavar="PLAN", help="Write the plan for `dcctl apply PLAN`."
+    ),
+    as_json: bool = _JSON,
+) -> None:
+    """Say what `apply` would do: every difference between file and clusters, and the steps."""
+    from orchestrator.cli.layout_view import render_layout_plan, summary_of
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.layout.apply import plan_apply, write_plan
+    from orchestrator.planning.layout.layout import changes_of
+    from orchestrator.planning.plan import to_json
+    from orchestrator.topology.loading import load_topology
+
+    found = plan_apply(load_topology(file))
+    if out is not None:
+        write_plan(found, out)
+    closed = [gate.id for gate in found.gates if gate.outcome != "ok"]
+    summary = f"refused by: {', '.join(closed)}" if closed else summary_of(found)
+    emit(
+        {"plan": to_json(found)},
+        as_json=as_json,
+        summary=summary,
+        render=lambda console: render_layout_plan(found, console),
+    )
+    raise typer.Exit(4 if closed else 3 if changes_of(found) else 0)
+
+
+def apply(
+    file: Path = typer.Argument(..., metavar="FILE|PLAN", help="A topology file, or a plan of `dcctl plan`."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    as_json: bool = _JSON,
+) -> None:
+    """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved."""
+    from orchestrator.cli.failover_view import RunView
+    from orchestrator.cli.layout_view import render_layout_plan
+    from orchestrator.cli.output import confirm_or_refuse, emit, err_console
+    from orchestrator.cli.run_end import end_with
+    from orchestrator.errors import GateRefusedError
+    from orchestrator.operations.layout.apply import read_plan, run_apply, topology_of
+    from orchestrator.planning.layout.layout import changes_of
+    from orchestrator.planning.plan import to_json
+    from orchestrator.topology.loading import load_topology
+
+    given = read_plan(file)
+    topology = load_topology(file) if given is None else topology_of(given, file)
+    # What was reviewed was the plan: giving it is the word.
+    assume_yes = yes or given is not None
+    with RunView(err_console) as view:
+
+        def take_plan(made: Plan) -> None:
+            if "done_by" not in made.facts:
+                render_layout_plan(made, err_console)
+            view.take_plan(made)
+
+        def ask(made: Plan) -> bool:
+            is_harmless = not changes_of(made)
+            return view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=assume_yes or is_harmless))
+
+        try:
+            result = run_apply(
+                topology, given=given, on_plan=take_plan, approve=ask, on_event=view.take_event
+            )
+        except GateRefusedError:
+            if as_json and view.plan is not None:
+                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+            raise
+    end_with(result, as_json)
+
+
+def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
+    """Say what is not as the file says: what somebody changed, and what the file says anew."""
+    from orchestrator.cli.layout_view import render_differences, render_gates, summary_of
+    from orchestrator.cli.output import emit
+    from orchestrator.errors import OutcomeUnknownError
+    from orchestrator.operations.layout.apply import plan_apply
+    from orchestrator.planning.plan import to_json
+    from orchestrator.topology.loading import load_topology
+
+    found = plan_apply(load_topology(file))
+    rows = found.facts["differences"]
+    unseen = [gate for gate in found.gates if gate.id == "clusters-known" and gate.outcome != "ok"]
+
+    def render(console: Console) -> None:
+        render_gates(found, console)
+        render_differences(found, console)
+
+    emit(
+        {
+            "topology": found.topology,
+            "applied": found.facts["applied"],
+            "drift": [row for row in rows if row["cause"] == "drift"],
+            "change": [row for row in rows if row["cause"] == "change"],
+            "held": found.facts["held"],
+            "ignored": found.facts["ignored"],
+            "unknown": [to_json(gate) for gate in unseen],
+        },
+        as_json=as_json,
+        summary=summary_of(found),
+        render=render,
+    )
+    if rows:
+        raise typer.Exit(3)
+    if unseen:
+        raise OutcomeUnknownError(f"topology {found.topology}", unseen[0].reason, unseen[0].hint)

@@ -1,0 +1,50 @@
+"""How a run of any verb ends on the command line: its outcome in words, and its exit status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.operations.failover_result import FailoverResult
+
+
+def end_with(result: FailoverResult, as_json: bool, *, is_abort: bool = False) -> None:
+    """Print the outcome; anything but what was asked for ends with its own status.
+
+    `is_abort`: being undone is what was asked for.
+    """
+    from orchestrator.cli.failover_view import render_result
+    from orchestrator.cli.output import console, emit
+    from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
+
+    seconds = result.ended_at_s - result.started_at_s
+    what = f"{result.target} has taken over from {result.source}"
+    if result.plan["verb"] == "apply":
+        what = f"{result.plan['topology']}: everything that could be done is done"
+    elif not result.target:
+        what = f"{result.source} is {result.plan['verb']}d"
+    summary = f"{what} ({seconds:.1f} s). Run {result.run_id}"
+    if is_abort and result.outcome == "undone":
+        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
+    elif result.outcome != "ok":
+        summary = f"{result.outcome}: {result.reason}"
+    if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
+        emit(
+            result.as_json(),
+            as_json=as_json,
+            summary=summary,
+            render=lambda console: render_result(result, console),
+        )
+    else:
+        render_result(result, console)
+    if result.outcome == "undone" and not is_abort:
+        raise DcctlError(
+            f"run {result.run_id}",
+            f"was taken back: {result.reason}",
+            f"nothing of it stands (evidence: {result.folder})",
+        )
+    hint = f"dcctl resume {result.run_id}   (evidence: {result.folder})"
+    if result.outcome == "incomplete":
+        raise IncompleteError(f"run {result.run_id}", result.reason, hint)
+    if result.outcome == "unknown":
+        raise OutcomeUnknownError(f"run {result.run_id}", result.reason, hint)

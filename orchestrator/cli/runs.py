@@ -1,0 +1,125 @@
+"""`dcctl resume`, `abort`, `unlock`, `history` and `show`: runs by their id, whatever their verb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestrator.cli.files import given_topology
+
+if TYPE_CHECKING:
+    from orchestrator.adapters.zookeeper import Holder
+    from orchestrator.engine import RunState
+
+_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+_RUN = typer.Argument(..., metavar="RUN")
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    for command in (resume, abort, unlock, history, show):
+        app.command(command.__name__)(command)
+
+
+def resume(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:
+    """Go on with a run that stopped on the way; what its last steps did is looked at first."""
+    from orchestrator.cli.failover_view import RunView
+    from orchestrator.cli.output import err_console
+    from orchestrator.cli.run_end import end_with
+    from orchestrator.operations.runs import resume_run
+
+    topology = given_topology(file)
+    with RunView(err_console) as view:
+        result = resume_run(topology, run, on_plan=view.take_plan, on_event=view.take_event)
+    end_with(result, as_json)
+
+
+def abort(  # noqa: PLR0917 - typer passes them by name
+    run: str = _RUN,
+    file: Path | None = _FILE,
+    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
+    leave: list[str] = typer.Option(
+        [], "--leave", metavar="STEP", help="A step that cannot be taken back, and may stand."
+    ),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    as_json: bool = _JSON,
+) -> None:
+    """Take a run back that stopped on the way: what it did is undone, the last first."""
+    import getpass
+
+    from orchestrator.cli.failover_view import RunView, render_undo
+    from orchestrator.cli.output import confirm_or_refuse, err_console
+    from orchestrator.cli.run_end import end_with
+    from orchestrator.operations.runs import abort_run
+
+    topology = given_topology(file)
+
+    def ask(state: RunState) -> bool:
+        render_undo(state, err_console)
+        return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
+
+    with RunView(err_console) as view:
+        result = abort_run(
+            topology,
+            run,
+            reason=f"{getpass.getuser()}: {reason or 'no reason given'}",
+            leave=leave,
+            on_plan=view.take_plan,
+            on_event=view.take_event,
+            approve=ask,
+        )
+    end_with(result, as_json, is_abort=True)
+
+
+def unlock(
+    run: str = typer.Argument(..., metavar="ID", help="The run that holds the lock."),
+    file: Path | None = _FILE,
+    reason: str = typer.Option("", "--reason", help="Why; kept beside the journal."),
+    yes: bool = typer.Option(False, "--yes", help="Take it away; without it only the holder is named."),
+    as_json: bool = _JSON,
+) -> None:
+    """Take the lock from a run that will not let go of it. The run can be resumed afterwards."""
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.unlock import unlock as take_away
+
+    def is_meant(_: Holder) -> bool:
+        return yes
+
+    record = take_away(given_topology(file), run, reason=reason, approve=is_meant)
+    emit({"unlock": record}, as_json=as_json, summary=f"the lock is free; dcctl resume {run}")
+
+
+def history(file: Path | None = _FILE, as_json: bool = _JSON) -> None:
+    """List the runs of a topology, newest last."""
+    from orchestrator.cli.failover_view import render_runs
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.history import run_rows
+    from orchestrator.operations.unlock import unlock_rows
+
+    topology = given_topology(file)
+    rows, unlocks = run_rows(topology), unlock_rows(topology)
+    emit(
+        {"runs": rows, "unlocks": unlocks},
+        as_json=as_json,
+        summary=f"{len(rows)} runs",
+        render=lambda console: render_runs(rows, console),
+    )
+
+
+def show(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:
+    """Tell one run from its journal: who, why, what was measured, decided and done."""
+    from orchestrator.cli.failover_view import render_records
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.history import run_records
+    from orchestrator.planning.plan import to_json
+
+    records = run_records(given_topology(file), run)
+    emit(
+        {"records": [to_json(record) for record in records]},
+        as_json=as_json,
+        summary=f"{len(records)} records",
+        render=lambda console: render_records(records, console),
+    )

@@ -1,0 +1,58 @@
+"""`dcctl switchover`: the planned move, without loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.files import given_topology
+
+_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("switchover")(switchover)
+
+
+def switchover(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = _FILE,
+    to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    timeout_s: float = typer.Option(
+        60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
+    ),
+    accept_reread: int = typer.Option(
+        0,
+        "--accept-reread",
+        metavar="N",
+        min=0,
+        help="Accept that groups read up to N records again where a position has no exact place.",
+    ),
+    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do."),
+    out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+) -> None:
+    """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
+    import getpass
+
+    from orchestrator.cli.verb import run_verb
+    from orchestrator.operations.switchover import preview_switchover, run_switchover
+    from orchestrator.planning.switchover import SwitchoverRequest
+
+    topology = given_topology(file)
+    request = SwitchoverRequest(
+        to=to, timeout_s=timeout_s, accept_reread=accept_reread, by=getpass.getuser(), reason=reason
+    )
+    run_verb(
+        preview=lambda: preview_switchover(topology, request),
+        execute=lambda on_plan, approve, on_event: run_switchover(
+            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
+        ),
+        dry_run=dry_run,
+        out=out,
+        yes=yes,
+        as_json=as_json,
+    )

@@ -1,0 +1,74 @@
+"""What the commands of all verbs share: showing a plan, asking, running, ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from orchestrator.engine import OnEvent
+    from orchestrator.operations.failover_result import FailoverResult
+    from orchestrator.operations.procedure import Approve, OnPlan
+    from orchestrator.planning.plan import Plan
+
+Execute = Callable[["OnPlan", "Approve", "OnEvent"], "FailoverResult"]
+
+
+def run_verb(
+    *,
+    preview: Callable[[], Plan],
+    execute: Execute,
+    dry_run: bool,
+    out: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """One verb on the command line: its plan shown (and written to `out`), asked for, run, and ended."""
+    from orchestrator.cli.failover_view import RunView, render_plan
+    from orchestrator.cli.output import confirm_or_refuse, emit, err_console
+    from orchestrator.cli.run_end import end_with
+    from orchestrator.errors import DcctlError, GateRefusedError
+    from orchestrator.operations.run import write_json
+    from orchestrator.planning.plan import to_json
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise DcctlError(str(out), "cannot be written: there is no such folder")
+
+    def show_plan(plan: Plan) -> None:
+        if out is not None:
+            write_json(out, to_json(plan))
+        if "done_by" not in plan.facts:
+            render_plan(plan, err_console)
+
+    if dry_run:
+        _end_dry_run(preview(), show_plan, as_json)
+    with RunView(err_console) as view:
+
+        def take_plan(plan: Plan) -> None:
+            show_plan(plan)
+            view.take_plan(plan)
+
+        def ask(_: Plan) -> bool:
+            return view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes))
+
+        try:
+            result = execute(take_plan, ask, view.take_event)
+        except GateRefusedError:
+            if as_json and view.plan is not None:
+                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+            raise
+    end_with(result, as_json)
+
+
+def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -> None:
+    from orchestrator.cli.output import emit
+    from orchestrator.planning.plan import to_json
+
+    show_plan(plan)
+    closed = [gate.id for gate in plan.gates if gate.outcome != "ok"]
+    summary = f"refused by: {', '.join(closed)}" if closed else "it could be done; nothing was changed"
+    emit({"plan": to_json(plan)}, as_json=as_json, summary=summary)
+    raise typer.Exit(4 if closed else 0)

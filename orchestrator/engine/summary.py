@@ -1,0 +1,52 @@
+"""How a run stands as a whole: its outcome, and the reason in a sentence. Pure."""
+
+from __future__ import annotations
+
+from orchestrator.engine.state import RunOutcome, RunState
+from orchestrator.engine.undoing import kept_by, standing, steps_to_undo, undo_outcome
+
+
+def run_outcome(state: RunState) -> RunOutcome:
+    """Of the whole run: unknown over incomplete over ok (or, of one taken back, undone)."""
+    if state.undoing:
+        return undo_outcome(state)
+    if state.with_any("unknown"):
+        return "unknown"
+    return "ok" if len(state.with_any("ok")) == len(state.plan.steps) else "incomplete"
+
+
+def run_reason(state: RunState) -> str:
+    """Why the run is not complete, or was taken back; empty when it is complete."""
+    parts = [state.stopped] if state.stopped else []
+    return "; ".join(parts + (_way_back(state) if state.undoing else _way_there(state)))
+
+
+def _way_there(state: RunState) -> list[str]:
+    parts = []
+    for step_id in state.with_any("unknown", "failed"):
+        said = state.messages.get(step_id, "")
+        parts.append(f"{step_id} {state.status(step_id)}" + (f": {said}" if said else ""))
+    open_steps = state.with_any("waiting", "unsettled", "announced", "running", "checking")
+    if open_steps:
+        parts.append("not done: " + ", ".join(open_steps))
+    return parts
+
+
+def _way_back(state: RunState) -> list[str]:
+    parts = [state.undoing]
+    open_steps = []
+    for step in steps_to_undo(state):
+        status = state.status(step.id, "undo")
+        if status in ("failed", "unknown"):
+            said = state.messages.get(step.id, "")
+            parts.append(f"undoing {step.id} {status}" + (f": {said}" if said else ""))
+        elif status != "ok":
+            open_steps.append(step.id)
+    if open_steps:
+        parts.append("not undone: " + ", ".join(open_steps))
+    stands = [step.id for step in standing(state)]
+    if stands:
+        kept = sorted(kept_by(state))
+        parts.append("cannot be taken back: " + ", ".join(stands))
+        parts += ["kept with it: " + ", ".join(kept)] if kept else []
+    return parts

@@ -1,0 +1,190 @@
+"""Denying applications at a cluster, seeing that nothing is written any more, and lifting that again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from time import monotonic, time
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.offsets_json import offsets_to_json
+from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.fence import rules_from_json, rules_to_json
+from orchestrator.planning.plan import Step
+from orchestrator.values import Acl, TopicPartition
+
+_LISTED = 5
+_SETTLED_S = 5.0
+_POLL_S = 0.25
+
+
+def record_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """Which of the step's rules are there already: they are not ours, and stay when ours go."""
+    session.warm_up(_cluster(step))  # the fence will wait for each broker's word, and then nothing else
+    there = _there(session, step)
+    return StepOutcome("ok", f"{len(there)} of them are there already", {"had": rules_to_json(there)})
+
+
+def deny(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """Bring the rules in. Those that are there stay."""
+    session.access(_cluster(step)).add(_rules(step))
+    return StepOutcome("ok")
+
+
+def rules_are_in_force(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """Every rule is there, and every broker has heard of it."""
+    missing = _awaited(session, lambda: _rules(step) - _there(session, step))
+    if missing:
+        return StepOutcome("failed", f"not there: {_listed(missing)}")
+    behind = session.await_brokers(_cluster(step), step.timeout_s / 2)
+    if behind:
+        return StepOutcome("unknown", f"not known to have heard of it: {behind}")
+    return StepOutcome("ok", f"{len(_rules(step))} rules in force at every broker")
+
+
+def take_rules_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
+    """Take away what this run brought in; what was there before stays."""
+    session.access(_cluster(step)).remove(_ours(step, results))
+    return StepOutcome("ok")
+
+
+def rules_are_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
+    """Nothing of it is there any more."""
+    left = _awaited(session, lambda: _ours(step, results) & _there(session, step))
+    return StepOutcome("failed" if left else "ok", f"still there: {_listed(left)}" if left else "as before")
+
+
+def lift_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """Take the rules away, whoever brought them in."""
+    session.access(_cluster(step)).remove(_rules(step))
+    return StepOutcome("ok")
+
+
+def rules_are_lifted(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """None of them is there."""
+    left = _awaited(session, lambda: _there(session, step))
+    return StepOutcome("failed" if left else "ok", f"still there: {_listed(left)}" if left else "lifted")
+
+
+def deny_again(session: RunSession, step: Step, results: Results) -> StepOutcome:
+    """Bring back those of the lifted rules that had been there."""
+    session.access(_cluster(step)).add(_had(step, results))
+    return StepOutcome("ok")
+
+
+def rules_are_denied_again(session: RunSession, step: Step, results: Results) -> StepOutcome:
+    """All that had been there is there."""
+    missing = _awaited(session, lambda: _had(step, results) - _there(session, step))
+    return StepOutcome("failed" if missing else "ok", _listed(missing) or "as before")
+
+
+def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepOutcome:
+    """Every end offset stands still for a while; what still advances is named, with its producers.
+
+    What cannot be asked is not known to be silent.
+    """
+    cluster = session.cluster(_cluster(step))
+    standstill_s = float(step.arguments["standstill_s"])
+    begun_at_s = time()
+    try:
+        described = cluster.topics(step.arguments["topics"])
+        partitions = [tp for topic in described.values() for tp in topic.partitions]
+        last = cluster.end_offsets(partitions)
+        moved_at_s = dict.fromkeys(partitions, monotonic())
+
+        def stands_still() -> bool:
+            ends = cluster.end_offsets(partitions)
+            now_s = monotonic()
+            moved_at_s.update({tp: now_s for tp in partitions if ends[tp] != last[tp]})
+            last.update(ends)
+            return now_s - max(moved_at_s.values(), default=0.0) >= standstill_s
+
+        if session.await_true(stands_still, step.timeout_s, poll_s=_POLL_S):
+            logs = cluster.log_ends(partitions)
+            starts = {tp: log.start_offset for tp, log in logs.items()}
+            return StepOutcome(
+                "ok",
+                f"{len(partitions)} partitions stand still",
+                {"ends": offsets_to_json(last), "starts": offsets_to_json(starts)},
+            )
+    except ClusterError as error:
+        return StepOutcome("unknown", f"cannot be seen: {error.problem}")
+    if session.is_cancelled():
+        return StepOutcome("failed", "interrupted")
+    since_s = monotonic() - standstill_s
+    writing = sorted(tp for tp, at_s in moved_at_s.items() if at_s > since_s)
+    found = _producers(session, _cluster(step), writing, begun_at_s)
+    said = "; ".join(found[tp] for tp in writing[:_LISTED])
+    more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
+    return StepOutcome(
+        "failed",
+        f"still written: {said}{more}. Its principal is not among the denied, or is a super user: then"
+        " only closing its listener helps",
+        {"still_written": {str(tp): found[tp] for tp in writing}},
+    )
+
+
+def _producers(
+    session: RunSession, cluster: str, partitions: Iterable[TopicPartition], since_s: float
+) -> dict[TopicPartition, str]:
+    """Each partition with the producers that its leader saw writing lately, as far as it remembers any.
+
+    Only idempotent producers leave a state at the leader; for others nothing but the address of the
+    client tells who they are, and that only the broker's request log has.
+    """
+    wanted = list(partitions)
+    try:
+        states = session.java_admin(cluster).describe_producers(wanted)
+    except DcctlError as error:
+        return {tp: f"{tp} (its producers cannot be asked for: {error.problem})" for tp in wanted}
+    found: dict[TopicPartition, str] = {}
+    for tp in wanted:
+        late = [state for state in states.get(tp, ()) if state.last_at_s >= since_s]
+        ids = ", ".join(f"producer id {state.producer_id}" for state in late)
+        found[tp] = f"{tp} by {ids or 'a producer without an id (not idempotent)'}"
+    return found
+
+
+def _cluster(step: Step) -> str:
+    return str(step.arguments["cluster"])
+
+
+def _rules(step: Step) -> frozenset[Acl]:
+    return frozenset(rules_from_json(step.arguments["rules"]))
+
+
+def _there(session: RunSession, step: Step) -> frozenset[Acl]:
+    rules = _rules(step)
+    return rules & session.access(_cluster(step)).rules(rule.principal for rule in rules)
+
+
+def _awaited(session: RunSession, what_is_wrong: Callable[[], frozenset[Acl]]) -> frozenset[Acl]:
+    """What is still wrong after a moment: a broker hears of a change after the controller has made it."""
+    wrong: frozenset[Acl] = frozenset()
+
+    def is_right() -> bool:
+        nonlocal wrong
+        wrong = what_is_wrong()
+        return not wrong
+
+    session.await_true(is_right, _SETTLED_S, poll_s=0.05)
+    return wrong
+
+
+def _had(step: Step, results: Results) -> frozenset[Acl]:
+    recorded: Mapping[str, object] = results[str(step.arguments["recorded_by"])]
+    return frozenset(rules_from_json(recorded["had"])) & _rules(step)  # type: ignore[arg-type]
+
+
+def _ours(step: Step, results: Results) -> frozenset[Acl]:
+    return _rules(step) - _had(step, results)
+
+
+def _listed(rules: Iterable[Acl]) -> str:
+    texts = [
+        f"{rule.permission} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}"
+        f" to {rule.principal}"
+        for rule in sorted(rules)
+    ]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return ", ".join(texts[:_LISTED]) + more

@@ -1,0 +1,73 @@
+"""The landing topics, once a failback has been: what a group had read of them at the primary, as copies.
+
+A group back at the primary reads the rest of what the standby had taken from the copy there
+(`east.orders`). When it comes again, it goes on in the landing topic (`orders`) from the same record. The
+map for that stays at the standby, and its last pair is written by the failback: nobody could tell later
+where the copy ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.adapters.kafka.writer import RecordWriter
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.session import Session
+from orchestrator.planning.plan import Step
+from orchestrator.planning.positions_back import landing_position, reverse_mirror
+from orchestrator.planning.samples import SampledPosition
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.values import TopicPartition
+
+_WRITE_TIMEOUT_S = 10.0
+
+
+def close_reverse_map(session: FailbackSession, _step: Step, results: Results) -> StepOutcome:
+    """Write the last pair of the stopped reverse mirror beside its own. Written twice it says the same."""
+    end, mirror = results["record-mirrored-ends"], session.estate.mirror
+    ends = offsets_from_json(end["ends"])
+    pairs = [
+        OffsetSync(tp, read, ends[mirror.mirrored(tp)] - 1)
+        for tp, read in sorted(offsets_from_json(end["mirror_offsets"]).items())
+        if ends.get(mirror.mirrored(tp), 0) > 0
+    ]
+    standby = session.cluster(session.mirror.target)
+    writer = RecordWriter(standby.name, standby.properties, mirror.offset_syncs_topic)
+    try:
+        writer.write([encode_offset_sync(pair) for pair in pairs], _WRITE_TIMEOUT_S)
+    finally:
+        writer.close()
+    return StepOutcome("ok", f"{len(pairs)} partitions")
+
+
+def landing_offsets(
+    session: Session, recorded: Mapping[str, Mapping[TopicPartition, SampledPosition]]
+) -> dict[str, dict[TopicPartition, int]]:
+    """Where each group goes on in the landing topics; empty where no failback was ever begun.
+
+    A group of which no position in the copies is known starts where the log does: what it has read of them
+    nobody knows.
+    """
+    target, mirror = session.estate.target, session.estate.mirror
+    reverse = reverse_mirror(mirror)
+    if mirror.policy == "identity" or reverse.offset_syncs_topic not in target.topics(
+        [reverse.offset_syncs_topic]
+    ):
+        return {}
+    offset_map = read_offset_map(target, reverse, made_anew={})
+    logs = target.log_ends(session.partitions(mirror.topics))
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for consumer in session.consumers(recorded):
+        own = found.setdefault(consumer.name, {})
+        for landing, log in logs.items():
+            if landing.topic not in consumer.topics or not offset_map.runs(landing):
+                continue  # nothing of it was ever brought over: its end holds
+            position = recorded[consumer.name].get(reverse.mirrored(landing))
+            at = 0 if position is None else position.offset
+            placed = landing_position(offset_map, landing, at, log.start_offset).offset
+            if placed is not None:
+                own[landing] = min(max(placed, log.start_offset), log.end_offset)
+    return found

@@ -1,0 +1,130 @@
+"""Bringing the mirror to rest, and recording where it and the topics end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ConnectError
+from orchestrator.operations.offsets_json import offsets_to_json
+from orchestrator.operations.session import Session
+from orchestrator.planning.move_steps import STANDSTILL_S
+from orchestrator.planning.observation import Observation
+from orchestrator.planning.plan import Step
+from orchestrator.values import TopicPartition
+
+
+def await_standstill(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Wait until the mirrored topics' ends have stood still for a while; observing may have seen that."""
+    target, mirror = session.estate.target, session.estate.mirror
+    partitions = session.partitions(mirror.mirrored_topic(name) for name in mirror.topics)
+    standstill_s = float(step.arguments["standstill_s"])
+    first = last = target.end_offsets(partitions)
+    if standstill_s <= STANDSTILL_S and _has_stood_still(session.observation, last):
+        return StepOutcome("ok", "nothing has landed since before the decision", {"landed_records": 0})
+    since_s = monotonic()
+
+    def stands_still() -> bool:
+        nonlocal last, since_s
+        ends = target.end_offsets(partitions)
+        if ends != last:
+            last, since_s = ends, monotonic()
+        return monotonic() - since_s >= standstill_s
+
+    if not session.await_true(stands_still, step.timeout_s, poll_s=0.1):
+        return StepOutcome(
+            "failed", f"the mirrored topics still grow after {step.timeout_s:g} s: is the source really lost?"
+        )
+    landed = sum(last.values()) - sum(first.values())
+    return StepOutcome("ok", f"{landed} records more landed", {"landed_records": landed})
+
+
+def _has_stood_still(seen: Observation, ends: Mapping[TopicPartition, int]) -> bool:
+    logs = seen.log_ends.value or {}
+    return seen.stands_still(ends) and all(logs[tp].end_offset == end for tp, end in ends.items())
+
+
+def stop_connectors(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Ask for STOPPED."""
+    return _ask_connectors(session, step, session.estate.connect.stop)
+
+
+def resume_connectors(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Ask for RUNNING."""
+    return _ask_connectors(session, step, session.estate.connect.resume)
+
+
+def _ask_connectors(session: Session, step: Step, ask: Callable[[str], None]) -> StepOutcome:
+    """While Connect rebalances it answers 409, so it is asked again."""
+    waiting = list(step.arguments["connectors"])
+
+    def is_asked() -> bool:
+        while waiting:
+            try:
+                ask(waiting[0])
+            except ConnectError as error:
+                if "answered 409" not in error.problem:
+                    raise
+                return False
+            waiting.pop(0)
+        return True
+
+    if not session.await_true(is_asked, step.timeout_s / 2):
+        return StepOutcome("unknown", f"Connect rebalances; not asked yet: {', '.join(waiting)}")
+    return StepOutcome("ok")
+
+
+def connectors_are_stopped(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Each connector is STOPPED and has no task left."""
+    names = list(step.arguments["connectors"])
+    states: dict[str, str] = {}
+
+    def is_stopped() -> bool:
+        found = session.estate.connect.connectors()
+        states.update({name: _connector_state(found.get(name)) for name in names})
+        return all(state == "STOPPED" for state in states.values())
+
+    if session.await_true(is_stopped, step.timeout_s, poll_s=0.05):
+        return StepOutcome("ok", "stopped", {"states": states})
+    listed = ", ".join(f"{name} is {state}" for name, state in states.items() if state != "STOPPED")
+    return StepOutcome("failed", listed, {"states": states})
+
+
+def connectors_run(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Each connector is RUNNING. Its tasks are not asked for: that of a lost source cannot run."""
+    found = session.estate.connect.connectors()
+    states = {name: _connector_state(found.get(name)) for name in step.arguments["connectors"]}
+    waiting = ", ".join(f"{name} is {state}" for name, state in states.items() if state != "RUNNING")
+    return StepOutcome("failed" if waiting else "ok", waiting or "running")
+
+
+def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """The end of each partition of some topics."""
+    ends = session.estate.target.end_offsets(session.partitions(step.arguments["topics"]))
+    return StepOutcome(
+        "ok", f"{sum(ends.values())} records in {len(ends)} partitions", {"ends": offsets_to_json(ends)}
+    )
+
+
+def record_mirror_end(session: Session, step: Step, results: Results) -> StepOutcome:
+    """The ends of the mirrored topics, and the last source offsets that the mirror has read."""
+    ends = record_ends(session, step, results)
+    offsets = session.estate.connect.source_offsets(str(step.arguments["connector"]))
+    return StepOutcome("ok", ends.message, {**ends.result, "mirror_offsets": offsets_to_json(offsets)})
+
+
+def is_stopped_in_time(session: Session, connector: str, timeout_s: float) -> bool:
+    """Wait until a connector is STOPPED and has no task left."""
+    connect = session.estate.connect
+    return session.await_true(
+        lambda: _connector_state(connect.connectors().get(connector)) == "STOPPED", timeout_s
+    )
+
+
+def _connector_state(status: Mapping[str, Any] | None) -> str:
+    if status is None:
+        return "missing"
+    state = str(status["connector"]["state"])
+    return "STOPPING" if state == "STOPPED" and status["tasks"] else state

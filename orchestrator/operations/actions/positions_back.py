@@ -1,0 +1,132 @@
+"""Groups on their way back: their positions through both maps, and writing them at the primary."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError
+from orchestrator.operations.actions.mirror import record_mirror_end
+from orchestrator.operations.actions.returning import cuts_from_json
+from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.planning.plan import Step
+from orchestrator.planning.positions_back import BackPosition, BothMaps, own_partitions, positions_back
+from orchestrator.values import LogEnd, TopicPartition
+
+_GROUPS_AT_ONCE = 8
+
+
+def record_forward_end(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """The ends of the mirrored topics at the standby, and how far the paused mirror has read."""
+    topics = [session.mirror.mirrored_topic(name) for name in session.mirror.topics]
+    arguments = {**step.arguments, "topics": topics}
+    return record_mirror_end(session.forward, replace(step, arguments=arguments), results)
+
+
+def translate_back(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Each group's committed offsets at the standby to places at the primary: exactly, or as accepted."""
+    maps = _maps(session, results)
+    rows: list[BackPosition] = []
+    for consumer in session.consumers(step.arguments["groups"]):
+        committed = offsets_from_json(results["record-positions"]["positions"].get(consumer.name, {}))
+        own = own_partitions(session.file, session.mirror, consumer)
+        rows += positions_back(session.mirror, consumer, own, committed, maps)
+    result = {"translations": [row.as_json() for row in rows]}
+
+    def listed(chosen: list[Any]) -> str:
+        return "; ".join(f"{r.group} {r.source_topic}-{r.partition}: {r.reason}" for r in chosen[:5])
+
+    without = [row for row in rows if row.target_offset is None]
+    if without:
+        return StepOutcome("failed", f"no place for {listed(without)}", result)
+    inexact = [row for row in rows if not row.exact]
+    costs = [row.reread_at_most for row in inexact]
+    cost = None if None in costs else sum(filter(None, costs))
+    accepted = int(step.arguments["accept_reread"])
+    if cost is None or cost > accepted:
+        said = "an unknown number of" if cost is None else f"up to {cost:,}"
+        reason = f"{said} records would be read again ({accepted:,} accepted): {listed(inexact)}"
+        return StepOutcome("failed", reason, result)
+    return StepOutcome("ok", f"{len(rows)} positions, {len(rows) - len(inexact)} of them exact", result)
+
+
+def write_back(session: FailbackSession, _step: Step, results: Results) -> StepOutcome:
+    """Commit every partition that a group will read, several groups at a time."""
+    wanted = _wanted(results)
+
+    def write(group: str) -> str:
+        if session.is_cancelled():
+            return f"group {group}: not written, the run was interrupted"
+        try:
+            session.estate.target.write_group_offsets(group, wanted[group])
+        except ClusterError as error:
+            return error.problem
+        return ""
+
+    with ThreadPoolExecutor(max_workers=_GROUPS_AT_ONCE) as pool:
+        problems = [said for said in pool.map(write, wanted) if said]
+    return StepOutcome("unknown", "; ".join(problems)) if problems else StepOutcome("ok")
+
+
+def back_is_written(session: FailbackSession, _step: Step, results: Results) -> StepOutcome:
+    """What was translated is what is committed now."""
+    wanted = _wanted(results)
+    committed = session.estate.target.committed(wanted)
+    wrong = [
+        f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
+        for group, offsets in wanted.items()
+        for tp, offset in offsets.items()
+        if committed[group].get(tp) != offset
+    ]
+    if wrong:
+        return StepOutcome("failed", "; ".join(wrong[:5]))
+    count = sum(len(offsets) for offsets in wanted.values())
+    written = {group: offsets_to_json(offsets) for group, offsets in wanted.items()}
+    return StepOutcome("ok", f"{count} offsets of {len(wanted)} groups", {"written": written})
+
+
+def _wanted(results: Results) -> dict[str, dict[TopicPartition, int]]:
+    wanted: dict[str, dict[TopicPartition, int]] = {}
+    for row in results["translate-positions"]["translations"]:
+        to = TopicPartition(row["target_topic"], int(row["partition"]))
+        wanted.setdefault(row["group"], {})[to] = int(row["target_offset"])
+    return wanted
+
+
+def _maps(session: FailbackSession, results: Results) -> BothMaps:
+    """Both maps with their very last pairs: both mirrors stand."""
+    primary, standby = session.estate.target, session.forward.estate.target
+    mirror, reverse = session.mirror, session.estate.mirror
+    samples = session.picture.samples.value
+    forward_end, reverse_end = results["record-mirror-end"], results["record-mirrored-ends"]
+    copies = standby.log_ends(offsets_from_json(forward_end["ends"]))
+    brought = primary.log_ends(offsets_from_json(reverse_end["ends"]))
+    landing: dict[TopicPartition, LogEnd] = {
+        tp: LogEnd(offsets_from_json(results["stands-still"]["starts"])[tp], end)
+        for tp, end in offsets_from_json(results["stands-still"]["ends"]).items()
+    }
+    home = primary.log_ends(offsets_from_json(results["record-landing-ends"]["ends"]))
+    return BothMaps(
+        forward=read_offset_map(
+            standby,
+            mirror,
+            stopped_at=offsets_from_json(forward_end["mirror_offsets"]),
+            logs=copies,
+            made_anew=samples.made_anew if samples is not None else {},
+        ),
+        reverse=read_offset_map(
+            standby,
+            reverse,
+            stopped_at=offsets_from_json(reverse_end["mirror_offsets"]),
+            logs=brought,
+            made_anew={},
+        ),
+        standby={**copies, **landing},
+        primary={**home, **brought},
+        cuts=cuts_from_json(results["compare-returned"]["cuts"]),
+        reverse_starts=offsets_from_json(results["set-reverse-offsets"]["starts"]),
+    )

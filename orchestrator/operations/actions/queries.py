@@ -1,0 +1,142 @@
+"""Spark queries: relocating their checkpoints, and seeing them at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.adapters.checkpoint_copy import (
+    CheckpointCopier,
+    OriginalMovedError,
+    OtherCopierError,
+    Pass,
+    copy_of,
+)
+from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import DcctlError
+from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.relocation import (
+    checkpoint_positions,
+    copy_folder,
+    is_relocated_by,
+    relocate_checkpoint,
+    undo_relocation,
+)
+from orchestrator.operations.session import Session
+from orchestrator.planning.plan import Step
+from orchestrator.planning.positions import translate_recorded
+from orchestrator.planning.samples import SampledPosition
+from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.translation import fit_to_log
+from orchestrator.topology.model import Consumer
+from orchestrator.values import TopicPartition
+
+
+def copy_query_checkpoint(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Bring the copy at the target up to the stopped query's last batch. The watcher may do it first."""
+    (query,) = session.consumers([str(step.arguments["query"])])
+    subject = f"consumer {query.name}"
+    original = local_checkpoint(subject, query.checkpoint or "")
+    copier = CheckpointCopier(original, copy_of(_standby_folder(query)))
+    found = Pass(None, None, None)
+    problem = ""
+
+    def is_whole() -> bool:
+        nonlocal found, problem
+        try:
+            found = copier.follow()
+        except OtherCopierError as error:
+            problem = str(error)  # it will be done in a moment
+            return False
+        return found.batch == found.source_batch
+
+    try:
+        is_done = session.await_true(is_whole, step.timeout_s)
+    except OriginalMovedError as error:
+        return StepOutcome("failed", str(error))
+    except OSError as error:
+        return StepOutcome("failed", f"cannot be copied: {error.strerror}: {error.filename}")
+    if not is_done:
+        return StepOutcome("failed", problem or f"batch {found.batch} of {found.source_batch}")
+    return StepOutcome("ok", f"whole up to batch {found.batch}", {"batch": found.batch})
+
+
+def relocate_query(session: Session, step: Step, results: Results) -> StepOutcome:
+    """Make of the copied checkpoint the one that the query opens at the target. Twice is once."""
+    (query,) = session.consumers([str(step.arguments["query"])])
+    mirror = session.estate.mirror
+    offset_map, logs = session.final_map(results["record-mirrored-ends"])
+    made_anew, copy = session.history.made_anew, session.history.copies.get(query.name)
+    committed_at_s = None if copy is None else copy.committed_at_s
+    by_time: dict[TopicPartition, int] = {}
+    if query.on_untranslatable == "timestamp":
+        known_s = session.lost_at_s if committed_at_s is None else committed_at_s
+        offsets = checkpoint_positions(copy_folder(query))
+        positions = {tp: SampledPosition(offset, known_s) for tp, offset in offsets.items()}
+        by_time = session.by_time(query, positions, offset_map)
+
+    def translate(source: TopicPartition, offset: int) -> Translated:
+        log = logs[mirror.mirrored(source)]
+        translated = translate_recorded(offset_map, made_anew, source, offset, committed_at_s)
+        fitted = fit_to_log(translated, log, query.on_untranslatable, by_time.get(source))
+        return Translated(*fitted[:4])
+
+    own = {mirror.mirrored_topic(topic) for topic in query.topics}
+    starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
+    landing = offsets_from_json(results["record-landing-ends"]["ends"])
+    starts |= {tp: end for tp, end in landing.items() if tp.topic in query.topics}
+    report = relocate_checkpoint(
+        copy_folder(query),
+        _standby_folder(query),
+        translate,
+        mirror.mirrored_topic,
+        starts,
+        query=query.name,
+        sink=query.sink,
+        run_id=session.run_id,
+    )
+    exact = sum(bool(row["exact"]) for row in report.positions)
+    identity = f", new identity at the sink: {report.sink_identity}" if report.is_new_identity else ""
+    return StepOutcome(
+        "ok",
+        f"behind batch {report.from_batch}; {len(report.positions)} positions, {exact} exact{identity}",
+        dict(report.data),
+    )
+
+
+def undo_query_relocation(session: Session, step: Step, _results: Results) -> StepOutcome:
+    """Put back what stood at the query's standby place, if this run has replaced it."""
+    (query,) = session.consumers([str(step.arguments["query"])])
+    destination = _standby_folder(query)
+    if not is_relocated_by(destination, session.run_id):
+        return StepOutcome("ok", "nothing was relocated")
+    return StepOutcome("ok", f"what was relocated lies at {undo_relocation(destination)}")
+
+
+def await_query_progress(session: Session, step: Step, results: Results) -> StepOutcome:
+    """Wait until each query has committed a batch of its own at the target."""
+    waiting = {
+        query.name: (_standby_folder(query) / "commits", int(results[f"relocate-{query.name}"]["from_batch"]))
+        for query in session.consumers(step.arguments["queries"])
+    }
+    count = len(waiting)
+
+    def has_all_committed() -> bool:
+        for name, (commits, from_batch) in list(waiting.items()):
+            if (numbered(commits) or [from_batch])[-1] > from_batch:
+                del waiting[name]
+        return not waiting
+
+    if session.await_true(has_all_committed, step.timeout_s):
+        return StepOutcome("ok", f"{count} queries at work")
+    silent = sorted(waiting)
+    return StepOutcome(
+        "unknown", f"no batch within {step.timeout_s:g} s: {', '.join(silent)}", {"not_seen": silent}
+    )
+
+
+def _standby_folder(query: Consumer) -> Path:
+    subject = f"consumer {query.name}"
+    if query.standby_checkpoint is None:
+        raise DcctlError(subject, "has no standby_checkpoint", "name it in the topology file")
+    return local_checkpoint(subject, query.standby_checkpoint)

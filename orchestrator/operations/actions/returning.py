@@ -1,0 +1,220 @@
+"""The first two stages of a failback: the mirror goes on, and the reverse mirror brings back what is new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.actions.draining import await_drained
+from orchestrator.operations.actions.mirror import connectors_run, is_stopped_in_time
+from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.planning.failback import returned_side
+from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.layout.desired_acls import desired_acls
+from orchestrator.planning.layout.desired_topics import desired_topics
+from orchestrator.planning.observation import Part
+from orchestrator.planning.plan import Step
+from orchestrator.planning.positions import source_partitions
+from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.replication.reverse_connector import reverse_connector
+from orchestrator.values import TopicPartition
+
+_REPLICAS = 3
+# As for the mirror's own syncs: kept longer than any topic's usual retention.
+_SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
+
+
+def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """The primary's logs as they stand now, held: against the mirror's position and the samples."""
+    mirror, picture = session.mirror, session.picture
+    own = source_partitions(session.file, mirror)
+    home = session.estate.target.log_ends(own)
+    copied = session.forward.estate.target.log_ends([mirror.mirrored(tp) for tp in own])
+    read = session.estate.connect.source_offsets(str(step.arguments["connector"]))
+    now = replace(
+        picture,
+        observation=replace(picture.observation, log_ends=_part("primary", home)),
+        standby=replace(picture.standby, log_ends=_part("standby", copied)),
+        last_read=_part("Connect", read),
+    )
+    found = returned_side(session.file, mirror, now, picture.past.value or Past())
+    if found is None:
+        return StepOutcome("unknown", "what was recorded of the primary cannot be read")
+    result: dict[str, Any] = {
+        "set": [[tp.topic, tp.partition, offset] for tp, offset in sorted(found.set_offsets.items())],
+        "cuts": cuts_to_json(found.cuts),
+        "tail": offsets_to_json(found.tail),
+        "missing": offsets_to_json(found.missing),
+        "orphans": offsets_to_json(found.orphans),
+        "copied": offsets_to_json({tp: log.end_offset for tp, log in copied.items()}),
+    }
+    if found.problems:
+        return StepOutcome("failed", "; ".join(found.problems), result)
+    if found.lost_records > session.request.accept_loss:
+        accepted = session.request.accept_loss
+        said = f"{found.lost_records:,} records are missing ({accepted:,} accepted)"
+        return StepOutcome("failed", said, result)
+    late = sum(found.tail.values())
+    return StepOutcome(
+        "ok", f"{late:,} records are late, {len(found.set_offsets)} positions do not fit", result
+    )
+
+
+def set_mirror_offsets(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Where the log is shorter than the mirror's position, it goes on from the log's end."""
+    wanted = _rows(results["compare-returned"]["set"])
+    if not wanted:
+        return StepOutcome("ok")
+    return _set_offsets(session, step, session.mirror.source, wanted)
+
+
+def mirror_offsets_are_set(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Connect has what was set. While nothing is written at the primary it cannot have moved beyond."""
+    return _are_set(session, step, _rows(results["compare-returned"]["set"]))
+
+
+def connectors_come_to_run(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Connect answers at once that it will resume a connector, and does it a moment later."""
+    found = StepOutcome("unknown")
+
+    def do_run() -> bool:
+        nonlocal found
+        found = connectors_run(session, step, results)
+        return found.outcome == "ok"
+
+    session.await_true(do_run, step.timeout_s / 2)
+    return found
+
+
+def await_tail(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Wait until everything that the primary holds has been copied; count what came late."""
+    standing = {"stands-still": results["returned-stands-still"]}
+    outcome = await_drained(session.forward, step, standing)
+    if outcome.outcome != "ok":
+        return outcome
+    before = offsets_from_json(results["compare-returned"]["copied"])
+    ends = session.forward.estate.target.end_offsets(before)
+    late = {tp: ends[tp] - at for tp, at in before.items() if ends[tp] > at}
+    return StepOutcome(
+        "ok", f"{sum(late.values()):,} records arrived late", {"late_records": offsets_to_json(late)}
+    )
+
+
+def prepare_reverse(session: FailbackSession, _step: Step, _results: Results) -> StepOutcome:
+    """Topics as durable as those at the standby, and rights for the mirror and for those who will read."""
+    estate, home, standby = session.estate, session.mirror.source, session.mirror.target
+    wanted = desired_topics(estate.topology, home)
+    copies = {estate.mirror.mirrored_topic(name) for name in estate.mirror.topics}
+    estate.target.create_topics(
+        {
+            name: (topic.partitions or 1, topic.replicas, topic.config)
+            for name, topic in wanted.items()
+            if name in copies
+        }
+    )
+    brokers = len(session.cluster(standby).brokers())
+    session.cluster(standby).create_topics(
+        {estate.mirror.offset_syncs_topic: (1, min(_REPLICAS, brokers), _SYNCS)}
+    )
+    count = 0
+    for name in (home, standby):
+        if session.access(name).authorization(sorted(session.cluster(name).brokers())).authorizer:
+            rules = desired_acls(estate.topology, name)
+            there = session.access(name).rules({rule.principal for rule in rules})
+            session.access(name).add(rules - there)
+            count += len(rules - there)
+    return StepOutcome("ok", f"{len(copies)} topics, {count} rules more")
+
+
+def create_reverse(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Made of the mirror's own connector; one that is there already is left to what it was told."""
+    connect, name = session.estate.connect, str(step.arguments["connector"])
+    if name not in connect.names():
+        forward = connect.configuration(str(step.arguments["from"]))
+        brokers = len(session.estate.target.brokers())
+        connect.create_stopped(name, reverse_connector(name, forward, min(_REPLICAS, brokers)))
+    return StepOutcome("ok")
+
+
+def reverse_exists(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Connect knows it."""
+    is_there = str(step.arguments["connector"]) in session.estate.connect.names()
+    return StepOutcome("ok" if is_there else "failed", "" if is_there else "Connect does not know it")
+
+
+def set_reverse_offsets(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Only where it has none of its own: what it has copied it does not copy again."""
+    wanted = _starts(session, step)
+    if not wanted:
+        return StepOutcome("ok")
+    return _set_offsets(session, step, session.mirror.target, wanted)
+
+
+def reverse_offsets_are_set(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Each partition that does not start at its beginning has an offset."""
+    left = _starts(session, step)
+    starts = {TopicPartition(t, p): n for t, p, n in step.arguments["starts"]}
+    result = {"starts": offsets_to_json(starts)}
+    if left:
+        return StepOutcome("failed", f"no offset for {', '.join(map(str, sorted(left)))}", result)
+    return StepOutcome("ok", f"{len(starts)} partitions", result)
+
+
+def await_caught_up(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Wait until what had been written at the standby when this was asked has come to the primary."""
+    standby = session.cluster(session.mirror.target)
+    logs = standby.log_ends(source_partitions(session.file, session.mirror))
+    standing = {
+        "stands-still": {
+            "ends": offsets_to_json({tp: log.end_offset for tp, log in logs.items()}),
+            "starts": offsets_to_json({tp: log.start_offset for tp, log in logs.items()}),
+        }
+    }
+    return await_drained(session, step, standing)
+
+
+def cuts_to_json(cuts: Cuts) -> list[list[Any]]:
+    """[topic, partition, [[upstream, downstream], …]]."""
+    return [[tp.topic, tp.partition, [list(cut) for cut in found]] for tp, found in sorted(cuts.items())]
+
+
+def cuts_from_json(rows: list[list[Any]]) -> dict[TopicPartition, tuple[Cut, ...]]:
+    """The same, read back."""
+    return {TopicPartition(t, int(p)): tuple(Cut(*cut) for cut in found) for t, p, found in rows}
+
+
+def _starts(session: FailbackSession, step: Step) -> dict[TopicPartition, int | None]:
+    """What still has to be set: partitions that do not start at their beginning, and have no offset yet."""
+    there = session.estate.connect.source_offsets(str(step.arguments["connector"]))
+    wanted = {TopicPartition(t, int(p)): int(n) for t, p, n in step.arguments["starts"]}
+    return {tp: start - 1 for tp, start in wanted.items() if start > 0 and tp not in there}
+
+
+def _set_offsets(
+    session: FailbackSession, step: Step, alias: str, wanted: dict[TopicPartition, int | None]
+) -> StepOutcome:
+    """Connect takes offsets of a stopped connector only."""
+    connector = str(step.arguments["connector"])
+    session.estate.connect.stop(connector)
+    if not is_stopped_in_time(session, connector, step.timeout_s / 2):
+        return StepOutcome("failed", f"{connector} does not stop")
+    session.estate.connect.set_source_offsets(connector, alias, wanted)
+    return StepOutcome("ok")
+
+
+def _are_set(session: FailbackSession, step: Step, wanted: dict[TopicPartition, int | None]) -> StepOutcome:
+    there = session.estate.connect.source_offsets(str(step.arguments["connector"])) if wanted else {}
+    wrong = [
+        f"{tp}: {there.get(tp)}, not {offset}" for tp, offset in wanted.items() if there.get(tp) != offset
+    ]
+    return StepOutcome("failed" if wrong else "ok", "; ".join(wrong) or f"{len(wanted)} set")
+
+
+def _rows(rows: list[list[Any]]) -> dict[TopicPartition, int | None]:
+    return {TopicPartition(t, int(p)): None if offset is None else int(offset) for t, p, offset in rows}
+
+
+def _part(source: str, value: Any) -> Part[Any]:
+    return Part(source, 0.0, value)

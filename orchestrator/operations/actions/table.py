@@ -1,0 +1,80 @@
+"""The actions of moving applications from one side of a mirror to the other, by their names in a plan."""
+
+from __future__ import annotations
+
+from orchestrator.operations.actions.clients import (
+    await_group_progress,
+    await_landing_records,
+    start_clients,
+    start_clients_again,
+    stop_clients,
+)
+from orchestrator.operations.actions.draining import await_drained
+from orchestrator.operations.actions.fence_table import FENCE_TABLE
+from orchestrator.operations.actions.mirror import (
+    await_standstill,
+    connectors_are_stopped,
+    connectors_run,
+    record_ends,
+    record_mirror_end,
+    resume_connectors,
+    stop_connectors,
+)
+from orchestrator.operations.actions.positions import (
+    offsets_are_restored,
+    offsets_are_written,
+    record_positions,
+    restore_offsets,
+    save_offsets,
+    translate_positions,
+    translate_recorded_positions,
+    write_offsets,
+)
+from orchestrator.operations.actions.queries import (
+    await_query_progress,
+    copy_query_checkpoint,
+    relocate_query,
+    undo_query_relocation,
+)
+from orchestrator.operations.actions.tables import ActionTable
+from orchestrator.operations.session import Session
+
+MOVE_TABLE: ActionTable[Session] = ActionTable(
+    perform={
+        **FENCE_TABLE.perform,
+        "await-standstill": await_standstill,
+        "stop-connectors": stop_connectors,
+        "record-ends": record_ends,
+        "record-mirror-end": record_mirror_end,
+        "save-offsets": save_offsets,
+        "translate-positions": translate_positions,
+        "write-offsets": write_offsets,
+        "start-clients": start_clients,
+        "stop-clients": stop_clients,
+        "await-drained": await_drained,
+        "record-positions": record_positions,
+        "translate-recorded-positions": translate_recorded_positions,
+        "copy-checkpoint": copy_query_checkpoint,
+        "await-landing-records": await_landing_records,
+        "await-group-progress": await_group_progress,
+        "relocate-checkpoint": relocate_query,
+        "await-query-progress": await_query_progress,
+    },
+    verify={
+        **FENCE_TABLE.verify,
+        "connectors-are-stopped": connectors_are_stopped,
+        "offsets-are-written": offsets_are_written,
+    },
+    compensate={
+        **FENCE_TABLE.compensate,
+        "resume-connectors": resume_connectors,
+        "start-clients-again": start_clients_again,
+        "restore-offsets": restore_offsets,
+        "undo-relocation": undo_query_relocation,
+    },
+    verify_undone={
+        **FENCE_TABLE.verify_undone,
+        "connectors-run": connectors_run,
+        "offsets-are-restored": offsets_are_restored,
+    },
+)

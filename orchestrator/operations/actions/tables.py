@@ -1,0 +1,63 @@
+"""How the names of actions in a plan become calls: tables of functions, and the engine's port made of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import DcctlError
+from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.plan import Step
+
+S = TypeVar("S", bound=RunSession)
+Functions = Mapping[str, Callable[[S, Step, Results], StepOutcome]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionTable(Generic[S]):
+    """A function for each name that a step may hold; see `planning.plan.Step`."""
+
+    perform: Functions[S]
+    verify: Functions[S]
+    compensate: Functions[S]
+    verify_undone: Functions[S]
+
+
+class TableActions(Generic[S]):
+    """The engine's port to the world, for one run."""
+
+    def __init__(self, session: S, table: ActionTable[S]) -> None:
+        self._session = session
+        self._table = table
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        """Make the step's effect."""
+        if self._session.is_cancelled():
+            return StepOutcome("failed", "not begun: the run was interrupted")
+        return self._table.perform[step.action](self._session, step, results)
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        """Look whether it is there."""
+        if step.verify is None:
+            raise DcctlError(f"step {step.id}", "has nothing to verify")
+        return self._table.verify[step.verify](self._session, step, results)
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        """Take the step's effect back."""
+        if step.compensation is None:
+            raise DcctlError(f"step {step.id}", "has no compensation")
+        if self._session.is_cancelled():
+            return StepOutcome("failed", "not begun: the run was interrupted")
+        return self._table.compensate[step.compensation](self._session, step, results)
+
+    def verify_undone(self, step: Step, results: Results) -> StepOutcome:
+        """Look whether it is gone."""
+        if step.verify_undone is None:
+            raise DcctlError(f"step {step.id}", "has nothing to verify when it is undone")
+        return self._table.verify_undone[step.verify_undone](self._session, step, results)
+
+    def cancel(self) -> None:
+        """Make every wait end soon; nothing more is written."""
+        self._session.cancel()

@@ -1,0 +1,40 @@
+"""Looking up positions by time at the target, for consumers that take `on_untranslatable: timestamp`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.planning.by_time import lookup_times, not_behind
+from orchestrator.planning.samples import HISTORY_S, SampledPosition, SampleHistory
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import TopicPartition
+from orchestrator.watch.reader import RECENT_S, read_samples
+
+
+def offsets_by_time(
+    cluster: KafkaCluster,
+    mirror: Replication,
+    consumer: Consumer,
+    positions: Mapping[TopicPartition, SampledPosition],
+    *,
+    history: SampleHistory,
+    offset_map: OffsetMap,
+) -> dict[TopicPartition, int]:
+    """Target offset by source partition, for each of the consumer's positions that time can tell.
+
+    Nothing for a consumer that does not want it. Raises `ClusterError`.
+    """
+    if consumer.on_untranslatable != "timestamp":
+        return {}
+    times = lookup_times(history, positions)
+    there = cluster.offsets_for_times({mirror.mirrored(tp): at_s for tp, at_s in times.items()})
+    return not_behind(offset_map, positions, {tp: there[mirror.mirrored(tp)] for tp in times})
+
+
+def samples_for(topology: Topology, mirror: Replication, cluster: KafkaCluster) -> SampleHistory:
+    """The watcher's samples, as far back as the consumers' rules need them. Raises `ClusterError`."""
+    rules = {consumer.on_untranslatable for consumer in topology.consumers_of(mirror.source)}
+    reach_s = HISTORY_S if "timestamp" in rules else RECENT_S
+    return read_samples(cluster, mirror.samples_topic, history_s=reach_s)

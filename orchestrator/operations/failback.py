@@ -1,0 +1,161 @@
+"""The way back to a primary that was lost: what is its own beside `procedure`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.engine import Actions, OnEvent, state_from_journal
+from orchestrator.errors import DcctlError
+from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
+from orchestrator.operations.actions.returning import cuts_from_json
+from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.fence import asked, read_access
+from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
+from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
+from orchestrator.operations.run import Run, run_folder
+from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
+from orchestrator.planning.failback_flip import flipped
+from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.support import refuse_unsupported
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Topology
+from orchestrator.watch.estate import kafka_cluster
+from orchestrator.watch.reader import read_samples
+
+
+class FailbackProcedure:
+    """See `operations.procedure.Procedure`."""
+
+    verb = "failback"
+    gates_of_resumed = frozenset({"coordination", "target-healthy", "standby-healthy", "fenceable"})
+
+    def __init__(self, topology: Topology, request: FailbackRequest) -> None:
+        refuse_unsupported(topology, "failback")
+        self.topology, self.request = topology, request
+        self.mirror = mirror_to_fail_back(topology, request.to)
+        self.command = f"failback {self.mirror.target} → {self.mirror.source}"
+        self.about: Mapping[str, Any] = {}
+
+    @classmethod
+    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> FailbackProcedure:
+        """As an earlier run was asked for."""
+        return cls(topology, FailbackRequest(**plan.request))
+
+    def open_estate(self) -> Estate:
+        """The primary as target of the reverse mirror, and the workers at the standby."""
+        back = flipped(self.topology, self.mirror)
+        return open_estate(back, back.replication[0])
+
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> FailbackPicture:
+        """Both sides, each asked directly, and the journal for what earlier runs have recorded."""
+        mirror = self.mirror
+        standby = kafka_cluster(self.topology, mirror.target)
+        own = source_partitions(self.topology, mirror)
+        read_at_standby = [*own, *(mirror.mirrored(tp) for tp in own)]
+        topics = {tp.topic for tp in read_at_standby}
+        connect: ConnectCluster = estate.connect
+        with ThreadPoolExecutor(max_workers=9, thread_name_prefix="observe") as pool:
+            base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
+            states = pool.submit(asked, standby.subject, lambda: topic_states(standby, topics))
+            logs = pool.submit(asked, standby.subject, lambda: standby.log_ends(read_at_standby))
+            committed = pool.submit(asked, standby.subject, lambda: standby.committed(estate.groups))
+            access = pool.submit(asked, standby.subject, _access_of(standby))
+            home_access = pool.submit(asked, estate.target.subject, _access_of(estate.target))
+            last_read = pool.submit(
+                asked, f"Connect at {connect.name}", lambda: connect.source_offsets(_connector(self))
+            )
+            samples = pool.submit(asked, standby.subject, lambda: read_samples(standby, mirror.samples_topic))
+            past = pool.submit(asked, "journal", lambda: self._past(estate, own_run))
+            return FailbackPicture(
+                observation=base.result(),
+                standby=StandbySide(
+                    topics=states.result(),
+                    log_ends=logs.result(),
+                    committed=committed.result(),
+                    access=access.result(),
+                ),
+                home_access=home_access.result(),
+                last_read=last_read.result(),
+                samples=samples.result(),
+                past=past.result(),
+            )
+
+    def plan(self, picture: FailbackPicture) -> Plan:
+        """See `plan_failback`."""
+        return plan_failback(self.topology, picture, self.request)
+
+    def actions(self, run: Run[Estate], plan: Plan, picture: FailbackPicture) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        session = FailbackSession(
+            self.topology, self.mirror, run.estate, picture, self.request, run.folder, run.run_id
+        )
+        return TableActions(session, FAILBACK_TABLE)
+
+    def _past(self, estate: Estate, own_run: str) -> Past:
+        """Of the newest failback that had come so far, otherwise of the first failover."""
+        if estate.coordination is None:
+            raise DcctlError("journal", estate.coordination_problem)
+        name = self.topology.name
+        ends = (self.mirror.source, self.mirror.target)
+        found = Past()
+        for run in earlier_runs(estate.coordination, name, between=ends, without=own_run):
+            if not run.has_begun or {run.source, run.target} != set(ends):
+                continue
+            records = journal_records(estate.coordination, name, run.run_id, run_folder(run.run_id))
+            results = state_from_journal(plan_of_run(records), run.run_id, records).results
+            starts = results.get("set-reverse-offsets", {}).get("starts")
+            cuts = results.get("compare-returned", {}).get("cuts")
+            landing = results.get("record-landing-ends", {}).get("ends")
+            if starts is None and landing is not None and not found.starts and run.target == ends[1]:
+                starts = landing
+            found = Past(
+                starts=found.starts if starts is None else offsets_from_json(starts),
+                cuts=found.cuts if cuts is None else cuts_from_json(cuts),
+            )
+        return found
+
+
+def preview_failback(topology: Topology, request: FailbackRequest) -> Plan:
+    """The plan as it would be now. Takes no lock and changes nothing."""
+    return preview(FailbackProcedure(topology, request))
+
+
+def run_failback(
+    topology: Topology,
+    request: FailbackRequest,
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: Approve = lambda _: True,
+    folder: Path | None = None,
+) -> FailoverResult:
+    """Go back, from the lock to the last verification; see `run_procedure`.
+
+    Where a step on the way over does not end well, the move is taken back, and the primary stays a standby.
+    """
+    ended = run_procedure(
+        FailbackProcedure(topology, request),
+        on_event=on_event,
+        on_plan=on_plan,
+        approve=approve,
+        folder=folder,
+    )
+    return failover_result(ended)
+
+
+def _connector(procedure: FailbackProcedure) -> str:
+    return connector_names(procedure.mirror).source
+
+
+def _access_of(cluster: Any) -> Callable[[], Any]:
+    return lambda: read_access(cluster, cluster.brokers())

@@ -1,0 +1,44 @@
+"""What the actions of a failback share: both mirrors' sessions, and what earlier runs have recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.session import Session
+from orchestrator.planning.failback import FailbackRequest
+from orchestrator.planning.failback_picture import FailbackPicture
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.watch.estate import kafka_cluster
+
+
+class FailbackSession(Session):
+    """The session of the reverse mirror, whose target is the primary; `forward` is the mirror's own.
+
+    Connect is the same for both: the workers at the standby.
+    """
+
+    def __init__(  # noqa: PLR0917 - the estate from both sides
+        self,
+        topology: Topology,
+        mirror: Replication,
+        estate: Estate,
+        picture: FailbackPicture,
+        request: FailbackRequest,
+        folder: Path,
+        run_id: str,
+    ) -> None:
+        super().__init__(estate, picture.observation, folder, run_id=run_id)
+        self.file = topology
+        self.mirror = mirror
+        self.picture = picture
+        self.request = request
+        standby = kafka_cluster(topology, mirror.target)
+        ahead = replace(estate, topology=topology, mirror=mirror, target=standby)
+        self.forward = Session(ahead, picture.observation, folder, run_id=run_id)
+
+    def cancel(self) -> None:
+        """Make every wait of this run end soon."""
+        super().cancel()
+        self.forward.cancel()

@@ -1,0 +1,1 @@
+"""Real clusters brought to what a topology file says, and read for what they are."""

@@ -1,0 +1,71 @@
+"""Moving replicas: begun by one call, done by Kafka in the background, waited for."""
+
+from __future__ import annotations
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.planning.plan import Step
+from orchestrator.planning.situation import listed
+from orchestrator.values import TopicPartition
+
+_POLL_S = 0.5
+
+
+def move_replicas(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
+    """Begin to move. Asked twice for the same it goes on."""
+    return _move(session, step, "replicas")
+
+
+def replicas_have_moved(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
+    """Every partition lies where it should, and nothing is copied any more."""
+    return _moved(session, step, "replicas")
+
+
+def move_replicas_back(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
+    """Move to where they were; a copy that is under way is called off by it."""
+    return _move(session, step, "was")
+
+
+def replicas_are_back(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
+    """Every partition lies where it did."""
+    return _moved(session, step, "was")
+
+
+def _move(session: LayoutSession, step: Step, which: str) -> StepOutcome:
+    moves = _moves(step, which)
+    session.at(step.arguments["cluster"]).move_replicas(moves)
+    return StepOutcome("ok", f"{len(moves)} partitions")
+
+
+def _moved(session: LayoutSession, step: Step, which: str) -> StepOutcome:
+    cluster = session.at(step.arguments["cluster"])
+    wanted = _moves(step, which)
+    waiting = dict(wanted)
+    elsewhere: list[str] = []
+
+    def is_there() -> bool:
+        busy = cluster.moving()
+        found = cluster.topics(step.arguments["topics"])
+        for partition in list(waiting):
+            topic = found.get(partition.topic)
+            replicas = topic.replicas[partition.partition] if topic else ()
+            if partition not in busy and set(replicas) == set(waiting[partition]):
+                del waiting[partition]
+        elsewhere[:] = [str(tp) for tp in waiting if tp not in busy]
+        # Nothing is copied, and still it is not there: it was never begun, or called off.
+        return not waiting or len(elsewhere) == len(waiting)
+
+    is_settled = session.await_true(is_there, step.timeout_s, poll_s=_POLL_S)
+    if not waiting:
+        return StepOutcome("ok", f"{len(wanted)} partitions")
+    if is_settled:
+        return StepOutcome("failed", f"not where they should be: {listed(elsewhere)}")
+    return StepOutcome("unknown", f"still being copied: {listed(map(str, waiting))}")
+
+
+def _moves(step: Step, which: str) -> dict[TopicPartition, list[int]]:
+    return {
+        TopicPartition(name, int(number)): list(entry[which])
+        for name, topic in step.arguments["topics"].items()
+        for number, entry in topic["partitions"].items()
+    }

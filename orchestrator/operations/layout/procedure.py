@@ -1,0 +1,242 @@
+"""`apply`: what is its own beside `operations.procedure`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import Any
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.engine import Actions
+from orchestrator.errors import ClusterError, CoordinationError, DcctlError, GateRefusedError
+from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.layout.actions import LAYOUT_TABLE
+from orchestrator.operations.layout.clients import java_admin
+from orchestrator.operations.layout.cluster import RealCluster
+from orchestrator.operations.layout.observe import observe_layout
+from orchestrator.operations.layout.ports import LayoutCluster
+from orchestrator.operations.layout.record import read_applied, write_applied
+from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.operations.observe import open_coordination
+from orchestrator.operations.run import Run
+from orchestrator.planning.layout.applied import Applied
+from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
+from orchestrator.planning.layout.difference import Difference
+from orchestrator.planning.layout.digests import digests_like, moved_parts
+from orchestrator.planning.layout.layout import VERB, plan_layout, record_of
+from orchestrator.planning.layout.layout_steps import COPIED_BYTES
+from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.situation import listed
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutEstate:
+    """The connections of one apply."""
+
+    topology: Topology
+    clusters: Mapping[str, LayoutCluster]
+    observe: Callable[[], ObservedEstate]
+    coordination: Coordination | None
+    coordination_problem: str = ""
+
+    def close(self) -> None:
+        """End them all."""
+        for cluster in self.clusters.values():
+            cluster.close()
+        if self.coordination is not None:
+            self.coordination.close()
+
+
+@dataclass(frozen=True)
+class LayoutPicture:
+    """What was seen before deciding: every cluster, the ensemble, and what was applied last."""
+
+    topology: Topology
+    observed: ObservedEstate
+    coordination: Part[CoordinationState]
+    applied: Applied | None
+    sizes: Mapping[str, Mapping[TopicPartition, int]]
+
+    @cached_property
+    def desired(self) -> DesiredEstate:
+        """What the file says."""
+        return desired_estate(self.topology)
+
+    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """Parts and topics that are not as they were when `digests` were taken."""
+        return moved_parts(digests, digests_like(digests, self.observed, self.desired))
+
+
+class LayoutProcedure:
+    """See `operations.procedure.Procedure`.
+
+    With `given` exactly that plan is run, and none where the world has moved since it was made.
+    """
+
+    verb = VERB
+    gates_of_resumed = frozenset({"coordination", "moves-ended", "clusters-known"})
+
+    def __init__(self, topology: Topology, given: Plan | None = None) -> None:
+        self.topology = topology
+        self.command = f"apply {topology.name}"
+        self.about: Mapping[str, Any] = {}
+        self._given = given
+
+    @classmethod
+    def of_run(cls, topology: Topology, _plan: Plan, _first: RunEvent) -> LayoutProcedure:
+        """As an earlier run was asked for."""
+        return cls(topology)
+
+    def open_estate(self) -> LayoutEstate:
+        """Every cluster of the file; its clients connect when they are first used."""
+        coordination, problem = open_coordination(self.topology)
+        clusters = {name: RealCluster(self.topology, name) for name in self.topology.clusters}
+        return LayoutEstate(
+            self.topology, clusters, partial(observe_layout, self.topology), coordination, problem
+        )
+
+    def observe(self, estate: LayoutEstate, *, own_lock: bool, own_run: str) -> LayoutPicture:
+        """Everything, once; sizes only where data is to be moved."""
+        coordination = _coordination(estate, own_lock=own_lock, own_run=own_run)
+        applied = _applied(estate)
+        picture = LayoutPicture(self.topology, estate.observe(), coordination, applied, {})
+        moving = {
+            str(step.arguments["cluster"])
+            for step in self._fresh(picture).steps
+            if step.action == "move-replicas"
+        }
+        if not moving:
+            return picture
+        return LayoutPicture(
+            self.topology,
+            picture.observed,
+            coordination,
+            applied,
+            {name: sizes for name in moving if (sizes := _sizes(self.topology, name, picture.observed))},
+        )
+
+    def plan(self, picture: LayoutPicture) -> Plan:
+        """The plan of now. Where one was given: that one, if nothing has moved since; else it is refused."""
+        fresh = self._fresh(picture)
+        if self._given is None:
+            return fresh
+        moved = picture.moved_since(self._given.observed)
+        if moved:
+            raise GateRefusedError(
+                f"plan of {self._given.topology}",
+                f"since it was made these have changed: {listed(moved)}. Nothing was changed",
+                "make the plan anew: dcctl plan FILE -o PLAN",
+            )
+        if _CLOCK.now_s() > self._given.expires_at_s:
+            raise GateRefusedError(
+                f"plan of {self._given.topology}",
+                "has expired. Nothing was changed",
+                "make the plan anew: dcctl plan FILE -o PLAN",
+            )
+        if _without_sizes(fresh) != _without_sizes(self._given):
+            raise GateRefusedError(
+                f"plan of {self._given.topology}",
+                "what is to be done is no longer what it says. Nothing was changed",
+                "was it changed by hand, or written by another version? make it anew",
+            )
+        return fresh
+
+    def actions(self, run: Run[LayoutEstate], plan: Plan, picture: LayoutPicture) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        estate = run.estate
+
+        def plan_again() -> tuple[Plan, Applied]:
+            seen = LayoutPicture(self.topology, estate.observe(), picture.coordination, picture.applied, {})
+            again = self._fresh(seen)
+            differences = [Difference(**data) for data in again.facts["differences"]]
+            return again, record_of(self.topology, seen.observed, differences, picture.applied, run.run_id)
+
+        def keep(applied: Applied) -> None:
+            write_applied(run.coordination, run.lock, self.topology.name, applied)
+
+        session = LayoutSession(
+            self.topology,
+            run.folder,
+            run_id=run.run_id,
+            clusters=estate.clusters,
+            plan_again=plan_again,
+            keep=keep,
+        )
+        return TableActions(session, LAYOUT_TABLE)
+
+    def _fresh(self, picture: LayoutPicture) -> Plan:
+        return plan_layout(
+            self.topology,
+            picture.observed,
+            coordination=picture.coordination,
+            applied=picture.applied,
+            sizes=picture.sizes,
+        )
+
+
+def _without_sizes(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
+    """What a plan does. How much data it moves grows by itself; side by side has no order."""
+    return sorted(
+        (
+            (
+                step.id,
+                step.action,
+                {key: value for key, value in step.arguments.items() if key != COPIED_BYTES},
+            )
+            for step in plan.steps
+        ),
+        key=itemgetter(0),
+    )
+
+
+def _applied(estate: LayoutEstate) -> Applied | None:
+    """The record, where the ensemble answers; without it nobody can tell drift from change."""
+    if estate.coordination is None:
+        return None
+    return read_applied(estate.coordination, estate.topology.name)
+
+
+def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part[CoordinationState]:
+    named = estate.topology.coordination
+    source = f"coordination at {named.zookeeper}" if named else "coordination"
+    try:
+        if estate.coordination is None:
+            raise CoordinationError(source, estate.coordination_problem)
+        name = estate.topology.name
+        holder = None if own_lock else estate.coordination.holder(lock_path(name))
+        runs = {
+            run.run_id: run
+            for mirror in estate.topology.replication
+            for run in earlier_runs(
+                estate.coordination, name, between=(mirror.source, mirror.target), without=own_run
+            )
+        }
+        state = CoordinationState(str(holder or ""), tuple(runs.values()))
+    except DcctlError as error:
+        return Part(error.subject, _CLOCK.now_s(), None, error.problem)
+    return Part(source, _CLOCK.now_s(), state)
+
+
+def _sizes(topology: Topology, name: str, observed: ObservedEstate) -> dict[TopicPartition, int]:
+    """Bytes of the largest replica of each partition; none where they cannot be asked for."""
+    sizes: dict[TopicPartition, int] = {}
+    try:
+        with java_admin(topology, name) as admin:
+            found = admin.log_dirs(broker.broker_id for broker in observed.clusters[name].brokers)
+    except ClusterError:
+        return {}
+    for folders in found.values():
+        for folder in folders:
+            for partition, log in folder.replicas.items():
+                sizes[partition] = max(sizes.get(partition, 0), log.size_bytes)
+    return sizes

@@ -1,0 +1,335 @@
+"""How every verb runs: take the lock, observe, plan, gates, act, verify, record; resumed, or taken back.
+
+A `Procedure` says what is its own: which estate, what is looked at, the plan made of it, and the actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.engine import (
+    Actions,
+    OnEvent,
+    Ports,
+    RunEnd,
+    RunState,
+    UndoAsked,
+    run_plan,
+    standing,
+    state_from_journal,
+)
+from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.operations.journal import journal_records
+from orchestrator.operations.run import Run, RunEstate, new_run_id, run_folder
+from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+
+_CLOCK = SystemClock()
+
+OnPlan = Callable[[Plan], None]
+Approve = Callable[[Plan], bool]
+ApproveUndo = Callable[[RunState], bool]
+
+
+class Picture(Protocol):
+    """What was observed, once, before deciding."""
+
+    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """Names of the parts that are not as they were when `digests` were taken."""
+
+
+E = TypeVar("E", bound=RunEstate)
+P = TypeVar("P", bound=Picture)
+
+
+class Procedure(Protocol[E, P]):
+    """One verb on one topology, as asked for. `about` goes to the first record of the run.
+
+    `gates_of_resumed` are those that must hold when a run goes on; the others judge a state that its own
+    steps have changed.
+    """
+
+    verb: str
+    topology: Topology
+    command: str
+    about: Mapping[str, Any]
+    gates_of_resumed: frozenset[str]
+
+    def open_estate(self) -> E:
+        """Connections to all that it needs."""
+
+    def observe(self, estate: E, *, own_lock: bool, own_run: str) -> P:
+        """Look, once. Changes nothing."""
+
+    def plan(self, picture: P) -> Plan:
+        """What it would do now."""
+
+    def actions(self, run: Run[E], plan: Plan, picture: P) -> Actions:
+        """The effects that its plan names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Unix epoch seconds: command given; lock taken and picture complete; plan made and allowed; end."""
+
+    started_at_s: float
+    observed_at_s: float
+    decided_at_s: float
+    ended_at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One run as it ended. `end` is None where an earlier run had done it already."""
+
+    run_id: str
+    plan: Plan
+    end: RunEnd | None
+    events: Sequence[RunEvent]
+    timing: Timing
+    folder: Path
+
+
+def preview(procedure: Procedure[E, P]) -> Plan:
+    """The plan as it would be now. Takes no lock and changes nothing."""
+    estate = procedure.open_estate()
+    try:
+        return procedure.plan(procedure.observe(estate, own_lock=False, own_run=""))
+    finally:
+        estate.close()
+
+
+def run_procedure(
+    procedure: Procedure[E, P],
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: Approve = lambda _: True,
+    folder: Path | None = None,
+) -> Ended:
+    """Run a verb, from the lock to the last verification.
+
+    `on_plan` gets the plan once it is made, refused ones too; `approve` is asked before anything is
+    changed; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default:
+    one for each run in the user's state folder).
+
+    Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
+    `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
+    """
+    started_at_s = _CLOCK.now_s()
+    run_id = new_run_id(procedure.verb, started_at_s)
+    with _opened(procedure, run_id, procedure.command, folder, on_event) as run:
+        picture = procedure.observe(run.estate, own_lock=run.has_lock, own_run=run_id)
+        observed_at_s = _CLOCK.now_s()
+        plan = procedure.plan(picture)
+        run.write_file("plan.json", to_json(plan))
+        on_plan(plan)
+        if "done_by" in plan.facts:
+            now_s = _CLOCK.now_s()
+            timing = Timing(started_at_s, observed_at_s, now_s, now_s)
+            return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
+        about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
+        run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
+        _raise_for(run, procedure, plan.gates)
+        if not _is_approved(run, plan, approve):
+            _refuse(run, procedure, "declined", "")
+        if _CLOCK.now_s() > plan.expires_at_s:
+            picture = _observe_again(run, procedure, plan)
+        timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
+        return _act(run, procedure, plan, picture, timing)
+
+
+def resume_procedure(
+    procedure: Procedure[E, P],
+    run_id: str,
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+) -> Ended:
+    """Go on with a run that stopped on the way: what its last steps did is looked at first.
+
+    A run that was being taken back goes on with that. Raises `GateRefusedError` where nothing was begun,
+    where the topology file has changed since, or where what the run rests on no longer holds: the run
+    then stays as it was, and can be gone on with later.
+    """
+    started_at_s = _CLOCK.now_s()
+    with _opened(procedure, run_id, f"resume {run_id}", None, on_event) as run:
+        plan, records = _taken_up(run, procedure)
+        state = state_from_journal(plan, run_id, records)
+        on_plan(plan)
+        picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
+        observed_at_s = _CLOCK.now_s()
+        if not state.undoing:
+            fresh = procedure.plan(picture)
+            said, hints = _closed(gate for gate in fresh.gates if gate.id in procedure.gates_of_resumed)
+            if said:
+                # Nothing is recorded: an end would hide from the next verb what this run has done.
+                raise GateRefusedError(f"run {run_id}", f"{said}. The run stays as it was", hints)
+        run.record("run-resumed")
+        timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
+        return _act(run, procedure, plan, picture, timing)
+
+
+def abort_procedure(
+    procedure: Procedure[E, P],
+    run_id: str,
+    *,
+    reason: str,
+    leave: Collection[str] = (),
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: ApproveUndo = lambda _: True,
+) -> Ended:
+    """Take a run back: the compensations of what was done, in reverse order.
+
+    `leave` names irreversible steps that a person lets stand; the rest is then taken back from under
+    them. `approve` is asked with the state to be taken back. Raises `GateRefusedError` where nothing was
+    begun or the run has ended well, and where an irreversible step stands that is not to be left.
+    """
+    started_at_s = _CLOCK.now_s()
+    with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
+        plan, records = _taken_up(run, procedure)
+        on_plan(plan)
+        state = state_from_journal(plan, run_id, records)
+        _raise_unless_undoable(state, records, frozenset(leave))
+        if not approve(state):
+            raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
+        picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
+        timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
+        undo = UndoAsked(reason, frozenset(leave))
+        return _act(run, procedure, plan, picture, timing, undo)
+
+
+def plan_of_run(records: Sequence[RunEvent]) -> Plan:
+    """The plan that a run's first record holds."""
+    first = records[0]
+    if "plan" not in first.data:
+        raise DcctlError(f"run {first.run_id}", "its first record holds no plan")
+    return plan_from_json(first.data["plan"])
+
+
+def _opened(
+    procedure: Procedure[E, P], run_id: str, command: str, folder: Path | None, on_event: OnEvent
+) -> Run[E]:
+    return Run(
+        procedure.topology,
+        run_id,
+        procedure.open_estate,
+        command=command,
+        folder=folder,
+        on_event=on_event,
+    )
+
+
+def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[RunEvent]]:
+    """Plan and records of an interrupted run, read under the lock: until now another may have gone on."""
+    records = journal_records(run.coordination, run.topology.name, run.run_id, run_folder(run.run_id))
+    plan = plan_of_run(records)
+    # Only a plan that was allowed, approved and begun is gone on with.
+    if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
+        raise GateRefusedError(f"run {run.run_id}", "nothing was begun", f"run {plan.verb} again")
+    if plan.topology_digest != digest(dump_topology(procedure.topology)):
+        raise GateRefusedError(
+            f"run {run.run_id}",
+            "the topology file has changed since it began",
+            "go on with the file as it was",
+        )
+    run.restore(records)
+    return plan, records
+
+
+def _raise_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:
+    subject = f"run {state.run_id}"
+    last = records[-1]
+    outcome = last.data.get("outcome") if last.kind == "run-ended" else ""
+    if outcome == "undone":
+        raise GateRefusedError(subject, "has been taken back already")
+    if outcome == "ok":
+        raise GateRefusedError(
+            subject, "has ended well: it is past, not on its way", "run the verb that leads back"
+        )
+    wrong = sorted(leave - {step.id for step in standing(state)})
+    if wrong:
+        raise GateRefusedError(subject, f"these do not stand irreversibly: {', '.join(wrong)}")
+    # One that can be looked at is: the journal alone may not know that it never happened.
+    stands = [
+        step.id
+        for step in standing(state)
+        if step.id not in leave and (step.verify is None or state.status(step.id) == "ok")
+    ]
+    if stands and not state.undoing:
+        raise GateRefusedError(
+            subject,
+            f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
+            f"dcctl resume {state.run_id}; or name what may stand: "
+            + " ".join(f"--leave {step}" for step in stands),
+        )
+
+
+def _act(  # noqa: PLR0917 - all that a run is made of
+    run: Run[E],
+    procedure: Procedure[E, P],
+    plan: Plan,
+    picture: P,
+    timing: Timing,
+    undo: UndoAsked | None = None,
+) -> Ended:
+    ports = Ports(run.journal, run.lock, procedure.actions(run, plan, picture), _CLOCK)
+    end = run_plan(plan, run.run_id, ports, records=tuple(run.events), undo=undo, on_event=run.note)
+    timing = Timing(timing.started_at_s, timing.observed_at_s, timing.decided_at_s, _CLOCK.now_s())
+    return Ended(
+        run_id=run.run_id,
+        plan=plan,
+        end=end,
+        events=tuple(run.events),
+        timing=timing,
+        folder=run.folder,
+    )
+
+
+def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> P:
+    """A person has thought for long: is the world still as the plan says?"""
+    picture = procedure.observe(run.estate, own_lock=True, own_run=run.run_id)
+    moved = picture.moved_since(plan.observed)
+    fresh = procedure.plan(picture)
+    if moved:
+        said = f"since the plan was made these have changed: {', '.join(moved)}"
+        _refuse(run, procedure, said, "run the command again")
+    _raise_for(run, procedure, fresh.gates)
+    return picture
+
+
+def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
+    try:
+        return approve(plan)
+    except BaseException:
+        # Ctrl-C at the question is a no, and the journal shall say that nothing was begun.
+        _record_refusal(run, "interrupted at the question")
+        raise
+
+
+def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResult]) -> None:
+    said, hints = _closed(gates)
+    if said:
+        _refuse(run, procedure, said, hints)
+
+
+def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
+    """What the closed gates say, and their hints. Refused and unknown both stop; every one is named."""
+    closed = [gate for gate in gates if gate.outcome != "ok"]
+    said = "; ".join(f"{gate.id} {gate.outcome}: {gate.reason}" for gate in closed)
+    return said, "; ".join(dict.fromkeys(gate.hint for gate in closed if gate.hint))
+
+
+def _refuse(run: Run[E], procedure: Procedure[E, P], problem: str, hint: str) -> NoReturn:
+    _record_refusal(run, problem)
+    raise GateRefusedError(procedure.command, f"{problem}. Nothing was changed", hint)
+
+
+def _record_refusal(run: Run[E], problem: str) -> None:
+    run.record("run-ended", message=problem, data={"outcome": "refused"})

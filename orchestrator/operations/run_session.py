@@ -1,0 +1,108 @@
+"""What the actions of any run share: connections to clusters, waiting, and being cancelled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.access import AccessRules
+from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.topology.model import Topology
+from orchestrator.watch.estate import kafka_cluster
+
+_POLL_S = 0.1
+
+
+class RunSession:
+    """One run's connections, opened when they are first needed."""
+
+    def __init__(self, topology: Topology, folder: Path, *, run_id: str) -> None:
+        self.topology = topology
+        self.folder = folder
+        self.run_id = run_id
+        self._cancelled = threading.Event()
+        self._guard = threading.Lock()
+        self._clusters: dict[str, KafkaCluster] = {}
+        self._access: dict[str, AccessRules] = {}
+        self._java: dict[str, JavaAdmin] = {}
+
+    def cluster(self, name: str) -> KafkaCluster:
+        """A connection to one cluster of the topology."""
+        with self._guard:
+            if name not in self._clusters:
+                self._clusters[name] = kafka_cluster(self.topology, name)
+            return self._clusters[name]
+
+    def access(self, name: str) -> AccessRules:
+        """The access rules of one cluster."""
+        properties = self.cluster(name).properties
+        with self._guard:
+            if name not in self._access:
+                self._access[name] = AccessRules(name, properties)
+            return self._access[name]
+
+    def java_admin(self, name: str) -> JavaAdmin:
+        """Kafka's own Admin for one cluster."""
+        cluster = self.topology.clusters[name]
+        with self._guard:
+            if name not in self._java:
+                self._java[name] = JavaAdmin(name, cluster.bootstrap, cluster.client)
+            return self._java[name]
+
+    def warm_up(self, name: str) -> None:
+        """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
+        with suppress(DcctlError):
+            self.java_admin(name).identity()
+
+    def await_brokers(self, name: str, timeout_s: float) -> str:
+        """Wait until every broker has all that the metadata quorum had committed when this was called.
+
+        Returns those that have not, in words, or why that cannot be known; empty when all have. A broker
+        applies access rules as it reads the metadata log. In ZooKeeper mode there is no such log, and it
+        stays empty: there only what is written afterwards can tell.
+        """
+        if self.topology.clusters[name].metadata == "zookeeper":
+            return ""
+        try:
+            brokers = set(self.cluster(name).brokers())
+            committed = self.java_admin(name).describe_quorum().high_watermark
+        except ClusterError as error:
+            return error.problem
+        behind = brokers
+
+        def have_all() -> bool:
+            nonlocal behind
+            quorum = self.java_admin(name).describe_quorum()
+            # The leader's own entry says where the log ends; a broker that is no member at all is behind.
+            reached = {
+                m.node_id for m in (*quorum.voters, *quorum.observers) if m.log_end_offset >= committed
+            }
+            behind = brokers - reached
+            return not behind
+
+        try:
+            self.await_true(have_all, timeout_s, poll_s=_POLL_S)
+        except ClusterError as error:
+            return error.problem
+        return ", ".join(f"broker {number}" for number in sorted(behind))
+
+    def cancel(self) -> None:
+        """Make every wait of this run end soon."""
+        self._cancelled.set()
+
+    def is_cancelled(self) -> bool:
+        """Whether the run was interrupted."""
+        return self._cancelled.is_set()
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline or self._cancelled.wait(poll_s):
+                return False
+        return True

@@ -1,0 +1,80 @@
+"""Runs by their id, whatever their verb: going on with one, taking one back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from orchestrator.engine import OnEvent
+from orchestrator.errors import DcctlError
+from orchestrator.operations.failback import FailbackProcedure
+from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.fence import FenceProcedure
+from orchestrator.operations.history import run_records
+from orchestrator.operations.layout.procedure import LayoutProcedure
+from orchestrator.operations.procedure import (
+    ApproveUndo,
+    OnPlan,
+    Procedure,
+    abort_procedure,
+    plan_of_run,
+    resume_procedure,
+)
+from orchestrator.operations.switchover import SwitchoverProcedure
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.topology.model import Topology
+
+# How each verb's procedure is made again from what its run has recorded.
+PROCEDURES: Mapping[str, Callable[[Topology, Plan, RunEvent], Procedure[Any, Any]]] = {
+    "apply": LayoutProcedure.of_run,
+    "failover": FailoverProcedure.of_run,
+    "failback": FailbackProcedure.of_run,
+    "switchover": SwitchoverProcedure.of_run,
+    "fence": FenceProcedure.of_run,
+    "unfence": FenceProcedure.of_run,
+}
+
+
+def resume_run(
+    topology: Topology,
+    run_id: str,
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+) -> FailoverResult:
+    """Go on with a run that stopped on the way, there or back; see `resume_procedure`."""
+    procedure = _procedure_of(topology, run_id)
+    return failover_result(resume_procedure(procedure, run_id, on_event=on_event, on_plan=on_plan))
+
+
+def abort_run(
+    topology: Topology,
+    run_id: str,
+    *,
+    reason: str,
+    leave: Collection[str] = (),
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: ApproveUndo = lambda _: True,
+) -> FailoverResult:
+    """Take a run back; see `abort_procedure`."""
+    ended = abort_procedure(
+        _procedure_of(topology, run_id),
+        run_id,
+        reason=reason,
+        leave=leave,
+        on_event=on_event,
+        on_plan=on_plan,
+        approve=approve,
+    )
+    return failover_result(ended)
+
+
+def _procedure_of(topology: Topology, run_id: str) -> Procedure[Any, Any]:
+    records = run_records(topology, run_id)
+    plan = plan_of_run(records)
+    if plan.verb not in PROCEDURES:
+        known = ", ".join(PROCEDURES)
+        raise DcctlError(f"run {run_id}", f"is of the verb {plan.verb}; this version knows: {known}")
+    return PROCEDURES[plan.verb](topology, plan, records[0])

@@ -1,0 +1,115 @@
+"""The planned move along one mirror: what is its own beside `procedure`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.engine import Actions, OnEvent
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.fence import asked, read_access
+from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
+from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
+from orchestrator.operations.run import Run
+from orchestrator.operations.session import Session
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.support import refuse_unsupported
+from orchestrator.planning.switchover import (
+    SwitchoverRequest,
+    mirror_to_switch_over,
+    plan_switchover,
+)
+from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
+from orchestrator.topology.model import Topology
+from orchestrator.watch.estate import kafka_cluster
+
+
+class SwitchoverProcedure:
+    """See `operations.procedure.Procedure`. `offset_shift` is a rehearsal's sabotage."""
+
+    verb = "switchover"
+    gates_of_resumed = frozenset({"coordination", "target-healthy", "mirror-controlled", "fenceable"})
+
+    def __init__(self, topology: Topology, request: SwitchoverRequest) -> None:
+        refuse_unsupported(topology, "switchover")
+        self.topology, self.request = topology, request
+        self.mirror = mirror_to_switch_over(topology, request.to)
+        self.command = f"switchover {self.mirror.source} → {self.mirror.target}"
+        self.about: Mapping[str, Any] = {}
+
+    @classmethod
+    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> SwitchoverProcedure:
+        """As an earlier run was asked for."""
+        return cls(topology, SwitchoverRequest(**plan.request))
+
+    def open_estate(self) -> Estate:
+        """The target's side; the source's connections are opened as they are needed."""
+        return open_estate(self.topology, self.mirror)
+
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> SwitchoverPicture:
+        """Both sides, each asked directly."""
+        source = kafka_cluster(self.topology, self.mirror.source)
+        with ThreadPoolExecutor(max_workers=6, thread_name_prefix="observe") as pool:
+            base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
+            topics = pool.submit(asked, source.subject, lambda: topic_states(source, self.mirror.topics))
+            partitions = source_partitions(self.topology, self.mirror)
+            log_ends = pool.submit(asked, source.subject, lambda: source.log_ends(partitions))
+            committed = pool.submit(asked, source.subject, lambda: source.committed(estate.groups))
+            access = pool.submit(asked, source.subject, _access_of(source))
+            target_access = pool.submit(asked, estate.target.subject, _access_of(estate.target))
+            return SwitchoverPicture(
+                observation=base.result(),
+                source=SourceSide(
+                    topics=topics.result(),
+                    log_ends=log_ends.result(),
+                    committed=committed.result(),
+                    access=access.result(),
+                ),
+                target_access=target_access.result(),
+            )
+
+    def plan(self, picture: SwitchoverPicture) -> Plan:
+        """See `plan_switchover`."""
+        return plan_switchover(self.topology, picture, self.request)
+
+    def actions(self, run: Run[Estate], plan: Plan, picture: SwitchoverPicture) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        session = Session(run.estate, picture.observation, run.folder, run_id=run.run_id)
+        return TableActions(session, MOVE_TABLE)
+
+
+def preview_switchover(topology: Topology, request: SwitchoverRequest) -> Plan:
+    """The plan as it would be now. Takes no lock and changes nothing."""
+    return preview(SwitchoverProcedure(topology, request))
+
+
+def run_switchover(
+    topology: Topology,
+    request: SwitchoverRequest,
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: Approve = lambda _: True,
+    folder: Path | None = None,
+) -> FailoverResult:
+    """Move over, from the lock to the last verification; see `run_procedure`.
+
+    Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
+    """
+    ended = run_procedure(
+        SwitchoverProcedure(topology, request),
+        on_event=on_event,
+        on_plan=on_plan,
+        approve=approve,
+        folder=folder,
+    )
+    return failover_result(ended)
+
+
+def _access_of(cluster: KafkaCluster) -> Callable[[], Any]:
+    return lambda: read_access(cluster, cluster.brokers())

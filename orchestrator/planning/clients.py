@@ -1,0 +1,53 @@
+"""The applications that a failover starts at the target, and the hosts that would run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.topology.model import Topology
+
+SERVICE_MANAGERS = ("supervisor", "systemd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientHost:
+    """One host of the inventory.
+
+    `dc` and `service_manager` are empty where the inventory does not say. `clients`: what it runs of
+    what is to be started in its data centre; None for everything.
+    """
+
+    name: str
+    dc: str
+    service_manager: str
+    clients: frozenset[str] | None = None
+
+    def runs(self, client: str, datacenters: Iterable[str]) -> bool:
+        """Whether the playbooks would start this client here, when asked for these data centres."""
+        return self.dc in datacenters and (self.clients is None or client in self.clients)
+
+
+def producer_client(name: str) -> str:
+    """Name of a producer's program or unit."""
+    return f"producer-{name}"
+
+
+def group_client(name: str) -> str:
+    """Name of a consumer group's program or unit."""
+    return f"consumer-{name}"
+
+
+def query_client(name: str) -> str:
+    """Name of a Spark query's program or unit."""
+    return f"spark-{name}"
+
+
+def clients_of(topology: Topology, cluster: str) -> tuple[str, ...]:
+    """Every application that works at a cluster, by the name under which a host runs it."""
+    consumers = topology.consumers_of(cluster)
+    return (
+        *(producer_client(producer.name) for producer in topology.producers_of(cluster)),
+        *(group_client(consumer.name) for consumer in consumers if consumer.kind == "group"),
+        *(query_client(consumer.name) for consumer in consumers if consumer.kind == "spark"),
+    )

@@ -1,0 +1,163 @@
+"""The procedure for the way back to a primary that was lost: pure, from topology, picture and request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.failback_flip import flipped
+from orchestrator.planning.failback_gates import FailbackSituation, failback_gates
+from orchestrator.planning.failback_picture import FailbackPicture, Past
+from orchestrator.planning.failback_steps import failback_steps
+from orchestrator.planning.fence import fenced
+from orchestrator.planning.gates import done_by_run
+from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.returned import Returned, compare_returned
+from orchestrator.planning.situation import Situation
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+EXPIRES_AFTER_S = 60.0
+CATCH_UP_TIMEOUT_S = 120.0
+# As far back as the watcher keeps every sample.
+_HORIZON_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class FailbackRequest:
+    """A failback as asked for. `to` is the primary that has returned.
+
+    `accept_loss`: records that may be missing from its logs. `accept_reread`: records that all groups
+    together may read again where a position has no exact place. `timeout_s`: how long either mirror may
+    take to catch up, and the reverse mirror to drain.
+    """
+
+    to: str = ""
+    accept_loss: int = 0
+    accept_reread: int = 0
+    timeout_s: float = CATCH_UP_TIMEOUT_S
+    by: str = ""
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the journal."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
+    """The mirror out of `to`. Raises `UsageError` where there is none, or several."""
+    mirrors = [mirror for mirror in topology.replication if to in {"", mirror.source}]
+    if len(mirrors) != 1:
+        known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"
+        problem = f"{len(mirrors)} mirrors come from there; the file has: {known}"
+        raise UsageError(f"--to {to}" if to else "failback", problem, "name the primary to go back to: --to")
+    return mirrors[0]
+
+
+def plan_failback(topology: Topology, picture: FailbackPicture, request: FailbackRequest) -> Plan:
+    """What going back would do now, what would be late or missing, and which gates allow it."""
+    mirror = mirror_to_fail_back(topology, request.to)
+    back = flipped(topology, mirror)
+    who_home = fenced(topology, mirror.source, with_consumers=True)
+    who_standby = fenced(back, mirror.target, with_consumers=True)
+    past = picture.past.value or Past()
+    returned = returned_side(topology, mirror, picture, past)
+    common = Situation(
+        topology=back,
+        mirror=back.replication[0],
+        request=FailoverRequest(attested=()),
+        observation=picture.observation,
+        now_s=picture.at_s,
+        window=None,
+        loss=None,
+        positions=(),
+        readings={},
+    )
+    s = FailbackSituation(
+        common=common,
+        mirror=mirror,
+        picture=picture,
+        principals=tuple(sorted({*who_home.principals, *who_standby.principals})),
+        returned=returned,
+        accept_loss=request.accept_loss,
+    )
+    done_by = done_by_run(common)
+    lost = _by_topic(mirror, returned)
+    plan = Plan(
+        verb="failback",
+        topology=topology.name,
+        source=mirror.target,
+        target=mirror.source,
+        request=request.as_json(),
+        created_at_s=picture.at_s,
+        expires_at_s=picture.at_s + EXPIRES_AFTER_S,
+        topology_digest=digest(dump_topology(topology)),
+        observed=picture.digests(),
+        gates=failback_gates(s),
+        steps=failback_steps(
+            topology,
+            mirror,
+            back,
+            who_home,
+            who_standby,
+            past.starts,
+            timeout_s=request.timeout_s,
+            accept_reread=request.accept_reread,
+        ),
+        predicted=Predicted(
+            loss={
+                name: {"at_least": count, "expected": count, "at_most": count} for name, count in lost.items()
+            },
+            reread={
+                consumer.name: {"map": 0, "position_age": 0, "at_most": 0}
+                for consumer in topology.consumers_of(mirror.source)
+            },
+        ),
+        facts={
+            **({"done_by": done_by} if done_by else {}),
+            "late_records": {str(tp): n for tp, n in returned.tail.items()} if returned else {},
+            "missing_records": {str(tp): n for tp, n in returned.missing.items()} if returned else {},
+            "only_at_standby": {str(tp): n for tp, n in returned.orphans.items()} if returned else {},
+        },
+    )
+    return with_seconds(plan)
+
+
+def returned_side(
+    topology: Topology, mirror: Replication, picture: FailbackPicture, past: Past
+) -> Returned | None:
+    """The returned primary against what was recorded; None where something of that is not known."""
+    home, copied = picture.observation.log_ends.value, picture.standby.log_ends.value
+    last_read, history = picture.last_read.value, picture.samples.value
+    if home is None or copied is None or last_read is None or history is None:
+        return None
+    sampled: dict[TopicPartition, LogEnd] = {}
+    for tp, end in history.newest_ends().items():
+        # The watcher samples what has returned as well: the log's end before the loss is what counts.
+        highest = max((reading.value for reading in history.end_readings(tp, _HORIZON_S)), default=0)
+        sampled[tp] = end._replace(end_offset=max(highest, end.end_offset))
+    partitions = source_partitions(topology, mirror)
+    return compare_returned(
+        partitions,
+        home=home,
+        copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
+        last_read=last_read,
+        sampled=sampled,
+        known_cuts=past.cuts,
+    )
+
+
+def _by_topic(mirror: Replication, returned: Returned | None) -> dict[str, int]:
+    if returned is None:
+        return {}
+    parts = (returned.missing, returned.gap, returned.orphans)
+    return {
+        name: sum(count for part in parts for tp, count in part.items() if tp.topic == name)
+        for name in mirror.topics
+    }

@@ -1,0 +1,192 @@
+"""The conditions for going back: the primary is back as it was, and everything that writes can be held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from orchestrator.planning.failback_picture import FailbackPicture
+from orchestrator.planning.fence_gates import fenceable
+from orchestrator.planning.gates import MOVE_GATES, sick_partitions
+from orchestrator.planning.observation import Part
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.returned import Returned
+from orchestrator.planning.situation import Situation, absent, gate_result, listed
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Replication
+
+# Of those that every move has: the others judge what a failback itself brings about first.
+_COMMON = ("coordination", "needed", "target-healthy", "clients-startable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailbackSituation:
+    """`common` is of the flipped estate: its target is the returned primary. `mirror` is the file's own."""
+
+    common: Situation
+    mirror: Replication
+    picture: FailbackPicture
+    principals: tuple[str, ...]
+    returned: Returned | None
+    accept_loss: int
+
+
+def failback_gates(s: FailbackSituation) -> tuple[GateResult, ...]:
+    """Every gate, in the order in which a person would ask."""
+    topology = s.common.topology
+    common = (gate(s.common) for gate in MOVE_GATES)
+    at_home = fenceable(s.picture.home_access, topology, s.mirror.source, s.principals)
+    at_standby = fenceable(s.picture.standby.access, topology, s.mirror.target, s.principals)
+    return (
+        *(gate for gate in common if gate.id in _COMMON),
+        _moved_away(s),
+        _same_topics(s),
+        _returned_log(s),
+        _standby_healthy(s),
+        _mirror_there(s),
+        _positions_known(s),
+        _queries(s),
+        replace(at_home, id="fenceable-returned"),
+        replace(at_standby, id="fenceable"),
+    )
+
+
+def _moved_away(s: FailbackSituation) -> GateResult:
+    """There is a way back only from where a move has led."""
+    part = s.common.observation.coordination
+    limit = f"an earlier run has moved everything to {s.mirror.target}"
+    if part.value is None:
+        return absent("moved-away", part, limit)
+    moves = [
+        run
+        for run in part.value.runs
+        if run.outcome == "ok" and run.source == s.mirror.source and run.target == s.mirror.target
+    ]
+    return gate_result(
+        "moved-away",
+        "ok" if moves else "refused",
+        measured=moves[-1].run_id if moves else "no such run",
+        limit=limit,
+        reason="it is the way back from there" if moves else "nothing was moved: there is no way back",
+        hint="" if moves else "a planned move is `dcctl switchover`",
+    )
+
+
+def _same_topics(s: FailbackSituation) -> GateResult:
+    limit = "the topics are those that were mirrored, by their ids"
+    part, samples = s.common.observation.topics, s.picture.samples
+    if part.value is None:
+        return absent("same-topics", part, limit)
+    if samples.value is None:
+        return absent("same-topics", samples, limit)
+    known = samples.value.topics
+    missing = [name for name in s.mirror.topics if name not in part.value]
+    anew = [
+        name
+        for name in s.mirror.topics
+        if name in part.value and name in known and known[name].topic_id != part.value[name].topic_id
+    ]
+    anew += [name for name in samples.value.made_anew if name in s.mirror.topics and name not in anew]
+    reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
+    return gate_result(
+        "same-topics",
+        "refused" if reasons else "ok",
+        measured=f"{len(part.value)} topics",
+        limit=limit,
+        reason=listed(reasons) or "they are",
+        hint="what was copied of the earlier topic does not continue in a new one" if reasons else "",
+    )
+
+
+def _returned_log(s: FailbackSituation) -> GateResult:
+    limit = f"no more than {s.accept_loss:,} records are missing from what had been written or copied"
+    for part in (s.common.observation.log_ends, s.picture.standby.log_ends, s.picture.last_read):
+        if part.value is None:
+            absent_part: Part[object] = Part(part.source, part.at_s, None, part.problem)
+            return absent("returned-log", absent_part, limit)
+    if s.picture.past.value is None:
+        return absent("returned-log", s.picture.past, limit)
+    found = s.returned
+    if found is None:
+        return gate_result("returned-log", "unknown", "nothing", limit, "it was not compared")
+    lost = found.lost_records
+    tail = sum(found.tail.values())
+    measured = f"{tail:,} records still to arrive (late, not lost), {lost:,} missing"
+    if found.problems:
+        hint = "has another cluster come up with its name, or was its metadata restored from a copy?"
+        return gate_result("returned-log", "refused", measured, limit, listed(found.problems), hint)
+    texts = [f"{tp}: {count:,} were never copied and are gone" for tp, count in found.missing.items()]
+    texts += [f"{tp}: {count:,} expired before they were copied" for tp, count in found.gap.items()]
+    texts += [
+        f"{tp}: up to {count:,} copied ones are no longer in its log, and stay at {s.mirror.target} only"
+        for tp, count in found.orphans.items()
+    ]
+    is_too_much = lost > s.accept_loss
+    return gate_result(
+        "returned-log",
+        "refused" if is_too_much else "ok",
+        measured=measured,
+        limit=limit,
+        reason=listed(texts) or "it reaches as far as the mirror had read",
+        hint=f"--accept-loss {lost}, once the owners of the data know of it" if is_too_much else "",
+    )
+
+
+def _standby_healthy(s: FailbackSituation) -> GateResult:
+    limit = "each partition there has a leader and its replicas in sync"
+    part = s.picture.standby.topics
+    if part.value is None:
+        return absent("standby-healthy", part, limit)
+    sick = sick_partitions(part.value)
+    return gate_result(
+        "standby-healthy",
+        "refused" if sick else "ok",
+        measured=f"{len(part.value)} topics",
+        limit=limit,
+        reason=listed(sick) or "it can be drained to its end",
+        hint=f"mend {s.mirror.target} first" if sick else "",
+    )
+
+
+def _mirror_there(s: FailbackSituation) -> GateResult:
+    limit = "Connect answers, and has the mirror's connectors"
+    part = s.common.observation.connectors
+    if part.value is None:
+        return absent("mirror-there", part, limit)
+    names = connector_names(s.mirror)
+    missing = [name for name in names if name not in part.value]
+    return gate_result(
+        "mirror-there",
+        "refused" if missing else "ok",
+        measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
+        limit=limit,
+        reason=f"{listed(missing)} missing" if missing else "it can go on from where it stopped",
+        hint="dcctl apply brings connectors in" if missing else "",
+    )
+
+
+def _positions_known(s: FailbackSituation) -> GateResult:
+    limit = f"what each group has committed at {s.mirror.target}"
+    part = s.picture.standby.committed
+    if part.value is None:
+        return absent("positions-known", part, limit)
+    return gate_result(
+        "positions-known",
+        "ok",
+        f"{len(part.value)} groups",
+        limit,
+        "they are translated once all stands still",
+    )
+
+
+def _queries(s: FailbackSituation) -> GateResult:
+    names = [query.name for query in s.common.queries]
+    return gate_result(
+        "queries",
+        "refused" if names else "ok",
+        measured=listed(names) or "none",
+        limit="no Spark query has to be brought back",
+        reason=f"{listed(names)}: the checkpoint of a query cannot be brought back by this version"
+        if names
+        else "groups only",
+        hint="move the query by hand and take it out of the file meanwhile" if names else "",
+    )

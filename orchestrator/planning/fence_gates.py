@@ -1,0 +1,126 @@
+"""The conditions for fencing: rules must be able to touch those whom they name, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.plan import GateResult, digest
+from orchestrator.planning.situation import absent, gate_result, listed
+from orchestrator.topology.model import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class AccessState:
+    """`authorizer` is empty for none; `super_users` are above every rule, None where nobody tells them.
+
+    `operator` is the orchestrator's own principal, as far as the file has its name.
+    """
+
+    authorizer: str
+    super_users: frozenset[str] | None
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FencePicture:
+    """One cluster as a fence sees it. `brokers`: id -> address of those that answer."""
+
+    at_s: float
+    brokers: Part[Mapping[int, str]]
+    access: Part[AccessState]
+    coordination: Part[CoordinationState]
+
+    def digests(self) -> dict[str, str]:
+        """What must not change between plan and act."""
+        brokers, access = self.brokers.value, self.access.value
+        return {
+            "brokers": digest(None if brokers is None else sorted(brokers.items())),
+            "access": digest(
+                None if access is None else [access.authorizer, sorted(access.super_users or ())]
+            ),
+        }
+
+    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """Names of the parts that are not as they were when `digests` were taken."""
+        now = self.digests()
+        return tuple(name for name, was in digests.items() if now.get(name) != was)
+
+
+def fence_gates(
+    topology: Topology,
+    picture: FencePicture,
+    cluster: str,
+    principals: Iterable[str],
+    *,
+    has_effect: bool = True,
+) -> tuple[GateResult, ...]:
+    """Every gate of a fence. `has_effect`: rules are to deny something, not only to be taken away."""
+    gates = [
+        coordination_gate(picture.coordination),
+        _reachable(picture.brokers, cluster),
+        fenceable(picture.access, topology, cluster, tuple(principals)),
+    ]
+    return tuple(gates if has_effect else gates[:2])
+
+
+def fenceable(
+    access: Part[AccessState], topology: Topology, cluster: str, principals: tuple[str, ...]
+) -> GateResult:
+    """Whether rules reach all that they name."""
+    limit = "an authorizer at every broker, and nobody among them above the rules"
+    if access.value is None:
+        return absent("fenceable", access, limit)
+    hint = f"close the client listener of {cluster} for them, or give them principals of their own"
+    if not access.value.authorizer:
+        reason = "there is no authorizer: access rules have no effect"
+        return gate_result("fenceable", "refused", "no authorizer", limit, reason, hint)
+    known = access.value.super_users
+    engine = topology.clusters[cluster].mirror_principal
+    reasons = [
+        f"{who} is a super user: no rule can deny it anything"
+        for who in sorted((known or frozenset()).intersection(principals))
+    ]
+    reasons += [f"{who} is the replication engine's: it has to go on" for who in principals if who == engine]
+    reasons += [f"{who} is dcctl's own" for who in principals if who == access.value.operator]
+    told = "super users are not told" if known is None else f"{len(known)} super users"
+    return gate_result(
+        "fenceable",
+        "refused" if reasons else "ok",
+        measured=f"{len(principals)} principals, {told}",
+        limit=limit,
+        reason=listed(reasons)
+        or ("who is above them shows by writing on" if known is None else "rules reach all of them"),
+        hint=hint if reasons else "",
+    )
+
+
+def coordination_gate(part: Part[CoordinationState]) -> GateResult:
+    """Lock and journal are at hand."""
+    limit = "the ensemble answers, and nobody else holds the lock"
+    if part.value is None:
+        return absent("coordination", part, limit)
+    holder = part.value.holder
+    return gate_result(
+        "coordination",
+        "refused" if holder else "ok",
+        measured=part.source,
+        limit=limit,
+        reason=f"held by {holder}" if holder else "lock and journal are at hand",
+        hint="wait for that run to end" if holder else "",
+    )
+
+
+def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
+    limit = f"{cluster} answers: what cannot be reached cannot be verified as fenced"
+    if brokers.value is None:
+        return absent("reachable", brokers, limit)
+    count = len(brokers.value)
+    return gate_result(
+        "reachable",
+        "ok" if count else "unknown",
+        measured=f"{count} brokers",
+        limit=limit,
+        reason="it answers" if count else "no broker answers",
+    )

@@ -1,0 +1,199 @@
+"""Mirrors of an estate: those whose connectors are seen, and those that only their traces tell of.
+
+MirrorMaker leaves topics of its own at both ends, whoever runs it: Connect, its dedicated mode
+(`connect-mirror-maker.sh`) or an operator such as Strimzi's. A mirror without a connector that we can see,
+or with one that is set up otherwise than the file would, belongs to somebody else: it is described, and
+left alone (`managed: false`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
+from orchestrator.planning.layout.observed import ObservedConnector
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.flows import HEARTBEATS_TOPIC
+from orchestrator.topology.model import Policy, Replication
+
+_SOURCE_CONNECTOR = "MirrorSourceConnector"
+_OPERATED = re.compile(r".+->.+\.Mirror\w+Connector")
+# Kept by Kafka, Connect, MirrorMaker or dcctl for itself: no application wrote them.
+_TECHNICAL = re.compile(
+    r"__.*|_?(?:.+[-_.])?connect.*[-_.](?:configs?|offsets?|status(?:es)?)|(?:.+\.)?heartbeats"
+    r"|mm2-(?:offset-syncs|configs|offsets|status)\W.+\Winternal|.+\Wcheckpoints\Winternal"
+    r"|dcctl-samples\..+\.internal"
+)
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMirror:
+    """One mirror; `connectors` are those that were seen of it, by their names, none without Connect."""
+
+    mirror: Replication
+    connectors: Mapping[str, ObservedConnector]
+    note: str = ""
+
+
+def application_topics(seen: SeenCluster) -> frozenset[str]:
+    """Every topic that is not kept by Kafka, Connect, MirrorMaker or dcctl for itself."""
+    found = seen.observed.topics
+    return frozenset(
+        name for name, topic in found.items() if not topic.is_internal and not _TECHNICAL.fullmatch(name)
+    )
+
+
+def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str, ...]]:
+    """Every mirror between clusters of the estate, and notes on mirrors from elsewhere.
+
+    None of them is `managed` yet. Raises `UsageError` where a mirror calls a cluster by another name than
+    the user does: mirrored topics bear that name, so the file must.
+    """
+    found: dict[tuple[str, str], SeenMirror] = {}
+    notes: list[str] = []
+    for target in estate.clusters.values():
+        for connector in (target.observed.connectors or {}).values():
+            if not connector.config.get("connector.class", "").endswith(_SOURCE_CONNECTOR):
+                continue
+            source = _source_of(connector, target, estate)
+            alias = connector.config.get("source.cluster.alias", "source")
+            if source is None:
+                notes.append(
+                    f"a mirror from `{alias}` into {target.name} was seen; `{alias}` is not imported"
+                )
+            elif (source.name, target.name) not in found:
+                seen = _by_connector(connector, source, target)
+                found[source.name, target.name] = seen
+    for seen in _by_traces(estate):
+        found.setdefault((seen.mirror.source, seen.mirror.target), seen)
+    for seen in found.values():
+        if not seen.mirror.topics:
+            notes.append(f"the mirror {_name(seen.mirror)} copies no topic that can be seen; it is left out")
+        elif seen.note:
+            notes.append(seen.note)
+    return tuple(seen for seen in found.values() if seen.mirror.topics), tuple(notes)
+
+
+def _source_of(connector: ObservedConnector, target: SeenCluster, estate: SeenEstate) -> SeenCluster | None:
+    alias = connector.config.get("source.cluster.alias", "source")
+    addresses = set(_listed(connector.config.get("source.cluster.bootstrap.servers", "")))
+    for cluster in estate.clusters.values():
+        known = {*cluster.bootstrap, *(broker.address for broker in cluster.observed.brokers)}
+        if cluster is not target and addresses & known:
+            if cluster.name != alias:
+                raise UsageError(
+                    f"cluster {cluster.name}",
+                    f"the mirror `{connector.name}` into {target.name} calls it `{alias}`, and so do the "
+                    "names of the mirrored topics",
+                    f"import it as {alias}=…",
+                )
+            return cluster
+    return estate.clusters.get(alias)
+
+
+def _by_connector(connector: ObservedConnector, source: SeenCluster, target: SeenCluster) -> SeenMirror:
+    config = connector.config
+    policy_class = config.get("replication.policy.class", "DefaultReplicationPolicy")
+    policy: Policy = "identity" if policy_class.endswith("IdentityReplicationPolicy") else "default"
+    mirror = Replication(
+        source=source.name,
+        target=target.name,
+        topics=(),
+        policy=policy,
+        separator=config.get("replication.policy.separator", "."),
+        tasks_max=_number(config.get("tasks.max"), 1),
+        offset_syncs="target" if config.get("offset-syncs.topic.location") == "target" else "source",
+        managed=False,
+    )
+    names = _selected(config.get("topics", ".*"), application_topics(source))
+    mirror = replace(mirror, topics=_copied(mirror, names, target))
+    stem = connector.name.removesuffix("-source").partition(".")[0]
+    related = {
+        name: other
+        for name, other in (target.observed.connectors or {}).items()
+        if name in connector_names(mirror) or name == connector.name or name.startswith(f"{stem}.")
+    }
+    note = ""
+    if not policy_class.endswith(("IdentityReplicationPolicy", "DefaultReplicationPolicy")):
+        note = f"the mirror {_name(mirror)} has a policy of its own, {policy_class}: it is not understood"
+    elif _OPERATED.fullmatch(connector.name):
+        note = f"the mirror {_name(mirror)} belongs to an operator (`{connector.name}`): observed only"
+    return SeenMirror(mirror, related, note)
+
+
+def _by_traces(estate: SeenEstate) -> Iterator[SeenMirror]:
+    """Mirrors that MirrorMaker's own topics tell of."""
+    for target in estate.clusters.values():
+        for source in estate.clusters.values():
+            if source is target:
+                continue
+            mirror = _traced(source, target)
+            if mirror is not None:
+                note = (
+                    f"the mirror {_name(mirror)} was known by its topics alone (dedicated MirrorMaker, an "
+                    "operator, or Connect at an address that was not given): observed only"
+                )
+                yield SeenMirror(mirror, {}, note)
+
+
+def _traced(source: SeenCluster, target: SeenCluster) -> Replication | None:
+    here = target.observed.topics
+    for separator in (".", "-", "_"):
+        mirror = Replication(
+            source=source.name, target=target.name, topics=(), separator=separator, managed=False
+        )
+        # Offset syncs alone tell nothing: they bear the same name for a mirror in the other direction.
+        if mirror.checkpoints_topic not in here and mirror.mirrored_topic(HEARTBEATS_TOPIC) not in here:
+            continue
+        if mirror.offset_syncs_topic not in here:
+            mirror = replace(mirror, offset_syncs="source")
+        names = sorted(application_topics(source))
+        by_default = _copied(mirror, names, target)
+        if by_default:
+            return replace(mirror, topics=by_default)
+        mirror = replace(mirror, policy="identity")
+        return replace(mirror, topics=_copied(mirror, names, target))
+    return None
+
+
+def _copied(mirror: Replication, names: Iterable[str], target: SeenCluster) -> tuple[str, ...]:
+    """Those topics of the source that are at the target by the mirror's naming, and did not come from it."""
+    back = f"{mirror.target}{mirror.separator}"
+    return tuple(
+        name
+        for name in names
+        if not (mirror.policy == "default" and name.startswith(back))
+        and mirror.mirrored_topic(name) in target.observed.topics
+    )
+
+
+def _selected(patterns: str, names: frozenset[str]) -> tuple[str, ...]:
+    """Names that MirrorMaker's list of regular expressions selects, in its order."""
+    found: dict[str, None] = {}
+    for pattern in _listed(patterns):
+        if _PLAIN.fullmatch(pattern):
+            name = pattern.replace("\\.", ".")
+            found |= dict.fromkeys({name} & names)
+            continue
+        try:
+            expression = re.compile(pattern)
+        except re.error:
+            continue  # Java's own kind of expression: what it selects is not known
+        found |= dict.fromkeys(name for name in sorted(names) if expression.fullmatch(name))
+    return tuple(found)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    return int(text) if text is not None and text.isdigit() else otherwise
+
+
+def _name(mirror: Replication) -> str:
+    return f"{mirror.source} -> {mirror.target}"

@@ -1,0 +1,258 @@
+"""Topics as the file says against topics as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
+from orchestrator.planning.layout.compare_config import compare_config
+from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.planning.layout.desired_topics import DesiredTopic
+from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
+from orchestrator.planning.layout.observed import ObservedTopic
+from orchestrator.planning.layout.placement import Replicas
+from orchestrator.topology.kinds import DestructiveChange
+
+
+def compare_topics(side: Comparison) -> Iterator[Finding]:
+    """Every difference of the cluster's topics, in the order of their names."""
+    for name, topic in sorted(side.desired.topics.items()):
+        found = side.observed.topics.get(name)
+        followed = _following(side, topic)
+        if found is not None:
+            yield from _compare(side, followed, found)
+        elif topic.must_exist:
+            yield _missing(side, followed)
+    yield from _no_longer_wanted(side)
+
+
+def _following(side: Comparison, topic: DesiredTopic) -> DesiredTopic:
+    """A mirrored or landing topic has at least the partitions that its source really has."""
+    source = side.source_of(topic)
+    if source is None or topic.partitions is None or source.partitions <= topic.partitions:
+        return topic
+    return replace(topic, partitions=source.partitions)
+
+
+def _missing(side: Comparison, topic: DesiredTopic) -> Finding:
+    last = side.applied.topics.get(topic.name) if side.applied else None
+    is_drift = last is not None
+    partitions = topic.partitions or 1
+    explicit = (
+        [list(replicas) for replicas in side.spread.assignments(topic, partitions)]
+        if topic.placement.is_explicit
+        else None
+    )
+    difference = Difference(
+        cluster=side.desired.name,
+        subject=f"topic {topic.name}",
+        aspect="existence",
+        wanted=f"{counted(partitions, 'partition')}, {counted(topic.replicas, 'replica')}",
+        found="",
+        cause="drift" if is_drift else "change",
+        mend="planned",
+        reason=f"it was deleted; {_purpose(topic)}" if is_drift else f"it does not exist; {_purpose(topic)}",
+    )
+    arguments = {
+        "partitions": partitions,
+        "replicas": topic.replicas,
+        "config": dict(topic.config),
+        **({"assignment": explicit} if explicit is not None else {}),
+    }
+    return Finding(
+        difference=difference,
+        work=Work(action="create-topics", cluster=side.desired.name, name=topic.name, arguments=arguments),
+    )
+
+
+def _compare(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Iterator[Finding]:
+    last = side.applied.topics.get(topic.name) if side.applied else None
+    known_id = side.applied.topic_ids.get(topic.name) if side.applied else None
+    if known_id not in (None, found.topic_id):
+        yield made_anew(side, topic, found, str(known_id))
+    moved = _moves(side, topic, found)
+    if moved:
+        yield _replicas(side, topic, found, last, moved)
+    if topic.partitions is not None and topic.partitions != found.partitions:
+        yield _partitions(side, topic, found, last)
+    yield from compare_config(side, topic, found)
+
+
+def made_anew(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known_id: str) -> Finding:
+    """A topic of the same name that is not the one that was applied: somebody deleted that one."""
+    return Finding(
+        Difference(
+            cluster=side.desired.name,
+            subject=f"topic {topic.name}",
+            aspect=IDENTITY,
+            wanted=known_id,
+            found=found.topic_id,
+            cause="drift",
+            mend="planned",
+            reason="it was deleted and made anew, its records are gone; this is noted",
+        )
+    )
+
+
+def _moves(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> dict[int, Replicas]:
+    """New replicas of each partition that has too many, too few, or some in the wrong place."""
+    wrong = set(side.spread.problems(topic.placement, found.replicas))
+    wrong |= {replicas for replicas in found.replicas if len(replicas) != topic.replicas}
+    if not wrong:
+        return {}
+    moves = {
+        number: side.spread.moved(topic, replicas, number)
+        for number, replicas in enumerate(found.replicas)
+        if replicas in wrong
+    }
+    return {number: new for number, new in moves.items() if new != found.replicas[number]}
+
+
+def _replicas(
+    side: Comparison,
+    topic: DesiredTopic,
+    found: ObservedTopic,
+    last: AppliedTopic | None,
+    moves: Mapping[int, Replicas],
+) -> Finding:
+    counts = sorted({len(replicas) for replicas in found.replicas})
+    places = sorted(
+        {text for number in moves if (text := side.spread.problem(topic.placement, found.replicas[number]))}
+    )
+    fewer = any(len(new) < len(found.replicas[number]) for number, new in moves.items())
+    copies = sum(len(set(new) - set(found.replicas[number])) for number, new in moves.items())
+    has = " or ".join(str(count) for count in counts)
+    said = f"{len(moves)} of {found.partitions} partitions move, {copies} copies are made anew"
+    needs: DestructiveChange | None = "reduce-durability" if fewer else None
+    is_allowed = needs is None or needs in side.allow
+    wanted = applied_topic(topic)
+    cause = cause_of(
+        (last.replicas, last.placement) if last else None,
+        (wanted.replicas, wanted.placement),
+        (counts[0] if len(counts) == 1 else counts, places or wanted.placement),
+        is_known=last is not None,
+    )
+    difference = Difference(
+        cluster=side.desired.name,
+        subject=f"topic {topic.name}",
+        aspect="replicas",
+        wanted=_wanted_replicas(topic),
+        found=f"{has} replicas" + (f" ({places[0]})" if places else ""),
+        cause=cause,
+        mend="planned" if is_allowed else "not-allowed",
+        reason=said if is_allowed else "it would have fewer copies",
+        needs=needs,
+    )
+    arguments = {
+        "partitions": {
+            str(number): {"replicas": list(new), "was": list(found.replicas[number])}
+            for number, new in moves.items()
+        }
+    }
+    work = Work(action="move-replicas", cluster=side.desired.name, name=topic.name, arguments=arguments)
+    return Finding(difference, work if is_allowed else None)
+
+
+def _partitions(
+    side: Comparison, topic: DesiredTopic, found: ObservedTopic, last: AppliedTopic | None
+) -> Finding:
+    wanted = topic.partitions or 0
+    cause: Cause = cause_of(
+        last.partitions if last else None, wanted, found.partitions, is_known=last is not None
+    )
+    base = Difference(
+        cluster=side.desired.name,
+        subject=f"topic {topic.name}",
+        aspect="partitions",
+        wanted=str(wanted),
+        found=str(found.partitions),
+        cause=cause,
+        mend="planned",
+        reason="keys go to other partitions from then on; no partition can be taken away again",
+        irreversible=True,
+    )
+    if found.partitions > wanted:
+        hint = f"Kafka takes no partition away: write partitions: {found.partitions} in the file"
+        if topic.role not in ("file", "landing", "mirrored"):
+            return Finding(replace(base, mend="kept", irreversible=False, reason="more than it needs"))
+        # What somebody added cannot be mended, but it stops nothing else.
+        mend: Mend = "kept" if cause == "drift" or topic.role != "file" else "refused"
+        return Finding(replace(base, mend=mend, irreversible=False, reason=hint))
+    added = wanted - found.partitions
+    explicit = topic.placement.is_explicit or any(len(r) != topic.replicas for r in found.replicas)
+    assignment = (
+        {"assignment": [list(r) for r in side.spread.assignments(topic, added, first=found.partitions)]}
+        if explicit
+        else {}
+    )
+    work = Work(
+        action="add-partitions",
+        cluster=side.desired.name,
+        name=topic.name,
+        arguments={"total": wanted, "was": found.partitions, **assignment},
+    )
+    return Finding(base, work)
+
+
+def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
+    """Topics that the file had when it was applied, and has no more."""
+    if side.applied is None:
+        return
+    for name in sorted(side.applied.topics.keys() - side.desired.topics.keys()):
+        found = side.observed.topics.get(name)
+        if found is None:
+            continue
+        # Under another id it is somebody else's topic.
+        if side.applied.topic_ids.get(name, found.topic_id) != found.topic_id:
+            continue
+        is_allowed = "delete-topics" in side.allow
+        difference = Difference(
+            cluster=side.desired.name,
+            subject=f"topic {name}",
+            aspect="existence",
+            wanted="",
+            found=counted(found.partitions, "partition"),
+            cause="change",
+            mend="planned" if is_allowed else "not-allowed",
+            reason="the file has it no more; its records go with it",
+            needs="delete-topics",
+            irreversible=True,
+        )
+        work = Work(
+            action="delete-topics",
+            cluster=side.desired.name,
+            name=name,
+            arguments={"topic_id": found.topic_id},
+        )
+        yield Finding(difference, work if is_allowed else None)
+
+
+def _wanted_replicas(topic: DesiredTopic) -> str:
+    placement = topic.placement
+    if placement.per_dc:
+        where = ", ".join(f"{count} in {dc}" for dc, count in sorted(placement.per_dc.items()))
+    elif len(placement.datacenters) > 1:
+        where = f"evenly over {', '.join(placement.datacenters)}"
+    else:
+        where = f"in {placement.datacenters[0]}" if placement.is_explicit else ""
+    return counted(topic.replicas, "replica") + (f" ({where})" if where else "")
+
+
+def counted(count: int, what: str) -> str:
+    """`1 replica`, `2 replicas`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _purpose(topic: DesiredTopic) -> str:
+    """What the topic is for, in words."""
+    source = f"{topic.origin[1]} of {topic.origin[0]}" if topic.origin else ""
+    return {
+        "file": "the file describes it",
+        "mirrored": f"the copy of {source}",
+        "landing": f"where producers of {source} write after a failover",
+        "mirror": "the mirror keeps its own records there",
+        "watcher": "the watcher keeps what a failover needs there",
+        "connect": "the Connect workers keep their state there",
+        "kafka": "Kafka keeps its own state there",
+    }[topic.role]

@@ -1,0 +1,226 @@
+"""Which topics each cluster shall have, and where their copies shall lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from orchestrator.topology.flows import HEARTBEATS_TOPIC
+from orchestrator.topology.model import Cluster, Replication, Topic, Topology
+
+# file: as the file says · mirrored: written by a mirror · landing: where producers write after a failover ·
+# mirror: MirrorMaker's own · watcher: ours · connect: the workers' own · kafka: Kafka's own
+Role = Literal["file", "mirrored", "landing", "mirror", "watcher", "connect", "kafka"]
+
+_COMPACT = {"cleanup.policy": "compact"}
+# Longer than any topic's usual retention: the offset map is rebuilt from these pairs.
+_SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
+_SAMPLES = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000", "segment.ms": "600000"}
+_OWN_REPLICAS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Which data centres hold how many replicas of each partition.
+
+    `per_dc` says it exactly. Without it they lie as evenly as the brokers allow over `datacenters`.
+    `is_explicit`: Kafka's own spread over racks would not see to it, so replicas are assigned one by one.
+    """
+
+    datacenters: tuple[str, ...]
+    per_dc: Mapping[str, int] = field(default_factory=dict)
+    is_explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredTopic:
+    """One topic of one cluster. `config` holds only what shall differ from the brokers' settings.
+
+    `origin` is the cluster and the topic that it is, or will be, the other side of. `partitions` is None
+    where whoever makes the topic chooses; such a topic is compared once it is there (`must_exist`).
+    """
+
+    name: str
+    role: Role
+    partitions: int | None
+    replicas: int
+    config: Mapping[str, str]
+    placement: Placement
+    origin: tuple[str, str] | None = None
+    must_exist: bool = True
+
+
+def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
+    """Every topic that `cluster` shall have, by name.
+
+    At the source what the file says; at the target of a mirror the mirrored and the landing topics, equal
+    in partitions and durability, and what the mirror and the watcher keep there. MirrorMaker takes topics
+    that exist as they are; left alone it makes them with 2 replicas and no min.insync.replicas.
+    """
+    described = topology.clusters[cluster]
+    topics = {
+        topic.name: _application_topic(topic, described, "file") for topic in topology.topics_of(cluster)
+    }
+    for mirror in topology.replication:
+        if mirror.target == cluster:
+            for topic in _of_mirror(topology, mirror, described):
+                _add(topics, topic)
+    for name in heartbeats_topics(topology, cluster):
+        _add(topics, _own(name, described, _COMPACT, "mirror"))
+    for name, durability in described.internal_topics.items():
+        config = {"min.insync.replicas": str(durability.min_insync_replicas)}
+        topic = replace(
+            _own(name, described, config, "kafka"),
+            partitions=None,
+            replicas=min(durability.replicas, described.brokers),
+            must_exist=False,
+        )
+        _add(topics, topic)
+    return topics
+
+
+def _of_mirror(topology: Topology, mirror: Replication, target: Cluster) -> Iterator[DesiredTopic]:
+    for name in mirror.topics:
+        topic = described_topic(topology, mirror.source, name)
+        if topic is None:
+            continue
+        origin = (mirror.source, name)
+        if mirror.managed:
+            yield _mirrored_topic(mirror, topic, origin, target)
+        # What was mirrored into the source has its producers elsewhere: nobody lands here with it.
+        is_foreign = not mirror.managed and mirror.mirrored_topic(name) == name
+        if topology.topic(name, mirror.source) is not None and not is_foreign:
+            landing = _application_topic(topic, target, "landing", origin=origin)
+            yield landing if mirror.managed else replace(landing, must_exist=False)
+    # Beside a mirror of somebody else's nothing is made, either.
+    yield replace(_own(mirror.samples_topic, target, _SAMPLES, "watcher"), must_exist=mirror.managed)
+    if not mirror.managed:
+        return
+    yield _own(mirror.offset_syncs_topic, target, _SYNCS, "mirror")
+    yield _own(mirror.checkpoints_topic, target, _COMPACT, "mirror")
+    for kind, name in connect_topics(mirror.target).items():
+        partitions = 3 if kind == "offset.storage.topic" else 1
+        # A worker makes them itself when it starts, and its file may call them otherwise.
+        yield replace(_own(name, target, _COMPACT, "connect"), partitions=partitions, must_exist=False)
+
+
+def _mirrored_topic(
+    mirror: Replication, topic: Topic, origin: tuple[str, str], target: Cluster
+) -> DesiredTopic:
+    """As the source's, but for what the mirror says of its own."""
+    copy = _application_topic(topic, target, "mirrored", origin=origin, name=mirror.mirrored_topic(origin[1]))
+    if not (mirror.replicas or mirror.min_insync_replicas or mirror.topic_config):
+        return copy
+    replicas = min(mirror.replicas or topic.replicas, target.brokers)
+    in_sync = min(mirror.min_insync_replicas or topic.min_insync_replicas, replicas)
+    config = {"min.insync.replicas": str(in_sync), **topic.config, **mirror.topic_config}
+    return replace(copy, replicas=replicas, config=config)
+
+
+def described_topic(topology: Topology, cluster: str, name: str) -> Topic | None:
+    """The topic of the file that is called `name` at `cluster`, there or where it was mirrored from."""
+    return _described(topology, cluster, name, frozenset())
+
+
+def _described(topology: Topology, cluster: str, name: str, seen: frozenset[str]) -> Topic | None:
+    own = topology.topic(name, cluster)
+    if own is not None or cluster in seen:
+        return own
+    for mirror in topology.replication:
+        if mirror.target != cluster:
+            continue
+        for original in mirror.topics:
+            if mirror.mirrored_topic(original) == name:
+                found = _described(topology, mirror.source, original, seen | {cluster})
+                if found is not None:
+                    return found
+    return None
+
+
+def heartbeats_topics(topology: Topology, cluster: str) -> tuple[str, ...]:
+    """MirrorMaker's heartbeats at a cluster: its own, if a mirror starts there, and those that come in."""
+    own = [HEARTBEATS_TOPIC] if any(m.source == cluster and m.managed for m in topology.replication) else []
+    into = (m for m in topology.replication if m.target == cluster and m.managed)
+    incoming = (name for mirror in into for name in heartbeats_through(topology, mirror))
+    return tuple(dict.fromkeys([*own, *incoming]))
+
+
+def heartbeats_through(topology: Topology, mirror: Replication) -> tuple[str, ...]:
+    """The heartbeats topics that a mirror writes at its target.
+
+    It passes on what came to its source by other mirrors, but none back to where they have been
+    (`MirrorSourceConnector.isCycle`).
+    """
+    return tuple(dict.fromkeys(_through(topology, mirror, (mirror.target,))))
+
+
+def _through(topology: Topology, mirror: Replication, way: tuple[str, ...]) -> Iterator[str]:
+    way = (*way, mirror.source)
+    yield mirror.mirrored_topic(HEARTBEATS_TOPIC)
+    for before in topology.replication:
+        if before.target == mirror.source and before.source not in way:
+            for name in _through(topology, before, way):
+                yield mirror.mirrored_topic(name)
+
+
+def connect_topics(cluster: str) -> dict[str, str]:
+    """The three internal topics of a cluster's Connect workers: property -> topic."""
+    return {
+        f"{kind}.storage.topic": f"connect-{cluster}-{suffix}"
+        for kind, suffix in (("config", "configs"), ("offset", "offsets"), ("status", "status"))
+    }
+
+
+def _add(topics: dict[str, DesiredTopic], topic: DesiredTopic) -> None:
+    """Several mirrors may need the same topic: it has room for each, and what the file says goes first."""
+    known = topics.get(topic.name)
+    if known is None:
+        topics[topic.name] = topic
+    elif known.role == topic.role == "landing" and known.partitions and topic.partitions:
+        topics[topic.name] = replace(known, partitions=max(known.partitions, topic.partitions))
+
+
+def _application_topic(
+    topic: Topic, cluster: Cluster, role: Role, *, origin: tuple[str, str] | None = None, name: str = ""
+) -> DesiredTopic:
+    replicas = min(topic.replicas, cluster.brokers)
+    in_sync = min(topic.min_insync_replicas, replicas)
+    return DesiredTopic(
+        name=name or topic.name,
+        role=role,
+        partitions=topic.partitions,
+        replicas=replicas,
+        config={"min.insync.replicas": str(in_sync), **topic.config},
+        placement=_placement(topic, cluster, is_copy=origin is not None),
+        origin=origin,
+    )
+
+
+def _placement(topic: Topic, cluster: Cluster, *, is_copy: bool) -> Placement:
+    """Numbers for each data centre are of the cluster where the topic is at home, not of its copies."""
+    with_brokers = tuple(cluster.brokers_per_dc)
+    wanted = {dc: count for dc, count in topic.replicas_per_dc.items() if count} if not is_copy else {}
+    if wanted:
+        return Placement(datacenters=tuple(wanted), per_dc=wanted, is_explicit=len(with_brokers) > 1)
+    allowed = tuple(dc for dc in with_brokers if not topic.residency or dc in topic.residency)
+    if not allowed:
+        # A rule of the file has said so already; there is no better place.
+        allowed = with_brokers
+    return Placement(datacenters=allowed, is_explicit=len(allowed) < len(with_brokers))
+
+
+def _own(name: str, cluster: Cluster, config: Mapping[str, str], role: Role) -> DesiredTopic:
+    return DesiredTopic(
+        name=name,
+        role=role,
+        partitions=1,
+        replicas=min(_own_replicas(cluster), cluster.brokers),
+        config=config,
+        placement=Placement(datacenters=tuple(cluster.brokers_per_dc)),
+    )
+
+
+def _own_replicas(cluster: Cluster) -> int:
+    """Three, or two in each of two data centres: three would leave one of them with a single copy."""
+    return 4 if len(cluster.brokers_per_dc) == 2 else _OWN_REPLICAS

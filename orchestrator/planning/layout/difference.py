@@ -1,0 +1,63 @@
+"""One thing that is not as the file says: what it is, why, and whether it will be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from orchestrator.topology.kinds import DestructiveChange
+
+# drift: the cluster was changed since the file was applied last · change: the file says something new
+Cause = Literal["drift", "change"]
+# planned: a step mends it · not-allowed: `allow` does not name what it would destroy · refused: nothing can,
+# so the file cannot be applied · kept: it is told, and left as it is
+Mend = Literal["planned", "not-allowed", "refused", "kept"]
+IDENTITY = "topic id"
+"""The aspect of a topic that was deleted and made anew: the same name, and another topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference between file and cluster.
+
+    `subject` is what differs (`topic orders`), `aspect` in which way (`partitions`, `config
+    retention.ms`). `wanted` and `found` are texts, empty for nothing. `needs` is the kind of destruction
+    that mending it would be; `irreversible` says that it cannot be taken back.
+    """
+
+    cluster: str
+    subject: str
+    aspect: str
+    wanted: str
+    found: str
+    cause: Cause
+    mend: Mend
+    reason: str
+    needs: DestructiveChange | None = None
+    irreversible: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What mends one difference: an action on one object of one cluster, and its arguments.
+
+    Works of the same action are put together into steps (`layout_steps`).
+    """
+
+    action: str
+    cluster: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A difference, and the work that mends it where it is to be mended."""
+
+    difference: Difference
+    work: Work | None = None

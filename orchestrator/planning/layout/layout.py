@@ -1,0 +1,192 @@
+"""The plan that brings an estate to what its file says. Pure: file and observation in, plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.planning.layout.applied import Applied, applied_now
+from orchestrator.planning.layout.compare_access import compare_access
+from orchestrator.planning.layout.compare_connectors import compare_connectors
+from orchestrator.planning.layout.compare_topics import compare_topics
+from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
+from orchestrator.planning.layout.difference import Difference, Finding
+from orchestrator.planning.layout.digests import observed_digests
+from orchestrator.planning.layout.layout_gates import LayoutSituation, layout_gates, newest_moves
+from orchestrator.planning.layout.layout_steps import Sizes, layout_steps
+from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
+from orchestrator.planning.layout.placement import Spread
+from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.plan import Plan, Step, digest, with_seconds
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+
+VERB = "apply"
+RECORD = "record-applied"
+# A plan may wait for a colleague's review over night; what moves meanwhile is seen by its digests.
+EXPIRES_AFTER_S = 24 * 3600.0
+
+
+def plan_layout(
+    topology: Topology,
+    observed: ObservedEstate,
+    *,
+    coordination: Part[CoordinationState],
+    applied: Applied | None = None,
+    sizes: Sizes | None = None,
+    request: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Compare file and estate, and plan what brings them together.
+
+    `applied` is what was applied last; with it, what somebody changed (drift) is told from what the file
+    says anew (change). `sizes`: bytes of one replica by cluster and partition, where known. The plan's
+    `facts` hold every difference, also those that are left as they are, and how much nobody's file knows.
+    """
+    desired = desired_estate(topology)
+    held = _held(topology, coordination)
+    findings = tuple(
+        finding
+        for name in desired.clusters
+        for finding in _compare(_side(topology, desired, observed, applied, name), held.get(name, {}))
+    )
+    works = tuple(finding.work for finding in findings if finding.work is not None)
+    differences = tuple(finding.difference for finding in findings)
+    situation = LayoutSituation(
+        topology=topology,
+        desired=desired,
+        observed=observed,
+        coordination=coordination,
+        differences=differences,
+        works=works,
+    )
+    described = dump_topology(topology)
+    steps = layout_steps(works, desired, sizes or {})
+    gates = layout_gates(situation)
+    record = _record(desired, observed, differences, applied)
+    is_recorded = applied is not None and applied.says_the_same(record)
+    if steps or not is_recorded:
+        steps = (*steps, _record_step(steps))
+    is_done = not steps and all(gate.outcome == "ok" for gate in gates)
+    return with_seconds(
+        Plan(
+            verb=VERB,
+            topology=topology.name,
+            source="",
+            target="",
+            request=dict(request or {}),
+            created_at_s=observed.at_s,
+            expires_at_s=observed.at_s + EXPIRES_AFTER_S,
+            topology_digest=digest(described),
+            observed=observed_digests(observed, desired, works),
+            gates=gates,
+            steps=steps,
+            facts={
+                **({"done_by": applied.run_id} if is_done and applied else {}),
+                "differences": [difference.as_json() for difference in differences],
+                "ignored": {
+                    name: _ignored(desired, cluster)
+                    for name, cluster in observed.clusters.items()
+                    if name in desired.clusters
+                },
+                "held": {name: dict(reasons) for name, reasons in held.items()},
+                "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
+                "topology": described,
+            },
+        )
+    )
+
+
+def record_of(
+    topology: Topology,
+    observed: ObservedEstate,
+    differences: Iterable[Difference],
+    applied: Applied | None,
+    run_id: str = "",
+) -> Applied:
+    """What is to be remembered of an estate that was found like this, once what is planned is done."""
+    return _record(desired_estate(topology), observed, differences, applied, run_id)
+
+
+def _record(
+    desired: DesiredEstate,
+    observed: ObservedEstate,
+    differences: Iterable[Difference],
+    applied: Applied | None,
+    run_id: str = "",
+) -> Applied:
+    left = [difference for difference in differences if difference.mend != "planned"]
+    return applied_now(desired, observed, run_id, before=applied, left=left)
+
+
+def changes_of(plan: Plan) -> int:
+    """How many differences the plan mends. To remember what was applied is no change."""
+    return sum(difference["mend"] == "planned" for difference in plan.facts["differences"])
+
+
+def _record_step(steps: Sequence[Step]) -> Step:
+    return Step(
+        id=RECORD,
+        phase="verify",
+        title="Look at everything again, and remember what was applied",
+        action=RECORD,
+        depends_on=tuple(step.id for step in steps),
+        expected_s=2.0,
+        timeout_s=120.0,
+    )
+
+
+def _side(
+    topology: Topology, desired: DesiredEstate, observed: ObservedEstate, applied: Applied | None, name: str
+) -> Comparison | None:
+    found = observed.clusters.get(name)
+    if found is None or found.problem:
+        return None
+    return Comparison(
+        desired=desired.clusters[name],
+        observed=found,
+        applied=applied.clusters.get(name) if applied else None,
+        estate=observed,
+        spread=Spread(
+            _racks(topology, name, found),
+            [replicas for topic in found.topics.values() for replicas in topic.replicas],
+        ),
+        allow=frozenset(topology.allow),
+    )
+
+
+def _compare(side: Comparison | None, held: Mapping[str, str]) -> Iterator[Finding]:
+    """Nothing is concluded from a cluster that could not be seen."""
+    if side is not None:
+        yield from compare_topics(side)
+        yield from compare_access(side)
+        yield from compare_connectors(side, held)
+
+
+def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, str | None]:
+    """Data centre of each broker. Inside one data centre nobody has to say it."""
+    per_dc = topology.clusters[name].brokers_per_dc
+    if len(per_dc) == 1:
+        return dict.fromkeys(found.racks, next(iter(per_dc)))
+    return found.racks
+
+
+def _held(topology: Topology, coordination: Part[CoordinationState]) -> dict[str, dict[str, str]]:
+    """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them."""
+    held: dict[str, dict[str, str]] = {}
+    for (source, target), run in newest_moves(topology, coordination).items():
+        if run.verb != "failback" and (run.source, run.target) == (source, target):
+            reason = f"{target} has taken over from {source} by run {run.run_id}"
+            held.setdefault(target, {})[source] = reason
+    return held
+
+
+def _ignored(desired: DesiredEstate, cluster: ObservedCluster) -> dict[str, int]:
+    """How much there is that nobody's file names; Kafka's own topics are not counted."""
+    wanted = desired.clusters[cluster.name]
+    others = [t for t in cluster.topics.values() if t.name not in wanted.topics and not t.is_internal]
+    return {
+        "topics": len(others),
+        "rules": sum(acl.principal not in wanted.principals for acl in cluster.acls or ()),
+        "connectors": len((cluster.connectors or {}).keys() - wanted.connectors.keys()),
+    }

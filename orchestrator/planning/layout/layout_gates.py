@@ -1,0 +1,199 @@
+"""The conditions for applying a file. Each measures one thing; refused and unknown both stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.planning.layout.desired import DesiredEstate
+from orchestrator.planning.layout.difference import Difference, Work
+from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
+from orchestrator.planning.plan import GateOutcome, GateResult
+from orchestrator.planning.situation import absent, gate_result, listed
+from orchestrator.topology.model import Replication, Topology
+
+_PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutSituation:
+    """All that the gates judge."""
+
+    topology: Topology
+    desired: DesiredEstate
+    observed: ObservedEstate
+    coordination: Part[CoordinationState]
+    differences: tuple[Difference, ...]
+    works: tuple[Work, ...]
+
+    def placing(self, cluster: str) -> bool:
+        """Whether anything is to be done at a cluster that gives brokers replicas."""
+        return any(work.cluster == cluster and work.action in _PLACING for work in self.works)
+
+
+def layout_gates(situation: LayoutSituation) -> tuple[GateResult, ...]:
+    """Every gate, in the order in which a person would ask."""
+    return tuple(gate(situation) for gate in _GATES)
+
+
+def newest_moves(
+    topology: Topology, coordination: Part[CoordinationState]
+) -> Mapping[tuple[str, str], EarlierRun]:
+    """For each mirror the newest run that moved applications between its clusters, if there was one."""
+    runs = coordination.value.runs if coordination.value else ()
+    return {
+        (mirror.source, mirror.target): newest
+        for mirror in topology.replication
+        if (newest := _newest_move(runs, mirror)) is not None
+    }
+
+
+def _newest_move(runs: Iterable[EarlierRun], mirror: Replication) -> EarlierRun | None:
+    ends = {mirror.source, mirror.target}
+    moves = [run for run in runs if {run.source, run.target} == ends and run.has_begun]
+    return max(moves, key=lambda run: run.started_at_s, default=None)
+
+
+def _coordination(s: LayoutSituation) -> GateResult:
+    limit = "the ensemble answers, and nobody else holds the lock"
+    if s.coordination.value is None:
+        return absent("coordination", s.coordination, limit)
+    holder = s.coordination.value.holder
+    return gate_result(
+        "coordination",
+        "refused" if holder else "ok",
+        s.coordination.source,
+        limit,
+        f"held by {holder}" if holder else "lock and journal are at hand",
+        "wait for that run to end" if holder else "",
+    )
+
+
+def _moves_ended(s: LayoutSituation) -> GateResult:
+    limit = "no move of applications is under way"
+    if s.coordination.value is None:
+        return absent("moves-ended", s.coordination, limit)
+    moves = {run.run_id: run for run in newest_moves(s.topology, s.coordination).values()}
+    open_runs = [run for run in moves.values() if run.outcome not in ("ok", "undone")]
+    return gate_result(
+        "moves-ended",
+        "refused" if open_runs else "ok",
+        listed(f"run {run.run_id}: {run.outcome}" for run in moves.values()) or "no move yet",
+        limit,
+        "a run stopped on the way: what it has changed must not be changed back" if open_runs else "none",
+        listed(f"dcctl resume {run.run_id}" for run in open_runs),
+    )
+
+
+def _clusters_known(s: LayoutSituation) -> GateResult:
+    limit = "each cluster answers, and says everything that the file speaks of"
+    missing = [
+        problem
+        for name in s.topology.clusters
+        for problem in _unknown_parts(s, name, s.observed.clusters.get(name))
+    ]
+    return gate_result(
+        "clusters-known",
+        "unknown" if missing else "ok",
+        f"{len(s.topology.clusters) - len({text.partition(':')[0] for text in missing})} of "
+        f"{len(s.topology.clusters)} clusters",
+        limit,
+        listed(missing) if missing else "all of it was seen",
+        "what is not seen is neither there nor missing: nothing is planned on it" if missing else "",
+    )
+
+
+def _unknown_parts(s: LayoutSituation, name: str, cluster: ObservedCluster | None) -> list[str]:
+    if cluster is None:
+        return [f"{name}: was not asked"]
+    if cluster.problem:
+        return [f"{name}: {cluster.problem}"]
+    wanted = s.desired.clusters[name]
+    parts = {
+        "acls": bool(wanted.acls) and cluster.acls is None,
+        "connectors": bool(wanted.connectors) and cluster.connectors is None,
+        "reassigning": s.placing(name) and cluster.reassigning is None,
+    }
+    return [
+        f"{name}: {part} {cluster.unknown.get(part, 'not known')}"
+        for part, is_missing in parts.items()
+        if is_missing
+    ]
+
+
+def _brokers_alive(s: LayoutSituation) -> GateResult:
+    limit = "where replicas are placed, every broker of the file is alive, in its data centre"
+    wrong = []
+    seen = 0
+    for name, cluster in s.topology.clusters.items():
+        observed = s.observed.clusters.get(name)
+        if observed is None or observed.problem:
+            continue
+        seen += len(observed.brokers)
+        if s.placing(name):
+            wrong += _wrong_brokers(name, cluster.brokers_per_dc, observed)
+    return gate_result(
+        "brokers-alive",
+        "refused" if wrong else "ok",
+        f"{seen} brokers",
+        limit,
+        listed(wrong) if wrong else "replicas find their place",
+        "start them, set broker.rack, or correct the file" if wrong else "",
+    )
+
+
+def _wrong_brokers(name: str, per_dc: Mapping[str, int], observed: ObservedCluster) -> list[str]:
+    if len(per_dc) == 1:
+        (wanted,) = per_dc.values()
+        has = len(observed.brokers)
+        return [f"{name} has {has} of {wanted} brokers"] if has < wanted else []
+    found = {dc: sum(broker.rack == dc for broker in observed.brokers) for dc in per_dc}
+    wrong = [f"{name} has {found[dc]} of {wanted} brokers in {dc}" for dc, wanted in per_dc.items()
+             if found[dc] < wanted]  # fmt: skip
+    lost = [b for b in observed.brokers if b.rack not in per_dc]
+    return wrong + [f"{name}: broker {b.broker_id} has rack {b.rack or 'none'}" for b in lost]
+
+
+def _nothing_moves(s: LayoutSituation) -> GateResult:
+    limit = "no partition of a topic that changes is being moved already"
+    touched = {(work.cluster, work.name) for work in s.works if work.action in _PLACING}
+    busy = [
+        f"{partition} at {name}"
+        for name, cluster in s.observed.clusters.items()
+        for partition in sorted(cluster.reassigning or ())
+        if (name, partition.topic) in touched
+    ]
+    return gate_result(
+        "no-reassignment",
+        "refused" if busy else "ok",
+        f"{sum(len(c.reassigning or ()) for c in s.observed.clusters.values())} partitions are being moved",
+        limit,
+        listed(busy) if busy else "none of them",
+        "wait until that is over, then try again" if busy else "",
+    )
+
+
+def _possible(s: LayoutSituation) -> GateResult:
+    limit = "everything that the file says anew can be had"
+    refused = [d for d in s.differences if d.mend == "refused"]
+    outcome: GateOutcome = "refused" if refused else "ok"
+    return gate_result(
+        "possible",
+        outcome,
+        f"{len(s.differences)} differences",
+        limit,
+        listed(f"{d.subject} at {d.cluster}: {d.aspect} {d.found}, the file says {d.wanted}" for d in refused)
+        or "nothing impossible is asked for",
+        listed(dict.fromkeys(d.reason for d in refused)),
+    )
+
+
+_GATES: tuple[Callable[[LayoutSituation], GateResult], ...] = (
+    _coordination,
+    _moves_ended,
+    _clusters_known,
+    _brokers_alive,
+    _nothing_moves,
+    _possible,
+)

@@ -1,0 +1,189 @@
+"""Where each group has to stand at the old primary, when everything goes back to it.
+
+Under the default policy a moved consumer has read two topics of each at the standby: the mirrored one
+(`west.orders`), whose records stand in the old primary's own `orders`, and the landing one (`orders`),
+which the reverse mirror has copied there as `east.orders`. So its positions go back through the inverse of
+the forward map, and through the reverse map (facts: MirrorMaker 2, "Failover and failback, by policy").
+
+And once a query or group works at the old primary again and that is lost again, its position in
+`east.orders` has to lead to the landing topic: through the inverse of the reverse map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.replication.cuts import Cut, Cuts, inverse_across_cuts
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.translation import fit_to_log
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+_UNREACHABLE = "the old primary's log end is not known"
+
+
+def reverse_mirror(mirror: Replication) -> Replication:
+    """The mirror that brings back what producers wrote at the standby.
+
+    Its offset syncs stay at the standby, as those of the mirror itself do: when the primary is lost again,
+    both maps have to be there.
+    """
+    return replace(
+        mirror,
+        source=mirror.target,
+        target=mirror.source,
+        offset_syncs="source",
+        replicas=None,
+        min_insync_replicas=None,
+        topic_config={},
+        connectors={},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackPosition:
+    """One position on its way back: where the group stood at the standby, and its place at the primary.
+
+    `source_offset` is None where the group had committed nothing; `target_offset` where the rules allow
+    none, and `reason` tells why.
+    """
+
+    group: str
+    source: str
+    source_topic: str
+    partition: int
+    source_offset: int | None
+    target: str
+    target_topic: str
+    target_offset: int | None
+    exact: bool
+    reread_at_most: int | None
+    reason: str
+
+    @property
+    def target_partition(self) -> TopicPartition:
+        """As the primary names it."""
+        return TopicPartition(self.target_topic, self.partition)
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `translations`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BothMaps:
+    """All that the way back is translated by, read after both mirrors had stopped.
+
+    `standby` and `primary` are the logs on each side: of mirrored and landing topics there, of own topics
+    and those that the reverse mirror fills here. `reverse_starts`: the first landing offset that the
+    reverse mirror ever copied, by landing partition (none: from its beginning).
+    """
+
+    forward: OffsetMap
+    reverse: OffsetMap
+    standby: Mapping[TopicPartition, LogEnd]
+    primary: Mapping[TopicPartition, LogEnd]
+    cuts: Cuts
+    reverse_starts: Mapping[TopicPartition, int]
+
+
+def own_partitions(topology: Topology, mirror: Replication, consumer: Consumer) -> tuple[TopicPartition, ...]:
+    """Every partition of the mirrored topics that a consumer reads, as the primary names them."""
+    return tuple(
+        TopicPartition(name, number)
+        for name in mirror.topics
+        if name in consumer.topics and (topic := topology.topic(name, mirror.source)) is not None
+        for number in range(topic.partitions)
+    )
+
+
+def positions_back(
+    mirror: Replication,
+    consumer: Consumer,
+    partitions: Iterable[TopicPartition],
+    committed: Mapping[TopicPartition, int],
+    maps: BothMaps,
+) -> tuple[BackPosition, ...]:
+    """A group's place in every partition that it will read at the primary, two for each of `partitions`.
+
+    `partitions` as the primary names them; `committed` is what the group had committed at the standby when
+    it was stopped. Where it had nothing committed it starts where its topic at the standby starts.
+    """
+    rows = []
+    reverse = reverse_mirror(mirror)
+    for own in partitions:
+        for read, to in ((mirror.mirrored(own), own), (own, reverse.mirrored(own))):
+            log = maps.standby.get(read)
+            at = committed.get(read)
+            offset = at if at is not None else None if log is None else log.start_offset
+            if offset is None:
+                found = Translated(None, False, None, f"nothing is known of {read} at {mirror.target}")
+            elif to == own:
+                found = back_through_mirror(maps.forward, own, offset, maps.cuts.get(own, ()))
+            else:
+                start = maps.reverse_starts.get(own, 0)
+                found = through_reverse_mirror(maps.reverse, own, offset, start)
+            home = maps.primary.get(to)
+            if home is None:
+                found = Translated(None, False, None, _UNREACHABLE)
+            else:
+                found = Translated(*fit_to_log(found, home, consumer.on_untranslatable)[:4])
+            rows.append(
+                BackPosition(
+                    group=consumer.name,
+                    source=mirror.target,
+                    source_topic=read.topic,
+                    partition=read.partition,
+                    source_offset=at,
+                    target=mirror.source,
+                    target_topic=to.topic,
+                    target_offset=found.offset,
+                    exact=found.is_exact,
+                    reread_at_most=found.reread_at_most,
+                    reason=found.reason if at is not None else f"never committed; {found.reason}",
+                )
+            )
+    return tuple(rows)
+
+
+def back_through_mirror(
+    forward: OffsetMap, own: TopicPartition, downstream: int, cuts: tuple[Cut, ...] = ()
+) -> Translated:
+    """From a position in the mirrored topic to one in the primary's own."""
+    if downstream == 0 and not cuts:
+        return Translated(0, True, 0, "nothing of this partition is read")
+    return inverse_across_cuts(forward, own, downstream, cuts)
+
+
+def through_reverse_mirror(
+    reverse: OffsetMap, landing: TopicPartition, offset: int, start: int = 0
+) -> Translated:
+    """From a position in the landing topic to one in its copy at the primary.
+
+    The copy holds the landing topic from `start` on, whole: so where the oldest sync says nothing, its
+    beginning skips nothing.
+    """
+    if offset < start:
+        reason = f"the copy begins at offset {start}: what lies before was never brought back"
+        return Translated(None, False, None, reason)
+    if offset == start:
+        return Translated(0, True, 0, "where the copy begins")
+    found = reverse.translate(landing, offset)
+    if found.offset is None and landing in reverse.partitions:
+        slots = reverse.first_target_offset(landing)
+        return Translated(0, False, slots, f"{found.reason}: from the beginning of the copy on")
+    return found
+
+
+def landing_position(
+    reverse: OffsetMap, landing: TopicPartition, committed: int, start: int = 0
+) -> Translated:
+    """From a position in the copy at the primary to one in the landing topic: the primary is lost again."""
+    if committed == 0:
+        return Translated(start, True, 0, "nothing of the copy is read")
+    found = reverse.inverse(landing, committed)
+    if found.offset is None and landing in reverse.partitions:
+        return Translated(start, False, committed, f"{found.reason}: from where the copy begins on")
+    return found

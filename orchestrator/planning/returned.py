@@ -1,0 +1,91 @@
+"""What a primary that was lost holds when it is back, against what had been copied of it.
+
+The mirror goes on from its own stored position. That is right only if the log still reaches there and
+belongs to the same topic: after a power loss the log may be shorter, and the mirror would start from the
+earliest offset, or pass over new records once they have grown beyond its position (facts: MirrorMaker 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.values import LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The comparison, by the primary's partitions.
+
+    `tail`: records that had not been copied and still arrive: late, not lost. `missing`: records that were
+    seen in the log before the loss, were never copied, and are gone. `gap`: records that were not copied
+    and have expired since. `set_offsets`: where the mirror's position must be set, the last offset read
+    (None: none at all). `cuts` are all cuts of each log, the new ones last.
+    """
+
+    tail: Mapping[TopicPartition, int]
+    missing: Mapping[TopicPartition, int]
+    gap: Mapping[TopicPartition, int]
+    orphans: Mapping[TopicPartition, int]
+    set_offsets: Mapping[TopicPartition, int | None]
+    cuts: Cuts
+    problems: tuple[str, ...] = field(default=())
+
+    @property
+    def lost_records(self) -> int:
+        """What the primary will not have: gone altogether, or at the standby only."""
+        return sum(sum(part.values()) for part in (self.missing, self.gap, self.orphans))
+
+
+def compare_returned(
+    partitions: Iterable[TopicPartition],
+    *,
+    home: Mapping[TopicPartition, LogEnd],
+    copied: Mapping[TopicPartition, LogEnd],
+    last_read: Mapping[TopicPartition, int],
+    sampled: Mapping[TopicPartition, LogEnd],
+    known_cuts: Cuts,
+) -> Returned:
+    """Judge each partition; all are named as the primary names them.
+
+    `home`: its logs now. `copied`: the logs of their copies at the standby. `last_read`: the source
+    connector's stored positions. `sampled`: its logs as the watcher last saw them.
+    """
+    tail: dict[TopicPartition, int] = {}
+    missing: dict[TopicPartition, int] = {}
+    gap: dict[TopicPartition, int] = {}
+    orphans: dict[TopicPartition, int] = {}
+    set_offsets: dict[TopicPartition, int | None] = {}
+    cuts = dict(known_cuts)
+    problems = []
+    for tp in partitions:
+        log, copy = home.get(tp), copied.get(tp)
+        if log is None or copy is None:
+            problems.append(f"{tp}: there is no log of it at {'either side' if log is copy else 'one side'}")
+            continue
+        read, seen = last_read.get(tp, -1) + 1, sampled.get(tp)
+        if seen is not None and -1 < log.leader_epoch < seen.leader_epoch:
+            problems.append(f"{tp}: leader epoch {log.leader_epoch}, but {seen.leader_epoch} was seen before")
+        if seen is not None and seen.end_offset > max(log.end_offset, read):
+            missing[tp] = seen.end_offset - max(log.end_offset, read)
+        if log.end_offset < read:
+            set_offsets[tp] = log.end_offset - 1 if log.end_offset else None
+            cut = Cut(log.end_offset, copy.end_offset)
+            if cut not in cuts.get(tp, ()):
+                cuts[tp] = (*cuts.get(tp, ()), cut)
+            orphans[tp] = min(read - log.end_offset, copy.end_offset - copy.start_offset)
+            continue
+        if log.start_offset > read:
+            gap[tp] = log.start_offset - read
+        if log.end_offset > read:
+            tail[tp] = log.end_offset - max(read, log.start_offset)
+    return Returned(
+        tail=tail,
+        missing=missing,
+        gap=gap,
+        orphans=orphans,
+        set_offsets=set_offsets,
+        cuts=cuts,
+        problems=tuple(problems),
+    )

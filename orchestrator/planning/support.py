@@ -1,0 +1,71 @@
+"""Which layouts each verb can handle in this version. What it cannot, it refuses before it does anything.
+
+Every valid file can be explained, drawn and applied; moving applications is taught one layout at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.errors import DcctlError
+from orchestrator.topology.model import Topology
+
+Verb = Literal[
+    "sim workload", "drill", "failover", "failback", "switchover", "status", "watch", "offsets", "relocate"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What one verb handles: layouts, replication policies, and consumers that read by a pattern."""
+
+    layouts: frozenset[str]
+    policies: frozenset[str] = frozenset({"default"})
+    patterns: bool = False
+
+
+_MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
+_BOTH = frozenset({"default", "identity"})
+
+SUPPORT: Mapping[Verb, Support] = {
+    "sim workload": Support(frozenset({"active-passive"})),
+    "drill": Support(frozenset({"active-passive"})),
+    "failover": Support(frozenset({"active-passive"})),
+    "switchover": Support(frozenset({"active-passive"})),
+    "failback": Support(frozenset({"active-passive"})),
+    "status": Support(frozenset({"active-passive"})),
+    "watch": Support(_MIRRORED, _BOTH),
+    "offsets": Support(_MIRRORED, _BOTH),
+    "relocate": Support(_MIRRORED),
+}
+
+
+def refuse_unsupported(topology: Topology, verb: Verb) -> None:
+    """Raise `DcctlError` if `verb` cannot handle this topology, naming all that it cannot handle."""
+    reasons = list(_unsupported(topology, SUPPORT[verb]))
+    if reasons:
+        raise DcctlError(
+            f"topology {topology.name}",
+            f"`{verb}` cannot handle it yet: {'; '.join(reasons)}. Nothing was done",
+            "validate, explain and graph know every layout",
+        )
+
+
+def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
+    if topology.layout not in known.layouts:
+        yield f"layout {topology.layout} (only {', '.join(sorted(known.layouts))})"
+    for mirror in topology.replication:
+        name = f"mirror {mirror.source} → {mirror.target}"
+        if mirror.policy not in known.policies:
+            yield f"{name} has policy {mirror.policy} (only {', '.join(sorted(known.policies))})"
+        if not mirror.managed:
+            yield f"{name} is not managed by dcctl"
+        if mirror.offset_syncs != "target":
+            yield f"{name} keeps its offset syncs at the source"
+    if not known.patterns:
+        sources = {mirror.source for mirror in topology.replication}
+        for consumer in topology.consumers:
+            if consumer.pattern is not None and consumer.cluster in sources:
+                yield f"consumer {consumer.name} reads by a pattern"

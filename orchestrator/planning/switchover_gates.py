@@ -1,0 +1,129 @@
+"""The conditions for a planned move: both sides well, the mirror near the end, everybody within reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.planning.cost_gates import watcher_alive
+from orchestrator.planning.fence_gates import fenceable
+from orchestrator.planning.gates import MOVE_GATES, sick_partitions
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.situation import Situation, absent, gate_result, listed
+from orchestrator.planning.switchover_picture import SwitchoverPicture
+from orchestrator.replication.connectors import connector_names, may_lack_tasks
+from orchestrator.replication.lag import lag_records
+from orchestrator.values import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchoverSituation:
+    """What the gates judge: the common part of every move, and what only a planned one has."""
+
+    common: Situation
+    picture: SwitchoverPicture
+    principals: tuple[str, ...]
+    timeout_s: float
+
+    @property
+    def lag(self) -> Mapping[TopicPartition, int] | None:
+        """Records that the mirror has still to read, by source partition; None where it cannot be told."""
+        ends, offsets = self.picture.source.log_ends.value, self.common.observation.mirror_offsets.value
+        if ends is None or offsets is None:
+            return None
+        return lag_records(ends, offsets)
+
+
+def switchover_gates(s: SwitchoverSituation) -> tuple[GateResult, ...]:
+    """Every gate, in the order in which a person would ask."""
+    topology, mirror = s.common.topology, s.common.mirror
+    return (
+        *(gate(s.common) for gate in MOVE_GATES),
+        _source_healthy(s),
+        # Only its records tell of a topic that was made anew, of which old offset syncs must not count.
+        watcher_alive(s.common),
+        _mirror_running(s),
+        _mirror_lag(s),
+        _positions_known(s),
+        fenceable(s.picture.source.access, topology, mirror.source, s.principals),
+    )
+
+
+def _source_healthy(s: SwitchoverSituation) -> GateResult:
+    limit = "the source answers, and each partition has a leader and its replicas in sync"
+    part = s.picture.source.topics
+    if part.value is None:
+        return absent("source-healthy", part, limit)
+    sick = sick_partitions(part.value)
+    missing = [name for name in s.common.mirror.topics if name not in part.value]
+    reasons = [*sick, *(f"{name} does not exist" for name in missing)]
+    return gate_result(
+        "source-healthy",
+        "refused" if reasons else "ok",
+        measured=f"{len(part.value)} topics",
+        limit=limit,
+        reason=listed(reasons) or "it can be drained to its end",
+        hint=f"mend {s.common.mirror.source} first; if it is lost: dcctl failover" if reasons else "",
+    )
+
+
+def _mirror_running(s: SwitchoverSituation) -> GateResult:
+    limit = "every connector of the mirror runs, with its tasks"
+    part = s.common.observation.connectors
+    if part.value is None:
+        return absent("mirror-running", part, limit)
+    names = connector_names(s.common.mirror)
+    wrong = [
+        f"{name} {part.value.get(name, 'missing')}"
+        for name in names
+        if part.value.get(name) != "RUNNING" and name not in may_lack_tasks(s.common.mirror)
+    ]
+    return gate_result(
+        "mirror-running",
+        "refused" if wrong else "ok",
+        measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
+        limit=limit,
+        reason=listed(wrong) or "it copies",
+        hint="what is not copied cannot be drained" if wrong else "",
+    )
+
+
+def _mirror_lag(s: SwitchoverSituation) -> GateResult:
+    """How far behind it is does not refuse: the drain has its own limit, and is undone beyond it."""
+    limit = f"the mirror's lag is known; it has {s.timeout_s:g} s to catch up"
+    lag = s.lag
+    if lag is None:
+        absent_part = s.picture.source.log_ends
+        if absent_part.value is not None:
+            return absent("mirror-lag", s.common.observation.mirror_offsets, limit)
+        return absent("mirror-lag", absent_part, limit)
+    behind = sum(lag.values())
+    return gate_result(
+        "mirror-lag",
+        "ok",
+        f"{behind:,} records in {len(lag)} partitions",
+        limit,
+        "it is drained before promotion",
+    )
+
+
+def _positions_known(s: SwitchoverSituation) -> GateResult:
+    limit = "what each group has committed at the source, and a place for it in the target's logs"
+    part = s.picture.source.committed
+    if part.value is None:
+        return absent("positions-known", part, limit)
+    if s.common.observation.offset_map.value is None:
+        return absent("positions-known", s.common.observation.offset_map, limit)
+    without = [
+        f"{p.group} {p.topic}-{p.partition}: {p.reason}"
+        for p in s.common.positions
+        if p.target_offset is None
+    ]
+    return gate_result(
+        "positions-known",
+        "refused" if without else "ok",
+        measured=f"{len(s.common.positions)} positions of {len(part.value)} groups",
+        limit=limit,
+        reason=listed(without) or "all of them have",
+        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+    )

@@ -1,0 +1,202 @@
+"""The steps of a planned move: freeze, drain, stop, translate, promote, see everybody at work.
+
+Applications are stopped cleanly first, so that what they have sent is answered and what they have
+processed is committed; the fence then keeps off whoever was not stopped, and the standing logs prove it.
+Everything up to the promotion can be taken back, and is, if a step of it does not end well; the
+promotion itself (clients at work at the target) waits for all of that. So its first effect is the
+point of no return, and behind it there is nothing that could fail for want of preparation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from orchestrator.planning.clients import group_client, producer_client, query_client
+from orchestrator.planning.fence import (
+    Fenced,
+    deny_step,
+    lift_step,
+    record_rules_step,
+    standstill_step,
+)
+from orchestrator.planning.move_steps import move_steps
+from orchestrator.planning.plan import Step
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import Acl
+
+_PROMOTION = ("start-producers", "start-consumers", "start-queries")
+_VERIFICATION = ("producers-write", "consumers-progress", "queries-progress")
+# Steps of a failover that a planned move has no use for: it drains instead.
+_NOT_NEEDED = ("let-land",)
+
+
+def switchover_steps(
+    topology: Topology, mirror: Replication, who: Fenced, *, timeout_s: float, accept_reread: int
+) -> tuple[Step, ...]:
+    """The steps, each with what it waits for. What is not named there runs side by side."""
+    moved = {step.id: step for step in move_steps(topology, mirror) if step.id not in _NOT_NEEDED}
+    before = _freeze(topology, mirror, who)
+    before += _drain(mirror, timeout_s)
+    for step in moved.values():
+        if step.id not in (*_PROMOTION, *_VERIFICATION):
+            before.append(_prepared(step, accept_reread))
+    before += _copied(topology, mirror)
+    prepared = _last_of(before)
+    before.append(record_rules_step("record-target-rules", mirror.target, who.rules))
+    thaw = replace(
+        lift_step("thaw", mirror.target, who.rules, recorded_by="record-target-rules", needed=prepared),
+        on_failure="undo",
+    )
+    after = [
+        replace(step, depends_on=("thaw",)) if step.id in _PROMOTION else step
+        for step in moved.values()
+        if step.id in (*_PROMOTION, *_VERIFICATION)
+    ]
+    return (*before, thaw, *after)
+
+
+def _freeze(topology: Topology, mirror: Replication, who: Fenced) -> list[Step]:
+    writers, readers = _split(who.rules)
+    producers = [producer_client(p.name) for p in topology.producers_of(mirror.source)]
+    consumers = topology.consumers_of(mirror.source)
+    groups = [group_client(c.name) for c in consumers if c.kind == "group"]
+    queries = [query_client(c.name) for c in consumers if c.kind == "spark"]
+    steps = [record_rules_step("record-rules", mirror.source, who.rules)]
+    if producers:
+        steps.append(_stop("stop-producers", "producers", mirror.source, producers, ("record-rules",)))
+    steps.append(
+        deny_step(
+            "deny-writing",
+            mirror.source,
+            writers,
+            recorded_by="record-rules",
+            needed=("stop-producers",) if producers else (),
+        )
+    )
+    steps.append(standstill_step("stands-still", mirror.source, mirror.topics, needed=("deny-writing",)))
+    # Beside the producers: what they leave unread here they read there, from exactly that place on.
+    stopped: list[str] = []
+    if groups:
+        steps.append(_stop("stop-consumers", "consumers", mirror.source, groups, ("record-rules",)))
+        stopped.append("stop-consumers")
+    if queries:
+        steps.append(_stop("stop-queries", "Spark queries", mirror.source, queries, ("record-rules",)))
+        stopped.append("stop-queries")
+    if groups:
+        steps.append(
+            Step(
+                id="record-positions",
+                phase="translate",
+                title=f"Record what the groups have committed at {mirror.source}",
+                action="record-positions",
+                arguments={"groups": [c.name for c in consumers if c.kind == "group"]},
+                depends_on=("stop-consumers",),
+                on_failure="undo",
+                expected_s=0.2,
+            )
+        )
+    if readers:
+        needed = tuple(stopped)
+        steps.append(
+            deny_step("deny-reading", mirror.source, readers, recorded_by="record-rules", needed=needed)
+        )
+    return steps
+
+
+def _drain(mirror: Replication, timeout_s: float) -> list[Step]:
+    names = connector_names(mirror)
+    drain = Step(
+        id="drain",
+        phase="drain",
+        title=f"Wait until the mirror has copied everything, {timeout_s:g} s at most",
+        action="await-drained",
+        arguments={"connector": names.source},
+        depends_on=("stands-still",),
+        on_failure="undo",
+        expected_s=1.5,
+        timeout_s=timeout_s,
+    )
+    arrived = Step(
+        id="all-arrived",
+        phase="drain",
+        title="See that nothing is missing behind the stopped mirror",
+        action="await-drained",
+        arguments={"connector": names.source, "stopped": True},
+        depends_on=("record-mirrored-ends",),
+        on_failure="undo",
+        expected_s=0.3,
+        timeout_s=15,
+    )
+    return [drain, arrived]
+
+
+def _prepared(step: Step, accept_reread: int) -> Step:
+    """A failover's step, so that it waits for what a planned move has besides, and is taken back."""
+    step = replace(step, on_failure="undo")
+    match step.id:
+        case "stop-mirror":
+            return replace(step, depends_on=("drain",))
+        case "record-landing-ends":
+            return replace(step, depends_on=("drain",))
+        case "translate-positions":
+            return replace(
+                step,
+                action="translate-recorded-positions",
+                arguments={**step.arguments, "accept_reread": accept_reread},
+                depends_on=("all-arrived", "record-positions"),
+            )
+        case _ if step.action == "relocate-checkpoint":
+            copied = (f"copy-{step.arguments['query']}",)
+            return replace(step, depends_on=("all-arrived", "record-landing-ends", *copied))
+        case _:
+            return step
+
+
+def _copied(topology: Topology, mirror: Replication) -> list[Step]:
+    """A query's checkpoint has to be at the target whole, its last batch included."""
+    return [
+        Step(
+            id=f"copy-{query.name}",
+            phase="relocate",
+            title=f"Copy the checkpoint of {query.name} as it was left",
+            action="copy-checkpoint",
+            arguments={"query": query.name},
+            depends_on=("stop-queries",),
+            on_failure="undo",
+            expected_s=0.5,
+            timeout_s=60,
+        )
+        for query in topology.consumers_of(mirror.source)
+        if query.kind == "spark"
+    ]
+
+
+def _stop(step_id: str, what: str, cluster: str, clients: list[str], needed: tuple[str, ...]) -> Step:
+    return Step(
+        id=step_id,
+        phase="fence",
+        title=f"Stop the {what} at {cluster}",
+        action="stop-clients",
+        arguments={"clients": clients, "cluster": cluster},
+        depends_on=needed,
+        compensation="start-clients-again",
+        on_failure="undo",
+        expected_s=3.0,
+        timeout_s=90,
+    )
+
+
+def _split(rules: Iterable[Acl]) -> tuple[tuple[Acl, ...], tuple[Acl, ...]]:
+    """Rules against writing, and rules against reading."""
+    rules = tuple(rules)
+    writers = tuple(rule for rule in rules if rule.operation == "WRITE")
+    return writers, tuple(rule for rule in rules if rule.operation != "WRITE")
+
+
+def _last_of(steps: Iterable[Step]) -> tuple[str, ...]:
+    """The steps that no other waits for: with them everything is done."""
+    steps = tuple(steps)
+    waited_for = {needed for step in steps for needed in step.depends_on}
+    return tuple(step.id for step in steps if step.id not in waited_for)

@@ -1,0 +1,175 @@
+"""A quorum of the survivors' own, by the procedures that were proven on the pinned versions.
+
+When the data centres that are left hold no majority of the metadata's voters, their voters are told to
+be all there are, and restarted; brokers stay as they are. ZooKeeper: the lost servers and all groups go
+from zoo.cfg. KRaft with static voters on controllers of their own: the lost ones go from
+`controller.quorum.voters` (Apache Kafka supports no such procedure). It is only safe where every one of
+the surviving voters takes part, and where the lost data centres cannot come back with the old
+configuration meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.errors import ClusterError, SimulationError
+from orchestrator.simulation.crew import Crew, OnProgress
+from orchestrator.simulation.estate import KafkaNode, ZooKeeperNode
+from orchestrator.simulation.quorums import kraft_voters_only, zookeeper_voters_only
+from orchestrator.simulation.readiness import DeathWatch, await_listening, await_zookeeper
+from orchestrator.simulation.running import Simulation
+
+_POLL_S = 0.2
+_ASK_TIMEOUT_S = 2.0
+_FULL = ".full"
+
+Voter = KafkaNode | ZooKeeperNode
+
+
+def force_quorum(
+    simulation: Simulation,
+    cluster: str,
+    datacenters: Collection[str],
+    on_progress: OnProgress,
+    timeout_s: float = 120.0,
+) -> None:
+    """Make the voters in `datacenters` the whole quorum, and wait until every partition there has a leader.
+
+    All of these data centres must be up, and all others away. Raises `SimulationError` where they are not,
+    where the cluster has combined nodes (the procedure was seen to fail with them), or after `timeout_s`.
+    """
+    voters = list(_voters(simulation, cluster))
+    kept = [voter for voter in voters if voter.dc in datacenters]
+    _refuse_unsafe(simulation, cluster, kept, {voter.dc for voter in voters} - set(datacenters))
+    ids = {_number(voter) for voter in kept}
+    for voter in kept:
+        file = _configuration(simulation, voter)
+        if not _full(file).exists():
+            shutil.copy2(file, _full(file))
+        text = _full(file).read_text(encoding="utf-8")
+        fewer = zookeeper_voters_only if isinstance(voter, ZooKeeperNode) else kraft_voters_only
+        file.write_text(fewer(text, ids), encoding="utf-8")
+    _restart(simulation, cluster, kept, on_progress, timeout_s)
+    brokers = {node.node_id for node in simulation.estate.brokers_of(cluster) if node.dc in datacenters}
+    crew = Crew(cluster, on_progress, timeout_s)
+    crew.run([lambda: await_leaders(crew, simulation.cluster(cluster), brokers)])
+
+
+def restore_quorum(simulation: Simulation, cluster: str, on_progress: OnProgress) -> None:
+    """Give every voter that was told otherwise its full configuration back, and restart it.
+
+    The data centres that were away keep theirs: start them next (`Site.restart`), because only together
+    they are a quorum again. Returns when the voters run; brokers serve on meanwhile.
+    """
+    changed = [
+        voter for voter in _voters(simulation, cluster) if _full(_configuration(simulation, voter)).exists()
+    ]
+    for voter in changed:
+        file = _configuration(simulation, voter)
+        _full(file).replace(file)
+    for dc in {voter.dc for voter in changed}:
+        names = [voter.program for voter in changed if voter.dc == dc]
+        on_progress(cluster, f"restarting {', '.join(names)} with the full quorum")
+        simulation.site(dc).stop(names)
+        simulation.site(dc).start(names)
+
+
+def await_leaders(crew: Crew, cluster: KafkaCluster, brokers: Collection[int]) -> None:
+    """Wait until each partition with a replica on `brokers` is led by one of them, and no other is in sync.
+
+    Without a quorum brokers go on telling what they knew last: only a changed ISR shows that it is back.
+    """
+    while True:
+        try:
+            topics = cluster.topics(cluster.topic_names(timeout_s=_ASK_TIMEOUT_S), timeout_s=_ASK_TIMEOUT_S)
+        except ClusterError as error:
+            crew.check(cluster.subject, error.problem)
+            crew.pause(_POLL_S)
+            continue
+        waiting = [
+            partition
+            for topic in topics.values()
+            for partition, leader, replicas, isr in zip(
+                topic.partitions, topic.leaders, topic.replicas, topic.isr, strict=True
+            )
+            if set(replicas) & set(brokers) and not (leader in brokers and set(isr) <= set(brokers))
+        ]
+        crew.say(
+            cluster.name,
+            f"{len(waiting)} partitions without a leader" if waiting else "every partition is led",
+        )
+        if not waiting:
+            return
+        crew.check(cluster.subject, f"{len(waiting)} partitions have no leader, {waiting[0]} for one")
+        crew.pause(_POLL_S)
+
+
+def _voters(simulation: Simulation, cluster: str) -> Iterator[Voter]:
+    yield from simulation.estate.zookeepers_of(cluster)
+    yield from simulation.estate.controllers_of(cluster)
+
+
+def _number(voter: Voter) -> int:
+    return voter.server_id if isinstance(voter, ZooKeeperNode) else voter.node_id
+
+
+def _configuration(simulation: Simulation, voter: Voter) -> Path:
+    name = "zoo.cfg" if isinstance(voter, ZooKeeperNode) else "server.properties"
+    return simulation.site(voter.dc).folder / voter.program / name
+
+
+def _full(file: Path) -> Path:
+    return file.with_name(file.name + _FULL)
+
+
+def _refuse_unsafe(
+    simulation: Simulation, cluster: str, kept: Collection[Voter], others: Collection[str]
+) -> None:
+    subject = f"cluster {cluster}"
+    if any(isinstance(voter, KafkaNode) and voter.is_broker for voter in kept):
+        raise SimulationError(
+            subject,
+            "has combined nodes: brokers that are killed lose their place among the in-sync replicas",
+            "no quorum of the survivors can be forced without losing the partitions' leaders",
+        )
+    if not kept:
+        raise SimulationError(subject, "has no voter in the data centres that are left")
+    states = {dc: simulation.site(dc).state for dc in {voter.dc for voter in kept}}
+    down = [dc for dc, state in states.items() if state != "up"]
+    if down:
+        raise SimulationError(
+            subject, f"{down[0]} is {states[down[0]]}: every surviving voter has to take part"
+        )
+    alive = [dc for dc in others if simulation.site(dc).state != "killed"]
+    if alive:
+        raise SimulationError(
+            subject,
+            f"{alive[0]} is {simulation.site(alive[0]).state}: two quorums could form",
+            "kill it first",
+        )
+
+
+def _restart(
+    simulation: Simulation, cluster: str, voters: Collection[Voter], on_progress: OnProgress, timeout_s: float
+) -> None:
+    """All of them at once: none of the old quorum may meet one of the new."""
+    crew = Crew(cluster, on_progress, timeout_s)
+
+    def restart(dc: str) -> None:
+        site = simulation.site(dc)
+        here = [voter for voter in voters if voter.dc == dc]
+        names = [voter.program for voter in here]
+        crew.say(dc, f"restarting {', '.join(names)}")
+        site.stop(names)
+        site.start(names)
+        watch = [DeathWatch(site.supervisor, names)]
+        for voter in here:
+            if isinstance(voter, ZooKeeperNode):
+                await_zookeeper(crew, f"{cluster}, {voter.program}", voter.client_port, watch)
+            elif voter.controller_port is not None:
+                await_listening(crew, f"{cluster}, {voter.program}", voter.controller_port, watch)
+
+    crew.run([lambda dc=dc: restart(dc) for dc in {voter.dc for voter in voters}])  # type: ignore[misc]

@@ -1,0 +1,170 @@
+"""What flows through the clusters of the topology file: topics, mirrors, producers and consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.topology.kinds import (
+    STRICT,
+    Count,
+    Name,
+    OnFork,
+    Policy,
+    Positive,
+    Preference,
+    Principal,
+    Seconds,
+    TopicName,
+)
+from orchestrator.values import TopicPartition
+
+FIXED_CONNECTOR_PROPERTIES = frozenset(
+    {
+        "name",
+        "connector.class",
+        "source.cluster.alias",
+        "target.cluster.alias",
+        "replication.policy.class",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+        "offset-syncs.topic.location",
+        "emit.offset-syncs.enabled",
+        "producer.override.enable.idempotence",
+    }
+)
+"""Properties of the connectors on which the offset map rests; a file may not override them."""
+
+HEARTBEATS_TOPIC = "heartbeats"
+"""Where MirrorMaker writes at a source that it is alive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Topic:
+    """A topic as applications know it, under the cluster where it is produced."""
+
+    name: TopicName
+    cluster: Name
+    partitions: Positive
+    replicas: Positive
+    min_insync_replicas: Positive
+    replicas_per_dc: Mapping[Name, Count] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    prefer: Preference | None = None
+    residency: tuple[Name, ...] = ()
+    on_fork: OnFork = "keep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Replication:
+    """One mirror: MirrorMaker 2 connectors on Connect workers at the target.
+
+    The mirrored topics are as the topics at the source; `replicas`, `min_insync_replicas` and
+    `topic_config` say where they differ. `offset_flush_interval_s` is the worker's
+    `offset.flush.interval.ms`: it bounds how old the mirror's stored position is, and with it the
+    prediction of what a site loss would cost. `connectors` overrides properties of the connectors.
+
+    `managed: false` is a mirror that something else owns (MirrorMaker's dedicated mode, an operator):
+    it is observed, never changed. Only such a one may keep its `offset_syncs` at the source.
+    """
+
+    source: Name
+    target: Name
+    topics: tuple[TopicName, ...]
+    policy: Policy = "default"
+    separator: str = "."
+    tasks_max: Positive = 2
+    offset_flush_interval_s: Seconds = 1.0
+    offset_syncs: Literal["target", "source"] = "target"
+    replicas: Positive | None = None
+    min_insync_replicas: Positive | None = None
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    connectors: Mapping[str, str] = field(default_factory=dict)
+    managed: bool = True
+
+    def mirrored_topic(self, topic: str) -> str:
+        """Name at the target of a source topic, by the replication policy.
+
+        The identity policy, too, renames whatever ends in `heartbeats` (`IdentityReplicationPolicy`).
+        """
+        if self.policy == "identity" and not topic.endswith(HEARTBEATS_TOPIC):
+            return topic
+        return f"{self.source}{self.separator}{topic}"
+
+    def mirrored(self, partition: TopicPartition) -> TopicPartition:
+        """The target partition that a source partition is copied to."""
+        return TopicPartition(self.mirrored_topic(partition.topic), partition.partition)
+
+    @property
+    def offset_syncs_topic(self) -> str:
+        """At the target: the default location dies with the source (facts: MirrorMaker 2).
+
+        A mirror that keeps it at the source names it after the target.
+        """
+        other = self.source if self.offset_syncs == "target" else self.target
+        return f"mm2-offset-syncs{self.separator}{other}{self.separator}internal"
+
+    @property
+    def checkpoints_topic(self) -> str:
+        """Where MirrorMaker writes its own translated group offsets, at the target."""
+        return f"{self.source}{self.separator}checkpoints{self.separator}internal"
+
+    @property
+    def samples_topic(self) -> str:
+        """Where the watcher keeps positions and log ends of the source, at the target."""
+        return f"dcctl-samples.{self.source}.internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Producer:
+    """An application that writes."""
+
+    name: Name
+    cluster: Name
+    topics: tuple[TopicName, ...]
+    acks: Literal["all", "1", "0"] = "all"
+    principal: Principal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Sink:
+    """Where a Spark query writes, and what that place remembers between restarts.
+
+    `remembers: batch-id` means: a batch id seen once is skipped when it comes again (Spark's file
+    sink, Delta, many foreachBatch functions). `on_relocation` says what to do when a relocated
+    checkpoint could re-use such an id: give the query a new identity at the sink, or refuse.
+    """
+
+    kind: Literal["files", "delta", "kafka", "foreach-batch", "console", "other"]
+    remembers: Literal["batch-id", "nothing"] = "batch-id"
+    on_relocation: Literal["new-identity", "refuse"] = "new-identity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Consumer:
+    """An application that reads: a consumer group (`name` is its group id) or a Spark query.
+
+    It reads `topics`, or those at its cluster whose whole name matches the regular expression `pattern`.
+    `checkpoint` is where a Spark query keeps its checkpoint while it runs at `cluster`;
+    `standby_checkpoint` is where the same query looks for it after a move (a path at the target;
+    the watcher keeps its copy beside it).
+    `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
+    target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
+    some minutes again (not for producers that set timestamps themselves).
+    """
+
+    name: Name
+    cluster: Name
+    kind: Literal["group", "spark"]
+    topics: tuple[TopicName, ...] = ()
+    pattern: str | None = None
+    principal: Principal | None = None
+    checkpoint: str | None = None
+    standby_checkpoint: str | None = None
+    sink: Sink | None = None
+    order: Literal["required", "any"] = "any"
+    duplicates: Literal["tolerated", "refused"] = "tolerated"
+    on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"

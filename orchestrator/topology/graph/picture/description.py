@@ -1,0 +1,34 @@
+"""A picture in sentences, for those who cannot see it."""
+
+from __future__ import annotations
+
+from orchestrator.topology.graph.parts import Parts
+from orchestrator.topology.graph.picture.measured import Contents
+from orchestrator.topology.graph.wording import joined, listed, mode_words, policy_words, quorum_words
+
+
+def described(parts: Parts, contents: Contents) -> str:
+    """The picture in sentences, for those who cannot see it."""
+    sentences = [f"Sites from left to right: {joined(contents.grid.sites)}."]
+    for card in contents.cards:
+        cluster = card.band.cluster
+        servers = "; ".join(
+            f"in {site} " + (", ".join(row.words for row in rows.values()) or "no server")
+            for site, rows in card.rows.items()
+        )
+        topics = listed([topic.name for topic in cluster.topics], 5) or "none"
+        sentences.append(
+            f"Cluster {card.name} ({mode_words(cluster)}): {servers}. "
+            f"{quorum_words(parts.quorums[card.name])}. Topics: {topics}."
+        )
+    for mirror in contents.mirrors:
+        topics = listed(mirror.topics, 5) or "no topics"
+        sentences.append(f"Mirror from {mirror.source} to {mirror.target}, {policy_words(mirror)}: {topics}.")
+    for verb, found in (
+        ("Producers", [app for card in contents.cards for app in card.producers]),
+        ("Consumers", [app for card in contents.cards for app in card.consumers]),
+    ):
+        if found:
+            told = [f"{app.name} ({app.cluster})" for app in found]
+            sentences.append(f"{verb}: {listed(told, 10)}.")
+    return " ".join(sentences)

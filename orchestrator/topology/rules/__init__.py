@@ -1,0 +1,57 @@
+"""Rules that span several objects of a topology, as a registry: `dcctl rules` lists them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.topology.model import Topology
+from orchestrator.topology.rules import (
+    clients,
+    layouts,
+    loops,
+    losses,
+    mirrors,
+    names,
+    quorum,
+    references,
+    replicas,
+    secrets,
+    security,
+    servers,
+    sites,
+    topic_config,
+)
+from orchestrator.topology.rules.rule import Finding, Rule
+
+__all__ = ["RULES", "Finding", "Rule", "findings"]
+
+_MODULES = (
+    references,
+    names,
+    servers,
+    quorum,
+    layouts,
+    replicas,
+    topic_config,
+    mirrors,
+    loops,
+    clients,
+    losses,
+    sites,
+    secrets,
+    security,
+)
+
+RULES: tuple[Rule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)
+"""Every rule, by idea: references, servers, layouts, topics, mirrors, clients, losses, sites, secrets."""
+
+
+def findings(topology: Topology) -> Iterator[tuple[Rule, Finding]]:
+    """Every breach of every rule, errors and warnings."""
+    is_sound = True
+    for rule in sorted(RULES, key=lambda rule: rule.needs_sound):
+        if rule.needs_sound and not is_sound:
+            continue
+        for finding in rule.check(topology):
+            is_sound = is_sound and rule.severity != "error"
+            yield rule, finding

@@ -1,0 +1,255 @@
+"""Producers and consumers: what they are promised, and what can be moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.rules.rule import Finding, Rule, listed, rule
+from orchestrator.topology.source import Path
+
+
+@rule(
+    "acks-loss-budget",
+    "error",
+    "Where nothing may be lost, producers wait for all in-sync replicas",
+    "With acks 1 or 0 a record may be acknowledged that only the lost site had, whatever else is done.",
+)
+def acks_loss_budget(topology: Topology) -> Iterator[Finding]:
+    """A loss budget of zero (the default), more than one site, and a producer with weaker acks."""
+    if topology.failover.max_loss.records != 0 or topology.layout == "one-location":
+        return
+    for index, producer in enumerate(topology.producers):
+        if producer.acks != "all":
+            message = (
+                f"producer `{producer.name}` has acks {producer.acks}, the loss budget is 0 records: "
+                "that cannot be kept"
+            )
+            hint = "take acks: all, or state a budget under failover.max_loss"
+            yield Finding(("producers", index, "acks"), message, hint)
+
+
+@rule(
+    "acks-weak",
+    "warning",
+    "Producers wait for all in-sync replicas",
+    "With acks 1 or 0, min.insync.replicas protects nothing: the loss of a leader may lose records.",
+)
+def acks_weak(topology: Topology) -> Iterator[Finding]:
+    """Weaker acks where a budget allows them."""
+    if topology.failover.max_loss.records == 0 and topology.layout != "one-location":
+        return
+    for index, producer in enumerate(topology.producers):
+        if producer.acks != "all":
+            message = (
+                f"producer `{producer.name}` has acks {producer.acks}: a broker's loss may lose its records"
+            )
+            yield Finding(("producers", index, "acks"), message, "take acks: all")
+
+
+@rule(
+    "principal-mirror",
+    "error",
+    "No application shares the mirror's principal",
+    "Fencing it would stop the mirror, and with it the copying of what was written last.",
+)
+def principal_mirror(topology: Topology) -> Iterator[Finding]:
+    """Applications with a principal of a mirror."""
+    mirrors = {cluster.mirror_principal for cluster in topology.clusters.values()}
+    for kind in ("producers", "consumers") if topology.replication else ():
+        for index, client in enumerate(getattr(topology, kind)):
+            principal = client.principal or f"User:{client.name}"
+            if principal in mirrors:
+                message = f"`{client.name}` has the mirror's principal {principal}"
+                key = "principal" if client.principal else "name"
+                yield Finding((kind, index, key), message, "give the application one of its own")
+
+
+@rule(
+    "principal-shared",
+    "warning",
+    "Producers have principals of their own",
+    "Fencing one producer fences every application with the same principal.",
+)
+def principal_shared(topology: Topology) -> Iterator[Finding]:
+    """Two producers, or a producer and a consumer, with one principal."""
+    owners: dict[str, str] = {}
+    for consumer in topology.consumers:
+        owners.setdefault(consumer.principal or f"User:{consumer.name}", consumer.name)
+    for index, producer in enumerate(topology.producers):
+        principal = producer.principal or f"User:{producer.name}"
+        other = owners.setdefault(principal, producer.name)
+        if other != producer.name:
+            message = f"`{producer.name}` and `{other}` share {principal}: they can only be fenced together"
+            key = "principal" if producer.principal else "name"
+            yield Finding(("producers", index, key), message, "give each one of its own")
+
+
+@rule(
+    "consumer-reads",
+    "error",
+    "A consumer names topics, or a pattern that is a regular expression",
+    "Without either nobody knows what must be translated for it.",
+)
+def consumer_reads(topology: Topology) -> Iterator[Finding]:
+    """Neither topics nor pattern, or a pattern that cannot be read."""
+    for index, consumer in enumerate(topology.consumers):
+        if consumer.pattern is None and not consumer.topics:
+            message = f"consumer `{consumer.name}` reads no topic"
+            yield Finding(("consumers", index), message, "add topics, or a pattern")
+        elif problem := _pattern_problem(consumer):
+            message = f"the pattern of `{consumer.name}` is no regular expression: {problem}"
+            hint = "`.*` stands for anything; a name by itself stands for itself"
+            yield Finding(("consumers", index, "pattern"), message, hint)
+
+
+def _pattern_problem(consumer: Consumer) -> str:
+    try:
+        re.compile(consumer.pattern or "")
+    except re.error as error:
+        return str(error)
+    return ""
+
+
+@rule(
+    "pattern-matches",
+    "warning",
+    "A consumer's pattern matches a topic",
+    "One that matches nothing is misspelt, or the topic is missing in the file.",
+)
+def pattern_matches(topology: Topology) -> Iterator[Finding]:
+    """Patterns that find nothing at their cluster."""
+    for index, consumer in enumerate(topology.consumers):
+        if (
+            consumer.pattern is None
+            or _pattern_problem(consumer)
+            or consumer.cluster not in topology.clusters
+        ):
+            continue
+        if not topology.topics_read(consumer):
+            names = topology.names_at(consumer.cluster)
+            message = f"the pattern `{consumer.pattern}` matches no topic at `{consumer.cluster}`"
+            hint = f"it must match the whole name; there are {listed(names)}" if names else ""
+            yield Finding(("consumers", index, "pattern"), message, hint)
+
+
+@rule(
+    "spark-moves",
+    "error",
+    "A Spark query at a mirrored cluster names its checkpoint and its sink; a group has neither",
+    "Without them the query cannot be relocated, and would begin anew.",
+)
+def spark_moves(topology: Topology) -> Iterator[Finding]:
+    """Spark queries where a site loss must move them, and groups with keys of Spark."""
+    mirrored_from = {mirror.source for mirror in topology.replication}
+    for index, consumer in enumerate(topology.consumers):
+        path: Path = ("consumers", index)
+        if consumer.kind == "group":
+            for key in ("checkpoint", "standby_checkpoint", "sink"):
+                if getattr(consumer, key) is not None:
+                    message = f"`{consumer.name}` is a group and has no {key}"
+                    yield Finding((*path, key), message, "remove it, or take kind: spark")
+        elif consumer.cluster in mirrored_from:
+            for key in ("checkpoint", "sink"):
+                if getattr(consumer, key) is None:
+                    message = f"Spark query `{consumer.name}` lacks `{key}`"
+                    yield Finding(path, message, "without it the query cannot be relocated")
+
+
+@rule(
+    "spark-checkpoints",
+    "error",
+    "Each Spark query has a checkpoint of its own",
+    "Two queries in one folder destroy each other's state.",
+)
+def spark_checkpoints(topology: Topology) -> Iterator[Finding]:
+    """Checkpoints and standby checkpoints, for each cluster."""
+    targets = {mirror.source: mirror.target for mirror in topology.replication}
+    owners: dict[tuple[str, str], str] = {}
+    for index, consumer in enumerate(topology.consumers):
+        places = (
+            ("checkpoint", consumer.cluster, consumer.checkpoint),
+            (
+                "standby_checkpoint",
+                targets.get(consumer.cluster, consumer.cluster),
+                consumer.standby_checkpoint,
+            ),
+        )
+        for key, cluster, folder in places:
+            if folder is None:
+                continue
+            other = owners.setdefault((cluster, folder.rstrip("/")), consumer.name)
+            if other != consumer.name:
+                message = f"`{consumer.name}` and `{other}` share the checkpoint {folder}"
+                yield Finding(("consumers", index, key), message, "give each a folder of its own")
+
+
+@rule(
+    "spark-standby",
+    "warning",
+    "A Spark query at a mirrored cluster says where it opens its checkpoint after a move",
+    "Without standby_checkpoint nobody keeps a copy at the target, and its state is lost with the site.",
+)
+def spark_standby(topology: Topology) -> Iterator[Finding]:
+    """Queries with a checkpoint and no place for its copy."""
+    mirrored_from = {mirror.source for mirror in topology.replication}
+    for index, consumer in enumerate(topology.consumers):
+        moves = consumer.kind == "spark" and consumer.cluster in mirrored_from and consumer.checkpoint
+        if moves and consumer.standby_checkpoint is None:
+            message = (
+                f"the state of Spark query `{consumer.name}` is kept nowhere but at `{consumer.cluster}`"
+            )
+            yield Finding(("consumers", index), message, "add standby_checkpoint: a path at the target")
+
+
+@rule(
+    "order-after-failover",
+    "warning",
+    "A consumer that needs order gets it after a failover too",
+    "Under the default policy it then reads the mirrored and the landing topic: each in order, not both.",
+)
+def order_after_failover(topology: Topology) -> Iterator[Finding]:
+    """Consumers with order: required whose topics are mirrored under the default policy."""
+    mirrored: dict[str, set[str]] = {}
+    for mirror in topology.replication:
+        if mirror.policy == "default":
+            mirrored.setdefault(mirror.source, set()).update(mirror.topics)
+    for index, consumer in enumerate(topology.consumers):
+        if consumer.order == "required" and mirrored.get(consumer.cluster, set()) & set(consumer.topics):
+            message = f"`{consumer.name}` needs order; after a failover it reads two topics, old and new"
+            hint = "let it finish the mirrored topics before the others, or take policy: identity"
+            yield Finding(("consumers", index, "order"), message, hint)
+
+
+@rule(
+    "untranslatable-duplicates",
+    "error",
+    "A consumer that refuses duplicates does not start from the beginning",
+    "on_untranslatable: earliest reads everything again; timestamp reads some of it again.",
+)
+def untranslatable_duplicates(topology: Topology) -> Iterator[Finding]:
+    """duplicates: refused together with a fallback that repeats records."""
+    for index, consumer in enumerate(topology.consumers):
+        if consumer.duplicates == "refused" and consumer.on_untranslatable != "refuse":
+            message = (
+                f"`{consumer.name}` refuses duplicates, and on_untranslatable: {consumer.on_untranslatable} "
+                "would make some"
+            )
+            path: Path = ("consumers", index, "on_untranslatable")
+            yield Finding(path, message, "take on_untranslatable: refuse, or duplicates: tolerated")
+
+
+RULES: tuple[Rule, ...] = (
+    acks_loss_budget,
+    acks_weak,
+    principal_mirror,
+    principal_shared,
+    consumer_reads,
+    pattern_matches,
+    spark_moves,
+    spark_checkpoints,
+    spark_standby,
+    order_after_failover,
+    untranslatable_duplicates,
+)

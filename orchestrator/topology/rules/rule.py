@@ -1,0 +1,68 @@
+"""What a rule is: an id, how bad it is to break it, why, and a check that yields every breach."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from orchestrator.topology.model import Topology
+from orchestrator.topology.problems import Severity
+from orchestrator.topology.source import Path
+
+_NAMES_SHOWN = 8
+
+
+class Finding(NamedTuple):
+    """One breach: the path in the file, what is wrong there, and what to do instead."""
+
+    path: Path
+    message: str
+    hint: str = ""
+
+
+Check = Callable[[Topology], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`error`: what the file says cannot exist, contradicts itself or destroys data. `warning`: it can
+    exist, but does less than its reader would expect. `needs_sound`: the check is only made where no
+    error was found before, because it computes with what they are about."""
+
+    id: str
+    severity: Severity
+    title: str
+    reason: str
+    check: Check
+    needs_sound: bool = False
+
+
+def rule(
+    rule_id: str, severity: Severity, title: str, reason: str, *, needs_sound: bool = False
+) -> Callable[[Check], Rule]:
+    """Make a rule of a check."""
+    return lambda check: Rule(rule_id, severity, title, reason, check, needs_sound)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in backquotes, all of them if they are few."""
+    every = [f"`{name}`" for name in names]
+    more = len(every) - _NAMES_SHOWN
+    return ", ".join(every[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 broker`, `2 brokers`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def nearest(word: str, known: Collection[str]) -> str:
+    """The known name that `word` probably stands for, as a hint; else what there is to choose from."""
+    # Comparing with each of ten thousand names takes a second; one that is meant is about as long.
+    alike = (name for name in known if abs(len(name) - len(word)) <= max(2, len(word) // 4))
+    close = difflib.get_close_matches(word, alike, n=1)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return f"the file has {listed(sorted(known))}" if known else "the file has none"

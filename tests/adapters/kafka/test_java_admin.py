@@ -1,0 +1,307 @@
+"""Kafka's Java Admin against one real broker: what librdkafka cannot do, in bulk."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm, shared_jvm
+from orchestrator.adapters.kafka.java_admin_values import ActiveProducer, NewTopic
+from orchestrator.errors import ClusterError
+from orchestrator.values import Acl, TopicPartition
+from tests.kafka_broker import kafka_broker
+
+pytestmark = pytest.mark.integration
+
+_NOWHERE = TopicPartition("nowhere", 0)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """One broker with an authorizer that lets everybody do everything."""
+    folder = tmp_path_factory.mktemp("broker")
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+    }
+    with kafka_broker(kafka_runtime("4.3.1", find_java()), folder, settings=settings) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: KafkaCluster) -> Iterator[JavaAdmin]:
+    with JavaAdmin("test", _bootstrap(cluster), {}) as java:
+        yield java
+    end_shared_jvm()
+
+
+def _bootstrap(cluster: KafkaCluster) -> list[str]:
+    return str(cluster.properties["bootstrap.servers"]).split(",")
+
+
+def test_who_it_is(admin: JavaAdmin, cluster: KafkaCluster) -> None:
+    """Its id, its brokers as clients find them, and the features in force."""
+    identity = admin.identity()
+    assert [f"{b.host}:{b.port}" for b in identity.brokers] == list(cluster.brokers().values())
+    assert (identity.controller_id, identity.brokers[0].rack) == (1, None)
+    assert re.fullmatch(r"[\w-]{22}", identity.cluster_id)
+    features = admin.features()
+    assert features.finalized["metadata.version"] <= features.supported["metadata.version"]
+
+
+def test_topics_with_placement_and_without(admin: JavaAdmin) -> None:
+    """Made in one call, described in one call; what is there already stays as it is."""
+    admin.create_topics(
+        {
+            "placed": NewTopic(assignment=((1,), (1,)), config={"min.insync.replicas": "1"}),
+            "counted": NewTopic(partitions=3, replicas=1, config={"retention.ms": "1000"}),
+            "by-default": NewTopic(),
+        }
+    )
+    admin.create_topics({"counted": NewTopic(partitions=9)})
+    found = admin.describe_topics(["placed", "counted", "by-default", "nowhere"])
+    assert {name: topic.replicas for name, topic in found.items()} == {
+        "placed": ((1,), (1,)),
+        "counted": ((1,), (1,), (1,)),
+        "by-default": ((1,),),
+    }
+    assert found["placed"].leaders == (1, 1)
+    assert found["placed"].isr == ((1,), (1,))
+    assert not found["placed"].is_internal
+    assert len({topic.topic_id for topic in found.values()}) == 3
+    assert set(found) <= admin.topic_names()
+    assert admin.describe_topics([]) == {}
+
+
+def test_refused_topic_says_why(admin: JavaAdmin) -> None:
+    """The good one of two is made; the error has Kafka's own reason."""
+    with pytest.raises(ClusterError, match=r"topic impossible: creating topics: .*InvalidReplicationFactor"):
+        admin.create_topics({"possible": NewTopic(), "impossible": NewTopic(replicas=7)})
+    assert "possible" in admin.topic_names()
+    with pytest.raises(ClusterError, match=r"topic x!y: creating topics: .*InvalidTopic"):
+        admin.create_topics({"x!y": NewTopic()})
+
+
+def test_own_configuration_of_a_topic(admin: JavaAdmin) -> None:
+    """Only what was set on it; None takes an entry back to its default."""
+    admin.create_topics({"config": NewTopic(config={"retention.ms": "1000"})})
+    admin.alter_configs("topic", {"config": {"retention.ms": None, "max.message.bytes": "2000"}})
+    _await(lambda: admin.configs("topic", ["config"]) == {"config": {"max.message.bytes": "2000"}})
+    everything = admin.configs("topic", ["config", "nowhere"], own_only=False)
+    assert everything["config"]["retention.ms"] == "604800000"
+    assert "nowhere" not in everything
+    with pytest.raises(ClusterError, match=r"topic config: changing .*InvalidConfiguration"):
+        admin.alter_configs("topic", {"config": {"retention.ms": "long"}})
+    with pytest.raises(ClusterError, match=r"topic nowhere: .*UnknownTopicOrPartition"):
+        admin.alter_configs("topic", {"nowhere": {"retention.ms": "1"}})
+
+
+def test_configuration_of_a_broker(admin: JavaAdmin) -> None:
+    """Its settings in force are seen; its own dynamic ones are set and taken back."""
+    assert admin.configs("broker", ["1"], own_only=False)["1"]["node.id"] == "1"
+    admin.alter_configs("broker", {"1": {"log.cleaner.threads": "2"}})
+    _await(lambda: admin.configs("broker", ["1"])["1"] == {"log.cleaner.threads": "2"})
+    admin.alter_configs("broker", {"1": {"log.cleaner.threads": None}})
+
+
+def test_partitions_are_added(admin: JavaAdmin) -> None:
+    """With places for the new ones or without; fewer are refused."""
+    admin.create_topics({"growing": NewTopic(), "grown": NewTopic()})
+    admin.create_partitions({"growing": 3, "grown": 2}, {"growing": [[1], [1]]})
+    _await(lambda: [len(t.leaders) for t in admin.describe_topics(["growing", "grown"]).values()] == [3, 2])
+    with pytest.raises(ClusterError, match=r"topic growing: adding partitions: .*InvalidPartitions"):
+        admin.create_partitions({"growing": 1})
+
+
+def test_topics_are_deleted(admin: JavaAdmin) -> None:
+    """One that is not there is no error; a wrong name is."""
+    admin.create_topics({"doomed": NewTopic()})
+    admin.delete_topics(["doomed", "nowhere"])
+    _await(lambda: admin.describe_topics(["doomed"]) == {})
+    admin.delete_topics(["doomed"])
+
+
+def test_partitions_are_moved(admin: JavaAdmin) -> None:
+    """One that changes nothing is over at once; one to a broker that is not there is refused."""
+    admin.create_topics({"moving": NewTopic(partitions=2)})
+    first, second = TopicPartition("moving", 0), TopicPartition("moving", 1)
+    admin.alter_reassignments({first: (1,), second: None})
+    assert admin.list_reassignments() == {}
+    with pytest.raises(ClusterError, match=r"partition moving-0 \(and 1 more\): .*InvalidReplicaAssignment"):
+        admin.alter_reassignments({first: (1, 7), second: (8,)})
+    with pytest.raises(ClusterError, match="UnknownTopicOrPartition"):
+        admin.alter_reassignments({_NOWHERE: (1,)})
+
+
+def test_quorum(admin: JavaAdmin) -> None:
+    """The one voter leads, and has all that is committed."""
+    quorum = admin.describe_quorum()
+    assert (quorum.leader_id, [voter.node_id for voter in quorum.voters], quorum.observers) == (1, [1], ())
+    assert quorum.voters[0].log_end_offset >= quorum.high_watermark > 0
+    assert abs((quorum.voters[0].last_caught_up_at_s or 0) - time.time()) < 60
+
+
+def test_elections(admin: JavaAdmin) -> None:
+    """Where the preferred leader leads nothing is to be done; a partition that is not there is told."""
+    admin.create_topics({"elected": NewTopic()})
+    there = TopicPartition("elected", 0)
+    assert admin.elect_leaders("preferred", [there]) == {}
+    failed = admin.elect_leaders("unclean", [there, _NOWHERE])
+    assert list(failed) == [_NOWHERE]
+    assert "UnknownTopicOrPartition" in failed[_NOWHERE]
+
+
+def test_log_directories(admin: JavaAdmin, cluster: KafkaCluster) -> None:
+    """Size of every replica, and what the volume has."""
+    admin.create_topics({"kept": NewTopic()})
+    _produce(cluster, "kept", 10)
+    (directory,) = admin.log_dirs([1])[1]
+    assert directory.problem == ""
+    assert directory.replicas[TopicPartition("kept", 0)].size_bytes > 0
+    assert 0 < (directory.usable_bytes or 0) < (directory.total_bytes or 0)
+    with pytest.raises(ClusterError, match="broker 7: describing log directories"):
+        admin.log_dirs([7], timeout_s=1.0)
+
+
+def test_hanging_transaction_is_seen_and_ended(admin: JavaAdmin, cluster: KafkaCluster) -> None:
+    """The producer of an open transaction is named with its first offset; aborting ends it."""
+    admin.create_topics({"transacted": NewTopic()})
+    tp = TopicPartition("transacted", 0)
+    producer = Producer({**cluster.properties, "transactional.id": "hanging"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(tp.topic, b"x")
+    producer.flush(30)
+    (active,) = admin.describe_producers([tp])[tp]
+    assert active.transaction_start_offset == 0
+    assert abs(active.last_at_s - time.time()) < 60
+    admin.abort_transaction(tp, active)
+    _await(lambda: admin.describe_producers([tp])[tp][0].transaction_start_offset is None)
+    wrong = ActiveProducer(4711, 0, 0, 0.0, 99, None)
+    with pytest.raises(ClusterError, match=r"aborting the transaction of producer 4711 on nowhere-0: "):
+        admin.abort_transaction(_NOWHERE, wrong, timeout_s=1.0)
+    with pytest.raises(ClusterError, match=r"partition nowhere-0: describing producers: "):
+        admin.describe_producers([_NOWHERE], timeout_s=1.0)
+
+
+def test_offsets_of_many_groups(admin: JavaAdmin, cluster: KafkaCluster) -> None:
+    """Written for one group each, read for all in one call; one without any has none."""
+    admin.create_topics({"read": NewTopic(partitions=2)})
+    _produce(cluster, "read", 5)
+    wanted = {f"g{n}": {TopicPartition("read", n % 2): n} for n in range(4)}
+    for group, offsets in wanted.items():
+        admin.alter_group_offsets(group, offsets)
+    assert admin.group_offsets([*wanted, "unheard-of"]) == {**wanted, "unheard-of": {}}
+    with pytest.raises(ClusterError, match=r"writing the offsets of group g0: .*nowhere-0"):
+        admin.alter_group_offsets("g0", {_NOWHERE: 1})
+
+
+def test_members_are_removed(admin: JavaAdmin, cluster: KafkaCluster) -> None:
+    """A running member is in the way of writing offsets, until it is sent away."""
+    admin.create_topics({"consumed": NewTopic()})
+    tp = TopicPartition("consumed", 0)
+    consumer = Consumer({**cluster.properties, "group.id": "running", "auto.offset.reset": "earliest"})
+    try:
+        consumer.subscribe(["consumed"])
+        _await(lambda: consumer.poll(0.2) is None and bool(consumer.assignment()), timeout_s=30.0)
+        with pytest.raises(ClusterError, match=r"writing the offsets of group running: ") as refused:
+            admin.alter_group_offsets("running", {tp: 0})
+        assert "stop them first" in refused.value.hint
+        admin.remove_members("running", "a test")
+        admin.alter_group_offsets("running", {tp: 0})
+    finally:
+        consumer.close()
+    with pytest.raises(ClusterError, match="removing the members of group unheard-of: "):
+        admin.remove_members("unheard-of", timeout_s=2.0)
+
+
+def test_access_rules(admin: JavaAdmin) -> None:
+    """Created, seen and deleted one by one; a rule that is no rule is refused."""
+    rules = {
+        Acl("User:a", "READ", "ALLOW", "TOPIC", "orders"),
+        Acl("User:a", "READ", "ALLOW", "GROUP", "g-", "PREFIXED"),
+        Acl("User:b", "WRITE", "DENY", "TOPIC", "*", host="127.0.0.1"),
+    }
+    admin.create_acls(rules)
+    _await(lambda: admin.acls() == rules)
+    gone = Acl("User:a", "READ", "ALLOW", "TOPIC", "orders")
+    admin.delete_acls([gone, Acl("User:c", "READ", "ALLOW", "TOPIC", "orders")])
+    _await(lambda: admin.acls() == rules - {gone})
+    with pytest.raises(ClusterError, match="creating ACLs: "):
+        admin.create_acls([Acl("nobody", "READ", "ALLOW", "TOPIC", "orders")])
+
+
+def test_cluster_that_is_not_there(admin: JavaAdmin) -> None:
+    """No answer within the deadline is an error with a hint; so is a name that does not resolve."""
+    with JavaAdmin("away", ["127.0.0.1:1"], {}) as away:
+        begun = time.monotonic()
+        with pytest.raises(ClusterError, match=r"cluster away: listing topics: .*Timeout") as refused:
+            away.topic_names(timeout_s=1.0)
+        assert time.monotonic() - begun < 10
+        assert "is the cluster up" in refused.value.hint
+    with (
+        JavaAdmin("unnamed", ["no-such-host.invalid:9092"], {}) as unnamed,
+        pytest.raises(ClusterError, match=r"cluster unnamed: opening a connection: .*bootstrap"),
+    ):
+        unnamed.topic_names()
+
+
+def test_secret_is_in_no_error(admin: JavaAdmin, tmp_path: Path) -> None:
+    """Whatever Kafka repeats of its settings, the password is not among it."""
+    client = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "SCRAM-SHA-256",
+        "sasl.username": "u",
+        "sasl.password": "hush",
+        "reconnect.backoff.ms": "-1",
+    }
+    with (
+        JavaAdmin("secret", ["127.0.0.1:1"], client) as secret,
+        pytest.raises(ClusterError) as refused,
+    ):
+        secret.topic_names(timeout_s=1.0)
+    assert "hush" not in str(refused.value)
+
+
+def test_process_that_died_is_replaced(admin: JavaAdmin) -> None:
+    """What was under way fails in words; the next question is answered by a new process."""
+    jvm = shared_jvm()
+    jvm._process.kill()
+    jvm._process.wait()
+    assert "__consumer_offsets" in admin.topic_names()
+    assert shared_jvm() is not jvm
+
+
+def test_large_answers_come_at_once(admin: JavaAdmin) -> None:
+    """A thousand names asked for are one question, not a thousand."""
+    begun = time.monotonic()
+    assert admin.describe_topics(f"nowhere-{n}" for n in range(1000)) == {}
+    assert time.monotonic() - begun < 10
+
+
+def _produce(cluster: KafkaCluster, topic: str, count: int) -> None:
+    producer = Producer(cluster.properties)
+    for number in range(count):
+        producer.produce(topic, str(number).encode(), partition=0)
+    producer.flush(30)
+
+
+def _await(condition: object, timeout_s: float = 10.0) -> None:
+    """What a broker has accepted it shows a moment later."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

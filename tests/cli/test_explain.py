@@ -1,0 +1,92 @@
+"""`dcctl explain` from the outside: the JSON contract, and text for a tired person."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.main import run
+
+EXAMPLE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
+
+
+def explained(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    """The JSON answer."""
+    assert run(["explain", EXAMPLE, "--json", *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    data: dict[str, Any] = json.loads(captured.out)
+    return data
+
+
+def test_the_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every key of the design, and no other."""
+    data = explained(capsys)
+    assert list(data) == ["format_version", "topology", "losses"]
+    assert data["topology"] == "payments"
+    assert [loss["lost"] for loss in data["losses"]] == [["west"], ["east"]]
+    for loss in data["losses"]:
+        assert list(loss) == ["lost", "clusters"]
+        for cluster in loss["clusters"].values():
+            assert list(cluster) == ["control_plane", "reason", "topics"]
+            for topic in cluster["topics"].values():
+                assert list(topic) == ["acked_records", "writes", "rpo", "rto", "reason"]
+    west = data["losses"][0]["clusters"]["west"]
+    assert list(west["topics"]) == ["orders", "payments", "__consumer_offsets", "__transaction_state"]
+    assert west["topics"]["orders"]["rto"] == "switch-clients"
+
+
+def test_what_is_asked_for_comes_first_and_each_loss_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Combinations and servers by --lose, every broker by --nodes."""
+    data = explained(capsys, "--lose", "east,west", "--lose", "west/broker-2", "--nodes")
+    lost = [loss["lost"] for loss in data["losses"]]
+    brokers = [[f"{dc}/broker-{number}"] for dc in ("west", "east") for number in (1, 2, 3)]
+    assert lost[:4] == [["east", "west"], ["west/broker-2"], ["west"], ["east"]]
+    assert sorted([*lost[4:], ["west/broker-2"]]) == sorted(brokers)
+
+
+def test_text_answers_in_one_sentence_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each loss stands before every table."""
+    assert run(["explain", EXAMPLE]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    west = "west Records that no mirror has copied yet are lost; clients must be switched to east."
+    east = "east No acknowledged record is lost; nothing stops."
+    assert out.index(west) < out.index(east) < out.index("topics acked writes RPO RTO")
+    assert "orders, payments at-risk need-procedure replication-lag switch-clients" in out
+
+
+def test_brokers_whose_loss_means_the_same_share_one_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six brokers, two answers."""
+    assert run(["explain", EXAMPLE, "--nodes"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "one of west/broker-1, west/broker-2, west/broker-3" in out
+    assert "1 of 3 replicas is on it, below min.insync.replicas 2" in out
+
+
+def test_markdown_is_two_tables_and_nothing_else_of_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each row of a table has as many cells as its head."""
+    assert run(["explain", EXAMPLE, "--format", "markdown"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert lines[0].startswith("- **west** lost: ")
+    rows = [line for line in lines if line.startswith("|")]
+    assert {row.count(" | ") for row in rows} == {3, 7}
+    assert any("| `orders`, `payments` | at-risk | need-procedure |" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--lose", "wets"], "did you mean `west`?"),
+        (["--lose", "west,west/broker-9"], "west has: broker-1, broker-2, broker-3"),
+        (["--format", "html"], "take text or markdown"),
+    ],
+)
+def test_a_wrong_question_is_status_2_with_a_hint(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names that the file does not have are usage errors."""
+    assert run(["explain", EXAMPLE, *options]) == 2
+    assert said in capsys.readouterr().err

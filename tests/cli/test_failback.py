@@ -1,0 +1,59 @@
+"""`dcctl failback` from the command line: what can be said without any server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.operations import failback as operation
+from orchestrator.planning.failback import plan_failback
+from tests.planning import failback_pictures, pictures
+from tests.planning.failback_pictures import REQUEST
+
+FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["failback", FILE, "--to", "nowhere"], 2, "the file has: west → east"),
+        (["failback", FILE, "--accept-loss", "-1"], 2, "accept-loss"),
+        (["failback", FILE, "--dry-run"], 1, "clusters.west.bootstrap"),
+        (["failback"], 1, "dcctl sim up"),
+        (["failback", FILE, "-o", "/no/such/plan"], 1, "there is no such folder"),
+        (["failback", FILE.replace("active-passive", "stretched-2dc")], 1, "cannot handle it yet"),
+    ],
+)
+def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by name
+    arguments: list[str],
+    status: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The exit status of the design, a sentence, and never a traceback."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    assert run(arguments) == status
+    said = capfd.readouterr().err
+    assert words in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("is_open", "status"), [(True, 0), (False, 4)])
+def test_a_dry_run_tells_by_its_status_whether_it_could_be_done(
+    is_open: bool, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """0 where every gate is open, 4 where one is closed; the plan names it."""
+    picture = failback_pictures.picture()
+    if not is_open:
+        picture = replace(picture, last_read=pictures.ABSENT)
+    plan = plan_failback(failback_pictures.topology(), picture, REQUEST)
+    monkeypatch.setattr(operation, "preview_failback", lambda *_: plan)
+    assert run(["failback", FILE, "--dry-run", "--json"]) == status
+    said = capfd.readouterr().err
+    assert "Failback east → west" in said
+    assert ("refused by: returned-log" in said) is not is_open

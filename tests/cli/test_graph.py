@@ -1,0 +1,88 @@
+"""`dcctl graph`: every format, to stdout or into a file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+
+EXAMPLE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "beginning"),
+    [
+        ([], "<svg "),
+        (["--format", "svg"], "<svg "),
+        (["--format", "dot"], 'digraph "payments" {'),
+        (["--format", "mermaid"], "flowchart LR"),
+        (["--format", "json"], '{\n  "format_version": 1,'),
+        (["--json"], '{\n  "format_version": 1,'),
+    ],
+)
+def test_each_format_goes_to_stdout(
+    arguments: list[str], beginning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The graph alone on stdout, one line of summary on stderr."""
+    assert run(["graph", EXAMPLE, *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(beginning)
+    assert captured.out.endswith("\n")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"), [("a.svg", "<svg "), ("a.gv", "digraph"), ("a.mmd", "flowchart"), ("a.json", "{")]
+)
+def test_the_ending_of_a_name_chooses_the_format(name: str, beginning: str, tmp_path: Path) -> None:
+    """`-o picture.svg` needs no `--format`."""
+    assert run(["graph", EXAMPLE, "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(beginning)
+
+
+def test_two_formats_at_once_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither is silently preferred."""
+    assert run(["graph", EXAMPLE, "--json", "--format", "svg"]) == 2
+    assert "contradict" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_an_error_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which file, and why."""
+    assert run(["graph", EXAMPLE, "-o", str(tmp_path / "none" / "a.svg")]) == 1
+    error = capsys.readouterr().err
+    assert "a.svg: cannot be written: No such file or directory" in error
+    assert "Traceback" not in error
+
+
+def test_the_json_tells_of_mirrors(capsys: pytest.CaptureFixture[str]) -> None:
+    """Edges carry what the file says."""
+    run(["graph", EXAMPLE, "--json"])
+    edges = json.loads(capsys.readouterr().out)["edges"]
+    (mirror,) = [edge for edge in edges if edge["kind"] == "mirror"]
+    assert mirror == {
+        "source": "cluster:west",
+        "target": "cluster:east",
+        "kind": "mirror",
+        "policy": "default",
+        "topics": ["orders", "payments"],
+        "managed": True,
+    }
+
+
+def test_a_picture_needs_no_slow_import() -> None:
+    """The default answers as fast as `validate`: networkx alone would double the time."""
+    program = (
+        "import sys; from orchestrator.cli.main import run;"
+        "run(sys.argv[1:]); print('networkx' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "graph", EXAMPLE], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("</svg>\nFalse\n")

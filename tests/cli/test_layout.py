@@ -1,0 +1,196 @@
+"""plan, apply and drift on the command line: what is said, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.cli.main import run
+from orchestrator.planning.observation import CoordinationState, EarlierRun
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.planning.layout.layouts import active_active
+
+Told = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
+    return rehearse(monkeypatch, tmp_path, active_active())
+
+
+@pytest.fixture
+def file(world: Rehearsal, tmp_path: Path) -> Path:
+    return write(world.topology, tmp_path / "both.yaml")
+
+
+def write(topology: Topology, file: Path) -> Path:
+    file.write_text(yaml.safe_dump(dump_topology(topology), sort_keys=False))
+    return file
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    """Run one command: exit status, stdout, stderr."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        status = run([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def test_from_nothing_to_nothing_to_do(file: Path, told: Told) -> None:
+    """plan finds changes, apply makes them, and then there are none."""
+    status, out, _ = told("plan", file)
+    assert status == 3
+    assert "Change: nothing was applied yet, so all of it is new" in out
+    assert "+ west  topic orders: 6 partitions, 3 replicas  it does not exist; the file describes it" in out
+    assert "Create 7 topics (" in out
+    status, out, err = told("apply", file)
+    assert status == 0
+    assert "✓ Look at everything again, and remember what was applied" in err
+    assert "both: everything that could be done is done" in out
+    status, out, _ = told("apply", file)
+    assert (status, "nothing-to-do: everything is as the file says, by run" in out) == (0, True)
+    assert told("plan", file)[:2] == (0, "both: everything is as the file says\n")
+    assert told("drift", file)[:2] == (0, "both: everything is as the file says\n")
+
+
+def test_drift_and_change_stand_apart(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
+    """Each line with its reason, and what cannot be taken back with a mark of its own."""
+    told("apply", file)
+    world.set_by_hand("west", "orders", min_insync_replicas="1", max_message_bytes="5")
+    more = replace(world.topology, topics=tuple(replace(t, partitions=9) for t in world.topology.topics))
+    status, out, _ = told("drift", write(more, tmp_path / "more.yaml"))
+    assert status == 3
+    drift, change = out.split("Change: what the file says anew")
+    assert drift.startswith("Drift since the file was applied (run ")
+    assert "~ west  topic orders config min.insync.replicas: 1 → 2  somebody changed it" in drift
+    assert "· west  topic orders config max.message.bytes: 5" in drift
+    assert "left as it is: `allow: [reset-config]` would mend it" in drift
+    assert "~ east  topic west.orders partitions: 6 → 9  keys go to other partitions" in change
+    assert change.count("⚠ irreversible") == 4
+    assert "irreversible" not in drift
+    assert "both: 7 differences (3 of drift, 4 of change; 2 left as they are)" in change
+
+
+def test_drift_as_json(world: Rehearsal, file: Path, told: Told) -> None:
+    """The two sections, each row with all that a script needs."""
+    told("apply", file)
+    world.set_by_hand("east", "orders", min_insync_replicas="1")
+    status, out, err = told("drift", file, "--json")
+    data = json.loads(out)
+    assert (status, next(iter(data)), data["format_version"]) == (3, "format_version", 1)
+    assert data["change"] == []
+    (row,) = data["drift"]
+    assert (row["cluster"], row["subject"], row["aspect"]) == (
+        "east",
+        "topic orders",
+        "config min.insync.replicas",
+    )
+    assert (row["wanted"], row["found"], row["mend"], row["irreversible"]) == ("2", "1", "planned", False)
+    assert "1 difference (" in err
+
+
+def test_a_plan_file_is_the_word(
+    world: Rehearsal, file: Path, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a plan nobody is asked, on a terminal either; given a file a person is."""
+    plan = tmp_path / "plan.json"
+    assert told("plan", file, "-o", plan)[0] == 3
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    asked: list[str] = []
+    answer = "n"
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("orchestrator.cli.output.err_console.input", ask)
+    status, _, err = told("apply", file)
+    assert (status, len(asked)) == (4, 1)
+    assert "declined. Nothing was changed" in err
+    assert told("apply", plan)[0] == 0
+    assert len(asked) == 1
+    world.set_by_hand("west", "orders", min_insync_replicas="1")
+    assert told("apply", file, "--yes")[0] == 0
+    assert len(asked) == 1
+
+
+def test_a_stale_plan_ends_with_4(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
+    """It names what moved."""
+    told("apply", file)
+    world.set_by_hand("west", "orders", min_insync_replicas="1")
+    plan = tmp_path / "plan.json"
+    told("plan", file, "-o", plan)
+    world.set_by_hand("west", "orders", min_insync_replicas="3")
+    status, _, err = told("apply", plan)
+    assert status == 4
+    assert "since it was made these have changed: west/topic orders. Nothing was changed" in err
+    assert "make the plan anew" in err
+
+
+def test_what_is_impossible_ends_with_4(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
+    """With the reason, and what to write instead."""
+    told("apply", file)
+    fewer = replace(world.topology, topics=tuple(replace(t, partitions=2) for t in world.topology.topics))
+    path = write(fewer, tmp_path / "fewer.yaml")
+    status, out, _ = told("plan", path)
+    assert status == 4
+    assert "✗ possible: topic orders at west: partitions 6, the file says 2" in out
+    assert "refused by: possible" in out
+    status, _, err = told("apply", path)
+    assert status == 4
+    assert "Kafka takes no partition away: write partitions: 6 in the file" in err
+
+
+def test_what_cannot_be_seen_is_unknown(world: Rehearsal, file: Path, told: Told) -> None:
+    """drift ends with 7 rather than with good news."""
+    told("apply", file)
+    west = world.clusters["west"]
+    west.picture = replace(west.picture, problem="no broker answers", topics={}, brokers=(), acls=None)
+    status, out, err = told("drift", file)
+    assert status == 7
+    assert "? clusters-known: west: no broker answers" in out
+    assert "west: no broker answers" in err
+    status, out, _ = told("plan", file)
+    assert (status, "refused by: clusters-known" in out) == (4, True)
+
+
+def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told: Told) -> None:
+    """It stands in the history like any other run."""
+    told("apply", file)
+    status, out, _ = told("history", file, "--json")
+    (row,) = json.loads(out)["runs"]
+    assert (status, row["verb"], row["outcome"]) == (0, "apply", "ok")
+    status, out, _ = told("show", row["run_id"], file)
+    assert status == 0
+    assert "step-outcome create-topics-west-1 ok" in out
+
+
+def test_a_mirror_that_was_moved_away_is_told(
+    world: Rehearsal, file: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connectors are left as they are."""
+    told("apply", file)
+    over = EarlierRun("run-7", "failover", "west", "east", 1.0, "ok")
+    monkeypatch.setattr("orchestrator.operations.layout.procedure.earlier_runs", lambda *_, **__: (over,))
+    status, out, _ = told("drift", file)
+    assert status == 0
+    assert "The mirror west → east is left as it is: east has taken over from west by run run-7" in out
+
+
+def test_a_held_lock_is_told(world: Rehearsal, file: Path, told: Told, monkeypatch: Any) -> None:
+    """Planning goes on without it; the plan says that it could not be applied now."""
+    monkeypatch.setattr(world.ensemble, "holder", lambda _: "somebody")
+    status, out, _ = told("plan", file)
+    assert (status, "✗ coordination: held by somebody" in out) == (4, True)
+    assert CoordinationState("somebody").holder

@@ -1,0 +1,195 @@
+"""Taking a run back: order, what stands, turning round by itself, and crashes on the way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.engine import StepOutcome, UndoAsked, kept_by, standing, state_from_journal
+from orchestrator.planning.plan import Plan, Step
+from tests.engine.any_world import AnyWorld, kept
+from tests.engine.crashes import ABORT, crash_everywhere, kinds_of, run_inline, run_until, stall_everywhere
+from tests.engine.test_engine import a_plan
+
+
+def a_step(step_id: str, *needed: str, irreversible: bool = False, on_failure: str = "stop") -> Step:
+    return Step(
+        id=step_id,
+        phase="fence",
+        title=step_id,
+        action="do",
+        depends_on=needed,
+        verify="is-there",
+        compensation=None if irreversible else "undo",
+        verify_undone=None if irreversible else "is-gone",
+        irreversible=irreversible,
+        on_failure=on_failure,  # type: ignore[arg-type]
+    )
+
+
+MEASURE = Step(id="measure", phase="fence", title="measure", action="do", depends_on=("freeze",))
+# A move in small: everything up to the drain can be taken back, the promotion cannot.
+MOVE = a_plan(
+    a_step("freeze"),
+    MEASURE,
+    a_step("drain", "measure", on_failure="undo"),
+    a_step("translate", "drain"),
+    a_step("promote", "translate", irreversible=True),
+    a_step("beside", "freeze"),
+)
+
+
+def a_world(plan: Plan = MOVE, **fails: StepOutcome) -> AnyWorld:
+    return AnyWorld(plan=plan, fails=fails)
+
+
+def test_an_abort_undoes_what_was_done_in_reverse_order() -> None:
+    """Each compensation is journalled before and after, and what was built last goes first."""
+    world = a_world(translate=StepOutcome("failed", "no"))
+    assert run_inline(MOVE, world).outcome == "incomplete"
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert (end.outcome, world.left, world.problems) == ("undone", set(), [])
+    undone = [record.step for record in world.records if record.kind == "undo-outcome"]
+    assert undone.index("translate") < undone.index("drain") < undone.index("freeze")
+    assert list(kinds_of(world.records, "drain"))[-2:] == ["undo-intent", "undo-outcome"]
+    assert world.records[-1].data == {"outcome": "undone", "stands": []}
+
+
+def test_what_cannot_be_undone_keeps_what_it_was_built_on_and_is_named() -> None:
+    """Beside it everything else goes."""
+    world = a_world()
+    assert run_inline(MOVE, world).outcome == "ok"
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert end.outcome == "incomplete"
+    assert world.left == {"freeze", "drain", "translate", "promote"}
+    assert "cannot be taken back: promote" in end.reason
+    assert "kept with it: drain, freeze, translate" in end.reason
+    state = state_from_journal(MOVE, "run-1", world.records)
+    assert [step.id for step in standing(state)] == ["promote"]
+    assert set(kept_by(state)) == {"freeze", "drain", "translate"}
+
+
+def test_a_person_may_leave_by_name_what_cannot_be_undone() -> None:
+    """Then the rest is taken back from under it, and the journal names what stands."""
+    world = a_world()
+    run_inline(MOVE, world)
+    world.plan = None  # nobody notices that something is undone under what stands: it was asked for
+    end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
+    assert end.outcome == "undone"
+    assert world.effects == {"measure", "promote"}
+    assert world.records[-1].data["stands"] == ["promote"]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "unknown"])
+def test_a_run_turns_round_by_itself_where_the_step_says_so(outcome: str) -> None:
+    """A drain that does not come to its end: the freeze is taken back."""
+    world = a_world(drain=StepOutcome("failed", "still 7 records behind"))
+    if outcome == "unknown":
+        looked_at = world.verify
+        world.fails["drain"] = cannot_tell = StepOutcome("unknown", "no answer")
+        world.verify = lambda step, _: cannot_tell if step.id == "drain" else looked_at(step, {})  # type: ignore[method-assign]
+    end = run_inline(MOVE, world)
+    assert (end.outcome, world.left) == ("undone", set())
+    assert end.reason.startswith("drain did not end well")
+
+
+def test_beyond_the_point_of_no_return_no_run_turns_round() -> None:
+    """A failure there leaves the run to be resumed."""
+    plan = replace(MOVE, steps=(*MOVE.steps, a_step("last", "promote", on_failure="undo")))
+    world = a_world(plan, last=StepOutcome("failed", "no"))
+    end = run_inline(plan, world)
+    assert end.outcome == "incomplete"
+    assert "promote" in world.left
+
+
+def test_a_compensation_that_fails_keeps_what_lies_before_it_and_can_be_tried_again() -> None:
+    """Three values on the way back, too."""
+    world = a_world(translate=StepOutcome("failed", "no"))
+    run_inline(MOVE, world)
+    world.verify_undone = lambda *_: StepOutcome("unknown", "cannot tell")  # type: ignore[method-assign]
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert end.outcome == "unknown"
+    assert "undoing translate unknown: cannot tell" in end.reason
+    assert "not undone: freeze, drain" in end.reason
+    del world.verify_undone
+    assert run_inline(MOVE, world).outcome == "undone", "a run that is taken back goes on with that"
+    assert world.left == set()
+
+
+def test_crashes_everywhere_in_a_run_and_its_abort() -> None:
+    """At whatever point the run died, and its abort after it: what can go is gone."""
+
+    def check(world: AnyWorld) -> None:
+        assert world.problems == []
+        assert world.left == kept(world)
+        assert world.records[-1].data["outcome"] == ("incomplete" if world.left else "undone")
+
+    assert crash_everywhere(MOVE, a_world, check, second_undo=ABORT) > 300
+
+
+def test_crashes_everywhere_in_a_run_that_turns_round() -> None:
+    """Killed twice, a run that turns round by itself ends as one that was left alone."""
+
+    def check(world: AnyWorld) -> None:
+        assert (world.problems, world.left) == ([], set())
+        assert world.records[-1].data["outcome"] == "undone"
+
+    def failing() -> AnyWorld:
+        return a_world(drain=StepOutcome("failed", "too slow"))
+
+    assert crash_everywhere(MOVE, failing, check) > 300
+
+
+def test_a_process_that_slept_through_the_loss_of_its_lock_does_at_most_what_was_in_flight() -> None:
+    """Wherever it was stopped: another finishes the run, and the first makes no effect that it began later."""
+
+    def check(world: AnyWorld) -> None:
+        assert world.problems == []
+        assert world.effects == {step.id for step in MOVE.steps}
+        late = [step for who, step in world.made_by if who.startswith("late")]
+        assert set(late) <= world.in_flight
+        assert len(late) == len(set(late))
+
+    assert stall_everywhere(MOVE, a_world, check) > 20
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Any order of steps: measurements, effects that can be undone, and such that cannot."""
+    steps: list[Step] = []
+    for number in range(draw(st.integers(1, 7))):
+        needed = tuple(step.id for step in steps if draw(st.booleans()))
+        step = a_step(
+            f"s{number}",
+            *needed,
+            irreversible=draw(st.integers(0, 4)) == 0,
+            on_failure=draw(st.sampled_from(["stop", "undo"])),
+        )
+        if draw(st.integers(0, 3)) == 0:
+            step = replace(step, verify=None, compensation=None, verify_undone=None, irreversible=False)
+        steps.append(step)
+    return a_plan(*steps)
+
+
+@given(plan=plans(), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_plan_killed_anywhere_resumes_or_goes_back(plan: Plan, data: st.DataObject) -> None:
+    """Any graph, any failing step, two crashes and an abort: order holds, and the end is the right one."""
+    failing = data.draw(st.sampled_from([None, *(step.id for step in plan.steps)]))
+    world = a_world(plan, **({failing: StepOutcome("failed", "no")} if failing else {}))
+    run_until(plan, world, data.draw(st.integers(1, 60)))
+    is_abort = data.draw(st.booleans())
+    run_until(plan, world, data.draw(st.integers(1, 60)), ABORT if is_abort else None)
+    run_until(plan, world, -1, ABORT if is_abort else None)
+    assert world.problems == []
+    outcome = world.records[-1].data["outcome"]
+    if is_abort:
+        assert world.left == kept(world)
+    elif outcome == "undone":
+        assert world.left == set()
+    elif failing is None:
+        assert outcome == "ok"
+        assert world.effects == {step.id for step in plan.steps}

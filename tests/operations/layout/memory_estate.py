@@ -1,0 +1,165 @@
+"""Clusters that live in memory, with the interface that an apply works through.
+
+Whatever changes them is done piece by piece, and the process may die between any two pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.adapters.kafka.java_admin_values import NewTopic
+from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
+from orchestrator.planning.layout.observed import (
+    ObservedCluster,
+    ObservedConnector,
+    ObservedEstate,
+    ObservedTopic,
+)
+from orchestrator.planning.layout.placement import Spread
+from orchestrator.topology.model import Topology
+from orchestrator.values import Acl, TopicPartition
+
+
+class MemoryCluster:
+    """One cluster: see `operations.layout.ports`. `point` is called before and after each piece."""
+
+    def __init__(self, picture: ObservedCluster, point: Callable[[], None]) -> None:
+        self.picture = picture
+        self.point = point
+        self.records: dict[str, int] = {}
+        self.made = 0
+        self.closed = 0
+
+    def topics(self, names: Iterable[str]) -> dict[str, ObservedTopic]:
+        wanted = set(names)
+        return {name: topic for name, topic in self.picture.topics.items() if name in wanted}
+
+    def create_topics(self, topics: Mapping[str, NewTopic]) -> None:
+        for name, new in topics.items():
+            if name in self.picture.topics:
+                continue
+            self.made += 1
+            replicas = new.assignment or self._spread(name, new.partitions, new.replicas or 1)
+            self._put(
+                ObservedTopic(
+                    name=name,
+                    topic_id=f"made-{self.made}",
+                    replicas=tuple(replicas),
+                    isr=tuple(replicas),
+                    leaders=tuple(row[0] for row in replicas),
+                    config=dict(new.config),
+                )
+            )
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            self._change(topics={n: t for n, t in self.picture.topics.items() if n != name})
+
+    def add_partitions(
+        self, totals: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]]
+    ) -> None:
+        for name, total in totals.items():
+            topic = self.picture.topics[name]
+            assert total > topic.partitions, "Kafka refuses to add none"
+            rows = [tuple(row) for row in assignments.get(name, ())]
+            more = rows or self._spread(name, total - topic.partitions, len(topic.replicas[0]))
+            self._put(replace(topic, replicas=(*topic.replicas, *more)))
+
+    def set_config(self, changes: Mapping[str, Mapping[str, str | None]]) -> None:
+        for name, entries in changes.items():
+            topic = self.picture.topics[name]
+            settings = {**topic.config, **entries}
+            self._put(replace(topic, config={k: v for k, v in settings.items() if v is not None}))
+
+    def move_replicas(self, moves: Mapping[TopicPartition, Sequence[int]]) -> None:
+        for partition, replicas in moves.items():
+            topic = self.picture.topics[partition.topic]
+            rows = list(topic.replicas)
+            rows[partition.partition] = tuple(replicas)
+            self._put(replace(topic, replicas=tuple(rows)))
+
+    def moving(self) -> frozenset[TopicPartition]:
+        return frozenset()
+
+    def record_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        return {name: self.records.get(name, 0) for name in topics if name in self.picture.topics}
+
+    def acls(self) -> frozenset[Acl]:
+        return self.picture.acls or frozenset()
+
+    def create_acls(self, rules: Iterable[Acl]) -> None:
+        for rule in sorted(rules):
+            self._change(acls=self.acls() | {rule})
+
+    def delete_acls(self, rules: Iterable[Acl]) -> None:
+        for rule in sorted(rules):
+            self._change(acls=self.acls() - {rule})
+
+    def connectors(self) -> dict[str, ObservedConnector]:
+        return dict(self.picture.connectors or {})
+
+    def configure_connector(self, name: str, config: Mapping[str, str]) -> None:
+        known = self.connectors().get(name)
+        state = known.state if known else "RUNNING"
+        self._connector(ObservedConnector(name=name, config=dict(config), state=state, tasks=("RUNNING",)))
+
+    def resume_connector(self, name: str) -> None:
+        self._connector(replace(self.connectors()[name], state="RUNNING", tasks=("RUNNING",)))
+
+    restart_connector = resume_connector
+
+    def delete_connector(self, name: str) -> None:
+        self._change(connectors={n: c for n, c in self.connectors().items() if n != name})
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _connector(self, connector: ObservedConnector) -> None:
+        self._change(connectors={**self.connectors(), connector.name: connector})
+
+    def _put(self, topic: ObservedTopic) -> None:
+        self._change(topics={**self.picture.topics, topic.name: topic})
+
+    def _change(self, **changes: object) -> None:
+        self.point()
+        self.picture = replace(self.picture, **changes)  # type: ignore[arg-type]
+        self.point()
+
+    def _spread(self, name: str, partitions: int, replicas: int) -> list[tuple[int, ...]]:
+        """As even over the racks as Kafka would make it."""
+        racks = {broker: rack or "" for broker, rack in self.picture.racks.items()}
+        topic = DesiredTopic(
+            name=name,
+            role="file",
+            partitions=partitions,
+            replicas=replicas,
+            config={},
+            placement=Placement(datacenters=tuple(sorted(set(racks.values())))),
+        )
+        return Spread(racks).assignments(topic, partitions)
+
+
+def memory_clusters(estate: ObservedEstate, point: Callable[[], None]) -> dict[str, MemoryCluster]:
+    """Each cluster of an observed estate, living on."""
+    return {name: MemoryCluster(cluster, point) for name, cluster in estate.clusters.items()}
+
+
+def picture_of(clusters: Mapping[str, MemoryCluster], at_s: float) -> ObservedEstate:
+    """What would be observed now."""
+    return ObservedEstate(clusters={name: cluster.picture for name, cluster in clusters.items()}, at_s=at_s)
+
+
+def contents(topology: Topology, clusters: Mapping[str, MemoryCluster]) -> dict[str, object]:
+    """All that matters of an estate, so that two can be compared; ids are Kafka's business."""
+    return {
+        name: (
+            {
+                t.name: (t.replicas, dict(t.config))
+                for t in sorted(clusters[name].picture.topics.values(), key=lambda t: t.name)
+            },
+            clusters[name].acls(),
+            {c.name: (dict(c.config), c.state) for c in clusters[name].connectors().values()},
+        )
+        for name in topology.clusters
+    }

@@ -1,0 +1,197 @@
+"""Planning and applying, from the lock to the record; plans that have become stale."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.operations.layout import record
+from orchestrator.operations.layout.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
+from orchestrator.operations.layout.record import applied_path, read_applied, write_applied
+from orchestrator.planning.layout.applied import Applied, applied_now
+from orchestrator.planning.layout.desired import desired_estate
+from orchestrator.planning.plan import Plan, canonical_json, to_json
+from orchestrator.topology.model import Topic
+from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.planning.layout.estates import as_described
+from tests.planning.layout.layouts import active_active, stretched
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
+    """Two sites that shall mirror each other, and have nothing yet."""
+    return rehearse(monkeypatch, tmp_path, active_active())
+
+
+def test_applied_twice_the_second_has_nothing_to_do(world: Rehearsal) -> None:
+    """And whoever is told so learns by which run."""
+    first = run_apply(world.topology)
+    assert first.outcome == "ok"
+    second = run_apply(world.topology)
+    assert (second.outcome, second.reason) == (
+        "nothing-to-do",
+        f"everything is as the file says, by run {first.run_id}",
+    )
+    assert plan_apply(world.topology).steps == ()
+
+
+def test_what_somebody_changed_is_mended(world: Rehearsal) -> None:
+    """It is drift, by the record of the last apply."""
+    run_apply(world.topology)
+    world.set_by_hand("east", "west.orders", min_insync_replicas="1")
+    (row,) = plan_apply(world.topology).facts["differences"]
+    assert (row["cause"], row["subject"]) == ("drift", "topic west.orders")
+    assert run_apply(world.topology).outcome == "ok"
+    assert plan_apply(world.topology).facts["differences"] == []
+
+
+def test_a_declined_apply_changes_nothing(world: Rehearsal) -> None:
+    """A person says no, and the next one can say yes."""
+    with pytest.raises(GateRefusedError, match=r"declined\. Nothing was changed"):
+        run_apply(world.topology, approve=lambda _: False)
+    assert world.clusters["west"].picture.topics == {}
+    assert run_apply(world.topology).outcome == "ok"
+
+
+def _planned(world: Rehearsal, tmp_path: Path) -> Plan:
+    """A plan that has been to a file and back."""
+    file = tmp_path / "plan.json"
+    made = plan_apply(world.topology)
+    write_plan(made, file)
+    plan = read_plan(file)
+    assert plan == made
+    assert topology_of(plan, file) == world.topology
+    return plan
+
+
+def test_a_plan_file_is_canonical_and_complete(world: Rehearsal, tmp_path: Path) -> None:
+    """Written again it is the same bytes; it holds the file that it was made from."""
+    plan = _planned(world, tmp_path)
+    text = (tmp_path / "plan.json").read_text()
+    assert text == canonical_json(to_json(plan)) + "\n"
+    assert json.loads(text)["format_version"] == 1
+
+
+def test_a_plan_is_applied_as_it_was_made(world: Rehearsal, tmp_path: Path) -> None:
+    """Nothing has moved since."""
+    plan = _planned(world, tmp_path)
+    assert run_apply(world.topology, given=plan).outcome == "ok"
+    assert plan_apply(world.topology).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("hand", "moved"),
+    [
+        (lambda world: world.set_by_hand("west", "orders", retention_ms="1"), "west/topic orders"),
+        (lambda world: world.clusters["east"].create_acls([_RULE]), "east/rules"),
+        (lambda world: world.clusters["east"].delete_topics(["west.orders"]), "east/topics"),
+    ],
+)
+def test_a_stale_plan_is_refused_and_says_what_moved(
+    world: Rehearsal, tmp_path: Path, hand: Any, moved: str
+) -> None:
+    """Single topics by their names where the plan touches them."""
+    run_apply(world.topology)
+    world.set_by_hand("west", "orders", min_insync_replicas="1")
+    plan = _planned(world, tmp_path)
+    hand(world)
+    before = dict(world.clusters["west"].picture.topics)
+    with pytest.raises(GateRefusedError, match=rf"since it was made these have changed: {moved}\. Nothing"):
+        run_apply(world.topology, given=plan)
+    assert world.clusters["west"].picture.topics == before
+
+
+_RULE = next(iter(desired_estate(active_active()).clusters["east"].acls))._replace(principal="User:new")
+
+
+def test_what_is_nobodys_business_makes_no_plan_stale(world: Rehearsal, tmp_path: Path) -> None:
+    """Topics that the file does not know come and go."""
+    from orchestrator.adapters.kafka.java_admin_values import NewTopic  # noqa: PLC0415
+
+    plan = _planned(world, tmp_path)
+    world.clusters["west"].create_topics({"somebodys": NewTopic(partitions=1, replicas=1)})
+    assert run_apply(world.topology, given=plan).outcome == "ok"
+
+
+def test_a_plan_that_was_edited_is_refused(world: Rehearsal, tmp_path: Path) -> None:
+    """What it would do is not what would be planned."""
+    plan = _planned(world, tmp_path)
+    edited = replace(plan, steps=plan.steps[1:])
+    with pytest.raises(GateRefusedError, match="no longer what it says"):
+        run_apply(world.topology, given=edited)
+    other = replace(plan, facts={**plan.facts, "topology": {**plan.facts["topology"], "name": "other"}})
+    with pytest.raises(GateRefusedError, match="not the one that it was made from"):
+        topology_of(other, tmp_path / "plan.json")
+
+
+def test_an_old_plan_has_expired(world: Rehearsal, tmp_path: Path) -> None:
+    """Even if nothing seems to have moved."""
+    plan = replace(_planned(world, tmp_path), expires_at_s=1.0)
+    with pytest.raises(GateRefusedError, match="has expired"):
+        run_apply(world.topology, given=plan)
+
+
+def test_a_plan_of_another_verb_is_told_as_such(tmp_path: Path, world: Rehearsal) -> None:
+    """And what is no plan at all is left to whoever reads topologies."""
+    file = tmp_path / "plan.json"
+    write_plan(replace(plan_apply(world.topology), verb="failover"), file)
+    with pytest.raises(DcctlError, match="is a plan of failover, not of apply"):
+        read_plan(file)
+    for text in ("version: 1\n", '{"version": 1}', "{", ""):
+        file.write_text(text)
+        assert read_plan(file) is None
+    assert read_plan(tmp_path / "missing") is None
+
+
+def _applied(run_id: str, topics: int = 3) -> Applied:
+    topology = stretched(
+        *(
+            Topic(name=f"t{n}", cluster="main", partitions=2, replicas=2, min_insync_replicas=1)
+            for n in range(topics)
+        )
+    )
+    return applied_now(desired_estate(topology), as_described(topology), run_id)
+
+
+def test_the_record_comes_back_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In as many nodes as it takes; the newest counts, and few older ones are kept."""
+    monkeypatch.setattr(record, "MAX_VALUE_BYTES", 200)
+    ensemble = MemoryEnsemble()
+    lock = MemoryLock(ensemble, "lock")
+    assert read_applied(ensemble, "main") is None
+    for number in range(6):
+        written = _applied(f"run-{number}", topics=20)
+        write_applied(ensemble, lock, "main", written)
+        assert read_applied(ensemble, "main") == written
+    assert ensemble.names(applied_path("main")) == ["run-3-000", "run-4-000", "run-5-000"]
+    assert len({name.rpartition("-")[0] for name in ensemble.names("/dcctl/main/applied-parts")}) == 3
+
+
+def test_a_record_that_was_half_written_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written again by the same run it counts."""
+    monkeypatch.setattr(record, "MAX_VALUE_BYTES", 200)
+    ensemble = MemoryEnsemble()
+    lock = MemoryLock(ensemble, "lock")
+    write_applied(ensemble, lock, "main", _applied("run-1", topics=20))
+    ensemble.nodes["/dcctl/main/applied-parts/run-2-000-000"] = b"of a process that died"
+    assert read_applied(ensemble, "main") == _applied("run-1", topics=20)
+    write_applied(ensemble, lock, "main", _applied("run-2", topics=21))
+    write_applied(ensemble, lock, "main", _applied("run-2", topics=22))
+    assert read_applied(ensemble, "main") == _applied("run-2", topics=22)
+
+
+def test_a_record_that_was_changed_is_not_believed() -> None:
+    """It would tell drift for change, or the other way round."""
+    ensemble = MemoryEnsemble()
+    write_applied(ensemble, MemoryLock(ensemble, "lock"), "main", _applied("run-1"))
+    write_applied(ensemble, MemoryLock(ensemble, "lock"), "main", _applied("run-2"))
+    parts = "/dcctl/main/applied-parts/run-"
+    ensemble.nodes[f"{parts}2-000-000"] = ensemble.nodes[f"{parts}1-000-000"]
+    with pytest.raises(DcctlError, match="is not what was written there"):
+        read_applied(ensemble, "main")

@@ -1,0 +1,322 @@
+"""An apply killed at every point, and gone on with in each way: the same state is reached.
+
+The actions are the real ones; the clusters live in memory, and each change of each object is a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.layout.actions import LAYOUT_TABLE
+from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.planning.layout.applied import Applied
+from orchestrator.planning.layout.difference import Difference
+from orchestrator.planning.layout.layout import plan_layout, record_of
+from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
+from orchestrator.topology.model import Replication, Topic, Topology
+from orchestrator.values import Acl
+from tests.engine.crashes import (
+    ABORT,
+    CrashingJournal,
+    crash_everywhere,
+    run_inline,
+    run_until,
+)
+from tests.operations.layout.memory_estate import MemoryCluster, contents, memory_clusters, picture_of
+from tests.planning.layout.estates import NOW_S, as_described, coordinated, empty, with_config, with_topic
+from tests.planning.layout.layouts import active_active, cluster, site, stretched
+
+
+class _Instant(LayoutSession):
+    """In memory nothing comes a moment later: what is not there now will not come."""
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        assert timeout_s > poll_s
+        return condition()
+
+
+@dataclass
+class World(CrashingJournal):
+    """Clusters, journal and record of one estate, all of which survive a crash."""
+
+    topology: Topology = field(default_factory=active_active)
+    start: ObservedEstate | None = None
+    applied: Applied | None = None
+    clusters: dict[str, MemoryCluster] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clusters = memory_clusters(self.start or empty(self.topology), self.point)
+        self._actions = self._new_actions()
+
+    def plan(self) -> Plan:
+        """As it would be made now, and as it would be read back from the journal."""
+        made = plan_layout(
+            self.topology,
+            picture_of(self.clusters, NOW_S),
+            coordination=coordinated(),
+            applied=self.applied,
+        )
+        return plan_from_json(to_json(made))
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        found = self._actions.perform(step, results)
+        self.point()
+        return found
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        return self._actions.verify(step, results)
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        return self._actions.compensate(step, results)
+
+    def verify_undone(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        return self._actions.verify_undone(step, results)
+
+    def cancel(self) -> None: ...
+
+    def begin_anew(self) -> None:
+        """Another run: its journal is empty, and the estate is what the last one left."""
+        self.records: list[RunEvent] = []
+
+    def _new_actions(self) -> TableActions[LayoutSession]:
+        def plan_again() -> tuple[Plan, Applied]:
+            plan = self.plan()
+            differences = [Difference(**row) for row in plan.facts["differences"]]
+            picture = picture_of(self.clusters, NOW_S)
+            return plan, record_of(self.topology, picture, differences, self.applied, "run-1")
+
+        def keep(applied: Applied) -> None:
+            self.point()
+            self.applied = applied
+            self.point()
+
+        session = _Instant(
+            self.topology,
+            Path("/nowhere"),
+            run_id="run-1",
+            clusters=self.clusters,
+            plan_again=plan_again,
+            keep=keep,
+        )
+        return TableActions(session, LAYOUT_TABLE)
+
+
+def _everything() -> World:
+    """From nothing to two sites that mirror each other; without consumers, to have fewer points."""
+    return World(topology=replace(active_active(), consumers=()))
+
+
+def _changes() -> World:
+    """Of everything that can change without destroying anything, one, and what somebody has spoilt."""
+    before = active_active()
+    wide = cluster(site("east", 2, connect_workers=1), site("north", 2), bootstrap=("e:1",))
+    before = replace(
+        before, datacenters=("west", "east", "north"), clusters={**before.clusters, "east": wide}
+    )
+    after = replace(
+        before,
+        topics=tuple(
+            replace(t, partitions=8, config={"max.message.bytes": "2000000"})
+            if t.cluster == "west"
+            else replace(t, replicas=4, min_insync_replicas=3)
+            for t in before.topics
+        ),
+        replication=(before.replication[0], replace(before.replication[1], tasks_max=3)),
+    )
+    estate = with_config(as_described(before), "east", "west.orders", {"min.insync.replicas": "1"})
+    estate = with_topic(estate, "west", "east.orders", lambda _: None)
+    return World(topology=after, start=estate)
+
+
+def _destruction() -> World:
+    """What is allowed to be destroyed: a topic, rules, a connector's mirror, copies."""
+    before = stretched(
+        Topic(name="orders", cluster="main", partitions=4, replicas=4, min_insync_replicas=3),
+        Topic(name="old", cluster="main", partitions=2, replicas=2, min_insync_replicas=1),
+    )
+    after = replace(
+        before,
+        topics=(replace(before.topics[0], replicas=2, min_insync_replicas=1),),
+        allow=("delete-topics", "reduce-durability", "delete-acls"),
+    )
+    world = World(topology=before, start=as_described(before))
+    assert run_inline(world.plan(), world).outcome == "ok"
+    return World(topology=after, start=picture_of(world.clusters, NOW_S), applied=world.applied)
+
+
+WORLDS = [_everything, _changes, _destruction]
+
+
+@pytest.mark.parametrize("new_world", WORLDS)
+def test_afterwards_nothing_is_left_to_do(new_world: object) -> None:
+    """The plan of the second apply is empty."""
+    world = new_world()  # type: ignore[operator]
+    assert world.plan().steps
+    assert run_inline(world.plan(), world).outcome == "ok"
+    again = world.plan()
+    assert (again.steps, again.facts["done_by"]) == ((), "run-1")
+
+
+@pytest.mark.parametrize("new_world", WORLDS)
+def test_killed_anywhere_and_resumed_it_reaches_the_same_state(new_world: object) -> None:
+    """Killed twice, at every point in its turn."""
+    undisturbed = new_world()  # type: ignore[operator]
+    plan = undisturbed.plan()
+    assert run_inline(plan, undisturbed).outcome == "ok"
+    expected = contents(undisturbed.topology, undisturbed.clusters)
+
+    def check(world: World) -> None:
+        assert contents(world.topology, world.clusters) == expected
+        assert world.plan().steps == ()
+
+    assert crash_everywhere(plan, new_world, check, second_every=151) > 30  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("new_world", WORLDS)
+def test_killed_anywhere_and_applied_again_it_reaches_the_same_state(new_world: object) -> None:
+    """The second apply knows nothing of the first but what it finds."""
+    undisturbed = new_world()  # type: ignore[operator]
+    assert run_inline(undisturbed.plan(), undisturbed).outcome == "ok"
+    expected = contents(undisturbed.topology, undisturbed.clusters)
+    points = undisturbed.points
+    assert points > 30
+    for crash_at in range(1, points + 1):
+        world = new_world()  # type: ignore[operator]
+        assert run_until(world.plan(), world, crash_at)
+        world.begin_anew()
+        world.crash_at = -1
+        again = world.plan()
+        if again.steps:
+            assert again.is_allowed, again.gates
+            assert run_inline(again, world).outcome == "ok"
+        assert contents(world.topology, world.clusters) == expected
+        assert world.plan().steps == ()
+
+
+def test_killed_anywhere_and_aborted_nothing_of_it_stays() -> None:
+    """What was created is gone, what was there is as it was."""
+    world = _everything()
+    before = contents(world.topology, world.clusters)
+    plan = world.plan()
+    run_inline(plan, world)
+    for crash_at in range(1, world.points):
+        world = _everything()
+        run_until(plan, world, crash_at)
+        is_begun = any(record.kind == "step-intent" for record in world.records)
+        is_over = any(record.step == "record-applied" for record in world.records)
+        if not is_begun or is_over:
+            continue
+        world.crash_at = -1
+        assert run_inline(plan, world, undo=ABORT).outcome == "undone"
+        assert contents(world.topology, world.clusters) == before
+
+
+def test_a_topic_with_records_is_not_taken_back() -> None:
+    """Somebody has begun to use it."""
+    world = _everything()
+    plan = world.plan()
+    run_until(plan, world, -1)
+    world.records = [r for r in world.records if r.kind != "run-ended"]
+    world.clusters["west"].records["orders"] = 7
+    end = run_inline(plan, world, undo=ABORT)
+    assert end.outcome != "undone"
+    assert "these hold records already: orders" in end.reason
+    assert set(world.clusters["west"].picture.topics) == {"orders"}
+
+
+def test_a_topic_made_anew_meanwhile_is_not_deleted() -> None:
+    """The plan meant another one."""
+    world = _destruction()
+    plan = world.plan()
+    other = world.clusters["main"].picture.topics["old"]
+    world.clusters["main"].delete_topics(["old"])
+    world.clusters["main"]._put(replace(other, topic_id="another"))
+    end = run_inline(plan, world)
+    assert end.outcome == "incomplete"
+    assert "made anew since the plan was made: old" in end.reason
+    assert "old" in world.clusters["main"].picture.topics
+
+
+def test_what_is_left_undone_is_not_remembered_as_applied() -> None:
+    """It stays the file's change; it does not become somebody's drift."""
+    before = stretched(Topic(name="orders", cluster="main", partitions=4, replicas=2, min_insync_replicas=1))
+    longer = replace(before.topics[0], config={"retention.ms": "2000"})
+    shorter = replace(before.topics[0], config={"retention.ms": "1000"})
+    first = World(topology=replace(before, topics=(longer,)), start=empty(before))
+    run_inline(first.plan(), first)
+    second = World(
+        topology=replace(before, topics=(shorter,)),
+        start=picture_of(first.clusters, NOW_S),
+        applied=first.applied,
+    )
+    plan = second.plan()
+    assert plan.steps == ()
+    (row,) = plan.facts["differences"]
+    assert (row["cause"], row["mend"]) == ("change", "not-allowed")
+
+
+def test_a_mirror_that_the_file_dropped_goes_with_its_rules() -> None:
+    """Connectors, rules and topics, each as it is allowed."""
+    before = active_active()
+    first = World(topology=before)
+    run_inline(first.plan(), first)
+    file = replace(
+        before,
+        layout="active-passive",
+        replication=before.replication[:1],
+        allow=("delete-connectors", "delete-acls", "delete-topics"),
+    )
+    second = World(topology=file, start=picture_of(first.clusters, NOW_S), applied=first.applied)
+    assert run_inline(second.plan(), second).outcome == "ok"
+    west = second.clusters["west"]
+    assert west.connectors() == {}
+    assert "east.orders" not in west.picture.topics
+    mine = Acl("User:mirror", "WRITE", "ALLOW", "TOPIC", "east.orders")
+    assert mine not in west.acls()
+    assert second.plan().steps == ()
+
+
+def test_a_failed_step_stops_those_behind_it_and_no_others() -> None:
+    """East's connectors wait for west's topics; west's own do not wait for each other."""
+
+    class Sick(MemoryCluster):
+        def create_topics(self, topics: object) -> None: ...
+
+    world = _everything()
+    world.clusters["east"].__class__ = Sick
+    end = run_inline(world.plan(), world)
+    assert end.outcome == "incomplete"
+    assert "create-topics-east-1 failed" in end.reason
+    assert "orders" in world.clusters["west"].picture.topics
+    assert world.clusters["east"].connectors() == {}
+
+
+def test_names_in_the_plan_are_names_in_the_table() -> None:
+    """No step names an action that does not exist."""
+    for new_world in WORLDS:
+        for step in new_world().plan().steps:
+            assert step.action in LAYOUT_TABLE.perform
+            assert step.verify is None or step.verify in LAYOUT_TABLE.verify
+            assert step.compensation is None or step.compensation in LAYOUT_TABLE.compensate
+            assert step.verify_undone is None or step.verify_undone in LAYOUT_TABLE.verify_undone
+
+
+def test_mirrors_of_unmanaged_owners_are_no_business() -> None:
+    """Nothing is created for them but what is ours."""
+    topology = active_active()
+    theirs = Replication(source="east", target="west", topics=("orders",), managed=False)
+    world = World(topology=replace(topology, replication=(topology.replication[0], theirs)))
+    assert run_inline(world.plan(), world).outcome == "ok"
+    assert world.clusters["west"].connectors() == {}
+    assert "east.orders" not in world.clusters["west"].picture.topics

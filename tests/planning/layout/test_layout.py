@@ -1,0 +1,540 @@
+"""From file and observation to a plan: what differs, why, and what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.planning.layout.layout import RECORD, changes_of, plan_layout
+from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
+from orchestrator.planning.observation import EarlierRun, Part
+from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import InternalTopic, Topic, Topology
+from orchestrator.values import Acl, TopicPartition
+from tests.planning.layout.estates import (
+    NOW_S,
+    as_described,
+    coordinated,
+    empty,
+    planned,
+    told,
+    with_cluster,
+    with_config,
+    with_topic,
+)
+from tests.planning.layout.layouts import active_active, aggregation, stretched
+
+EXAMPLE = Path(__file__).parents[3] / "topologies" / "active-passive.yaml"
+PAYMENTS = load_topology(EXAMPLE)
+LAYOUTS = [PAYMENTS, active_active(), aggregation()]
+
+
+def changed(topology: Topology, name: str, **changes: Any) -> Topology:
+    """The file with one topic described otherwise."""
+    return replace(
+        topology,
+        topics=tuple(replace(t, **changes) if t.name == name else t for t in topology.topics),
+    )
+
+
+def orders(**more: Any) -> Topic:
+    given = {"name": "orders", "cluster": "main", "partitions": 4, "replicas": 4, "min_insync_replicas": 3}
+    return Topic(**{**given, **more})
+
+
+def mending(plan: Plan) -> tuple[Step, ...]:
+    """The steps that change something; what was applied is remembered at the end of each plan."""
+    return tuple(step for step in plan.steps if step.action != RECORD)
+
+
+def steps(plan: Plan, action: str) -> list[dict[str, Any]]:
+    """Arguments of the steps with this action."""
+    return [dict(step.arguments) for step in plan.steps if step.action == action]
+
+
+@pytest.mark.parametrize("topology", LAYOUTS, ids=lambda topology: topology.layout)
+def test_an_estate_as_described_needs_nothing(topology: Topology) -> None:
+    """No difference, no step, every gate open."""
+    plan = planned(topology, as_described(topology))
+    assert (plan.facts["differences"], mending(plan), plan.is_allowed) == ([], (), True)
+
+
+@pytest.mark.parametrize("topology", LAYOUTS, ids=lambda topology: topology.layout)
+def test_an_empty_estate_gets_everything(topology: Topology) -> None:
+    """Topics and rules first, at each cluster on its own; connectors once both their sides are ready."""
+    plan = planned(topology, empty(topology))
+    assert plan.is_allowed
+    assert {d["cause"] for d in plan.facts["differences"]} == {"change"}
+    assert plan_from_json(to_json(plan)) == plan
+    graph = plan.graph()
+    for step in plan.steps:
+        if step.action == "create-connectors":
+            before = {plan.step(needed).action for needed in step.depends_on}
+            assert "create-topics" in before
+            assert {plan.step(n).arguments["cluster"] for n in step.depends_on} == {
+                m.source for m in topology.replication if m.target == step.arguments["cluster"]
+            } | {step.arguments["cluster"]}
+        if step.action == "create-topics":
+            assert list(graph.predecessors(step.id)) == []
+
+
+def test_what_was_applied_is_remembered_once() -> None:
+    """The first apply on a finished estate writes the record; after that there is nothing to do."""
+    estate = as_described(PAYMENTS)
+    first = planned(PAYMENTS, estate)
+    assert [step.action for step in first.steps] == [RECORD]
+    assert changes_of(first) == 0
+    again = planned(PAYMENTS, estate, PAYMENTS)
+    assert (again.steps, again.facts["done_by"]) == ((), "run-0")
+
+
+def test_a_topic_made_anew_is_told_and_noted() -> None:
+    """It has the same name, and another id than the one that was applied."""
+    estate = with_topic(as_described(PAYMENTS), "west", "orders", lambda t: replace(t, topic_id="new"))
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    (difference,) = plan.facts["differences"]
+    assert (difference["aspect"], difference["cause"], difference["found"]) == ("topic id", "drift", "new")
+    assert [step.action for step in plan.steps] == [RECORD]
+
+
+def test_plans_of_the_same_picture_are_the_same() -> None:
+    """A plan file can be compared with what would be planned now."""
+    assert planned(PAYMENTS, empty(PAYMENTS)).digest == planned(PAYMENTS, empty(PAYMENTS)).digest
+
+
+def test_big_estates_are_made_in_batches() -> None:
+    """Neither more topics nor more partitions than a controller takes at once, two requests at a time."""
+    topology = stretched(*(orders(name=f"t{n}", partitions=20) for n in range(1200)))
+    plan = planned(topology, empty(topology))
+    batches = steps(plan, "create-topics")
+    assert sum(len(batch["topics"]) for batch in batches) == 1200
+    assert max(sum(t["partitions"] for t in batch["topics"].values()) for batch in batches) <= 5000
+    assert [len(step.depends_on) for step in mending(plan)] == [0, 0, *([1] * (len(batches) - 2))]
+
+
+def test_a_setting_that_somebody_changed_is_drift() -> None:
+    """It was applied, the file is the same, and the cluster is not."""
+    estate = with_config(as_described(PAYMENTS), "west", "orders", {"min.insync.replicas": "1"})
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    (difference,) = told(plan, cause="drift", mend="planned")
+    assert (difference["subject"], difference["aspect"]) == ("topic orders", "config min.insync.replicas")
+    assert (difference["wanted"], difference["found"]) == ("2", "1")
+    assert steps(plan, "set-config") == [
+        {
+            "cluster": "west",
+            "topics": {
+                "orders": {
+                    "set": {"min.insync.replicas": "2"},
+                    "was": {"min.insync.replicas": "1"},
+                    "irreversible": False,
+                }
+            },
+        }
+    ]
+
+
+def test_a_setting_that_the_file_says_anew_is_change() -> None:
+    """The cluster is as it was applied; mirror and landing topic follow."""
+    file = changed(PAYMENTS, "orders", config={"max.message.bytes": "2000000"})
+    plan = planned(file, as_described(PAYMENTS), PAYMENTS)
+    assert {(d["cluster"], d["subject"], d["cause"]) for d in plan.facts["differences"]} == {
+        ("west", "topic orders", "change"),
+        ("east", "topic orders", "change"),
+        ("east", "topic west.orders", "change"),
+    }
+
+
+def test_both_at_once_is_told_as_both() -> None:
+    """Somebody changed it, and the file says otherwise, too."""
+    before = changed(PAYMENTS, "orders", config={"max.message.bytes": "1"})
+    after = changed(PAYMENTS, "orders", config={"max.message.bytes": "3"})
+    estate = with_config(as_described(before), "west", "orders", {"max.message.bytes": "2"})
+    (difference,) = told(planned(after, estate, before), cluster="west")
+    assert difference["cause"] == "drift"
+    assert difference["reason"] == "somebody changed it from 1, and the file says otherwise now"
+
+
+def test_without_a_record_everything_is_change() -> None:
+    """Nobody knows who did it."""
+    estate = with_config(as_described(PAYMENTS), "west", "orders", {"min.insync.replicas": None})
+    (difference,) = planned(PAYMENTS, estate).facts["differences"]
+    assert (difference["cause"], difference["reason"]) == ("change", "it is not set")
+
+
+def test_settings_nobody_described_stay_unless_allowed() -> None:
+    """They are told; `reset-config` takes them away."""
+    estate = with_config(as_described(PAYMENTS), "east", "orders", {"max.message.bytes": "5"})
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    (difference,) = plan.facts["differences"]
+    assert (difference["mend"], difference["needs"], mending(plan)) == ("not-allowed", "reset-config", ())
+    allowed = planned(replace(PAYMENTS, allow=("reset-config",)), estate, PAYMENTS)
+    (step,) = steps(allowed, "set-config")
+    assert step["topics"]["orders"]["set"] == {"max.message.bytes": None}
+
+
+def test_a_setting_given_to_the_source_is_missed_at_the_mirror() -> None:
+    """Source and mirror are compared as a pair."""
+    estate = with_config(as_described(PAYMENTS), "west", "orders", {"max.message.bytes": "9000000"})
+    (pair,) = told(planned(PAYMENTS, estate, PAYMENTS), cluster="east")
+    assert pair["subject"] == "topic west.orders"
+    assert "orders at west has 9000000, its mirror has not" in pair["reason"]
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new", "needs"),
+    [
+        ("retention.ms", "2000", "1000", "delete-records"),
+        ("retention.ms", "-1", "1000", "delete-records"),
+        ("retention.ms", None, "1000", "delete-records"),
+        ("retention.ms", "1000", "2000", None),
+        ("retention.ms", "1000", "-1", None),
+        ("cleanup.policy", "delete", "compact", "delete-records"),
+        ("min.insync.replicas", "3", "2", "reduce-durability"),
+        ("unclean.leader.election.enable", None, "true", "reduce-durability"),
+    ],
+)
+def test_settings_that_destroy_must_be_allowed(
+    key: str, old: str | None, new: str, needs: str | None
+) -> None:
+    """Each kind by its own name; what deletes records has its own mark."""
+    file = changed(PAYMENTS, "orders", config={key: new})
+    estate = with_config(as_described(file), "west", "orders", {key: old})
+    (difference,) = planned(file, estate).facts["differences"]
+    assert difference["needs"] == needs
+    assert difference["mend"] == ("planned" if needs is None else "not-allowed")
+    assert difference["irreversible"] == (needs == "delete-records")
+    if needs is not None:
+        plan = planned(replace(file, allow=(needs,)), estate)  # type: ignore[arg-type]
+        assert [step.irreversible for step in mending(plan)] == [needs == "delete-records"]
+
+
+def test_the_order_in_a_list_is_no_difference() -> None:
+    """Kafka keeps `compact,delete` as it was written."""
+    file = changed(PAYMENTS, "orders", config={"cleanup.policy": "compact,delete"})
+    estate = with_config(as_described(file), "west", "orders", {"cleanup.policy": "delete, compact"})
+    assert planned(file, estate).facts["differences"] == []
+
+
+def test_partitions_of_the_copies_come_first() -> None:
+    """The mirror always has where to write."""
+    file = changed(PAYMENTS, "orders", partitions=8)
+    plan = planned(file, as_described(PAYMENTS), PAYMENTS)
+    copies, source = [step for step in plan.steps if step.action == "add-partitions"]
+    assert set(copies.arguments["topics"]) == {"orders", "west.orders"}
+    assert source.arguments["topics"] == {"orders": {"total": 8, "was": 4}}
+    assert copies.id in source.depends_on
+    assert copies.irreversible
+    assert {d["irreversible"] for d in plan.facts["differences"]} == {True}
+
+
+def test_sites_that_mirror_each_other_wait_in_no_circle() -> None:
+    """Each is the other's source."""
+    topology = active_active()
+    file = replace(topology, topics=tuple(replace(t, partitions=12) for t in topology.topics))
+    plan = planned(file, as_described(topology), topology)
+    assert len(mending(plan)) == 4
+    assert len(plan.in_order()) == 5
+
+
+def test_partitions_added_at_the_source_are_followed() -> None:
+    """Nothing takes them away again, so the copies get them; the file is to be corrected."""
+
+    def two_more(topic: ObservedTopic) -> ObservedTopic:
+        more = topic.replicas[:2]
+        return replace(topic, replicas=topic.replicas + more, isr=topic.isr + more,
+                       leaders=(*topic.leaders, 1, 1))  # fmt: skip
+
+    estate = with_topic(as_described(PAYMENTS), "west", "orders", two_more)
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    (kept,) = told(plan, cluster="west")
+    assert (kept["mend"], kept["cause"]) == ("kept", "drift")
+    assert "write partitions: 6 in the file" in kept["reason"]
+    assert {d["wanted"] for d in told(plan, cluster="east", aspect="partitions")} == {"6"}
+    assert plan.is_allowed
+
+
+def test_fewer_partitions_are_refused_with_the_reason() -> None:
+    """Kafka has no way to do that."""
+    file = changed(PAYMENTS, "orders", partitions=2)
+    plan = planned(file, as_described(PAYMENTS), PAYMENTS)
+    (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
+    assert gate.id == "possible"
+    assert "topic orders at west: partitions 4, the file says 2" in gate.reason
+    assert "Kafka takes no partition away" in gate.hint
+
+
+def test_more_replicas_are_a_move_of_data() -> None:
+    """As large as it is known to be; min.insync.replicas only after it."""
+    before = stretched(orders(replicas=2, min_insync_replicas=1))
+    file = stretched(orders(replicas=4, min_insync_replicas=3))
+    sizes = {"main": {TopicPartition("orders", number): 1_000_000 for number in range(4)}}
+    plan = plan_layout(file, as_described(before), coordination=coordinated(), sizes=sizes)
+    move, config = mending(plan)
+    assert (move.action, config.action) == ("move-replicas", "set-config")
+    assert move.arguments["copied_bytes"] == 8_000_000
+    assert "8 MB" in move.title
+    assert config.depends_on == (move.id,)
+    moved = move.arguments["topics"]["orders"]["partitions"]["0"]
+    assert moved["replicas"][:2] == moved["was"]
+    assert sorted(moved["replicas"]) == [1, 2, 3, 4]
+    unknown = planned(file, as_described(before)).steps[0]
+    assert unknown.arguments["copied_bytes"] is None
+    assert "an unknown amount of data" in unknown.title
+
+
+def test_fewer_replicas_must_be_allowed() -> None:
+    """And min.insync.replicas goes down before them."""
+    before = stretched(orders(replicas=4, min_insync_replicas=3))
+    file = stretched(orders(replicas=2, min_insync_replicas=1))
+    plan = planned(file, as_described(before), before)
+    assert {d["needs"] for d in plan.facts["differences"]} == {"reduce-durability"}
+    assert mending(plan) == ()
+    config, move = mending(planned(replace(file, allow=("reduce-durability",)), as_described(before)))
+    assert (config.action, move.action) == ("set-config", "move-replicas")
+    assert move.depends_on == (config.id,)
+
+
+def test_a_lopsided_topic_is_moved() -> None:
+    """Kafka's own spread is checked, and mended where somebody has spoilt it."""
+    topology = stretched(orders(replicas=2, min_insync_replicas=1))
+
+    def spoilt(topic: ObservedTopic) -> ObservedTopic:
+        return replace(topic, replicas=((1, 2), *topic.replicas[1:]))
+
+    estate = with_topic(as_described(topology), "main", "orders", spoilt)
+    plan = planned(topology, estate, topology)
+    (difference,) = plan.facts["differences"]
+    assert (difference["cause"], difference["found"]) == ("drift", "2 replicas (2 in dc1)")
+    (move,) = steps(plan, "move-replicas")
+    assert move["topics"]["orders"]["partitions"] == {"0": {"replicas": [1, 3], "was": [1, 2]}}
+
+
+def test_numbers_for_each_site_are_assigned() -> None:
+    """Kafka's rack-aware spread would make two and one of either."""
+    topology = stretched(orders(replicas=3, min_insync_replicas=2, replicas_per_dc={"dc1": 1, "dc2": 2}))
+    (batch,) = steps(planned(topology, empty(topology)), "create-topics")
+    for replicas in batch["topics"]["orders"]["assignment"]:
+        assert [broker > 2 for broker in sorted(replicas)] == [False, True, True]
+    more = changed(topology, "orders", partitions=6)
+    (added,) = steps(planned(more, as_described(topology)), "add-partitions")
+    assert len(added["topics"]["orders"]["assignment"]) == 2
+
+
+def test_internal_topics_are_compared_once_they_are_there() -> None:
+    """Kafka makes them; their durability is the file's business, other settings are not."""
+    cluster = replace(
+        PAYMENTS.clusters["west"],
+        internal_topics={"__consumer_offsets": InternalTopic(replicas=3, min_insync_replicas=2)},
+    )
+    file = replace(PAYMENTS, clusters={**PAYMENTS.clusters, "west": cluster})
+    without = with_topic(as_described(file), "west", "__consumer_offsets", lambda _: None)
+    assert planned(file, without).facts["differences"] == []
+    estate = with_config(
+        as_described(file), "west", "__consumer_offsets",
+        {"min.insync.replicas": "1", "cleanup.policy": "compact"},
+    )  # fmt: skip
+    (difference,) = planned(file, estate).facts["differences"]
+    assert difference["aspect"] == "config min.insync.replicas"
+
+
+def test_a_deleted_topic_is_drift_and_made_again() -> None:
+    """With what it is for."""
+    estate = with_topic(as_described(PAYMENTS), "east", "west.orders", lambda _: None)
+    (difference,) = planned(PAYMENTS, estate, PAYMENTS).facts["differences"]
+    assert (difference["cause"], difference["mend"]) == ("drift", "planned")
+    assert difference["reason"] == "it was deleted; the copy of orders of west"
+
+
+def test_topics_that_left_the_file_stay_unless_allowed() -> None:
+    """Only those that the file had; others are counted, and nobody's business."""
+    file = replace(
+        PAYMENTS,
+        topics=PAYMENTS.topics[:1],
+        replication=(replace(PAYMENTS.replication[0], topics=("orders",)),),
+    )
+    plan = planned(file, as_described(PAYMENTS), PAYMENTS)
+    left = told(plan, aspect="existence")
+    assert {(d["cluster"], d["subject"]) for d in left} == {
+        ("west", "topic payments"),
+        ("east", "topic payments"),
+        ("east", "topic west.payments"),
+    }
+    assert {(d["mend"], d["irreversible"]) for d in left} == {("not-allowed", True)}
+    assert plan.facts["ignored"]["west"]["topics"] == 1
+    assert told(planned(file, as_described(PAYMENTS)), aspect="existence") == []
+    allowed = planned(replace(file, allow=("delete-topics",)), as_described(PAYMENTS), PAYMENTS)
+    deleted = [step for step in allowed.steps if step.action == "delete-topics"]
+    assert [step.irreversible for step in deleted] == [True, True]
+
+
+def test_somebody_elses_topic_of_the_same_name_is_not_deleted() -> None:
+    """It has another id than the one that was applied."""
+    file = replace(PAYMENTS, topics=PAYMENTS.topics[:1], replication=(), allow=("delete-topics",))
+    estate = with_topic(
+        as_described(PAYMENTS), "west", "payments", lambda topic: replace(topic, topic_id="other")
+    )
+    assert not told(planned(file, estate, PAYMENTS), cluster="west", subject="topic payments")
+
+
+def test_missing_rules_are_added_and_further_ones_told() -> None:
+    """A DENY is never taken away here: it may be a fence."""
+    estate = as_described(PAYMENTS)
+    some = estate.clusters["west"].acls or frozenset()
+    write = next(rule for rule in some if rule[:2] == ("User:checkout", "WRITE"))
+    deny = Acl("User:checkout", "WRITE", "DENY", "TOPIC", "*")
+    extra = Acl("User:billing", "WRITE", "ALLOW", "TOPIC", "orders")
+    other = Acl("User:someone", "WRITE", "ALLOW", "TOPIC", "orders")
+    estate = with_cluster(estate, "west", acls=(some - {write}) | {deny, extra, other})
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    assert [(d["mend"], d["cause"]) for d in told(plan, subject="rules of User:checkout")] == [
+        ("planned", "drift"),
+        ("kept", "drift"),
+    ]
+    (left,) = told(plan, subject="rules of User:billing")
+    assert (left["mend"], left["needs"]) == ("not-allowed", "delete-acls")
+    assert plan.facts["ignored"]["west"]["rules"] == 1
+    allowed = planned(replace(PAYMENTS, allow=("delete-acls",)), estate, PAYMENTS)
+    (removed,) = steps(allowed, "delete-acls")
+    assert removed["rules"] == [list(extra)]
+
+
+def test_a_cluster_without_an_authorizer_takes_no_rules() -> None:
+    """It has none and needs none."""
+    estate = with_cluster(as_described(PAYMENTS), "west", acls=frozenset(), has_authorizer=False)
+    plan = planned(PAYMENTS, estate)
+    assert (plan.facts["differences"], plan.is_allowed) == ([], True)
+
+
+def _connector(estate: Any, name: str, **changes: Any) -> Any:
+    connectors = dict(estate.clusters["east"].connectors)
+    connectors[name] = replace(connectors[name], **changes)
+    return with_cluster(estate, "east", connectors=connectors)
+
+
+def test_connectors_are_what_the_file_says_and_run() -> None:
+    """Set up anew where a property differs, resumed where halted, restarted where failed."""
+    estate = as_described(PAYMENTS)
+    source = estate.clusters["east"].connectors["west-to-east-source"]  # type: ignore[index]
+    estate = _connector(estate, source.name, config={**source.config, "offset.lag.max": "0"}, state="PAUSED")
+    estate = _connector(estate, "west-to-east-checkpoint", tasks=("FAILED",))
+    plan = planned(PAYMENTS, estate, PAYMENTS)
+    assert [d["aspect"] for d in told(plan, subject="connector west-to-east-source")] == [
+        "config offset.lag.max",
+        "state",
+    ]
+    by_action = {step.action: step for step in plan.steps}
+    assert set(by_action) == {
+        "configure-connectors",
+        "resume-connectors",
+        "restart-connectors",
+        RECORD,
+    }
+    assert by_action["configure-connectors"].id in by_action["resume-connectors"].depends_on
+
+
+def test_no_secret_of_a_connector_is_told() -> None:
+    """Somebody may have written one there."""
+    estate = as_described(PAYMENTS)
+    source = estate.clusters["east"].connectors["west-to-east-source"]  # type: ignore[index]
+    key = "source.cluster.sasl.jaas.config"
+    estate = _connector(estate, source.name, config={**source.config, key: "password=hunter2"})
+    assert "hunter2" not in str(to_json(planned(PAYMENTS, estate, PAYMENTS)))
+
+
+def _moved(
+    verb: str, outcome: str, source: str = "west", target: str = "east", at_s: float = 1.0
+) -> EarlierRun:
+    return EarlierRun(
+        run_id=f"{verb}-{outcome}",
+        verb=verb,
+        source=source,
+        target=target,
+        started_at_s=at_s,
+        outcome=outcome,
+    )
+
+
+def test_a_mirror_that_a_failover_has_ended_stays_as_it_is() -> None:
+    """Its connectors are stopped on purpose, until a failback."""
+    estate = _connector(as_described(PAYMENTS), "west-to-east-source", state="STOPPED", tasks=())
+    over = planned(PAYMENTS, estate, coordination=coordinated(_moved("failover", "ok")))
+    assert over.facts["differences"] == []
+    assert "failover-ok" in over.facts["held"]["east"]["west"]
+    back = coordinated(_moved("failover", "ok"), _moved("failback", "ok", "east", "west", 2.0))
+    assert planned(PAYMENTS, estate, coordination=back).steps[0].action == "resume-connectors"
+
+
+def test_a_move_that_stopped_on_the_way_goes_first() -> None:
+    """What it has changed must not be changed back under it."""
+    plan = planned(
+        PAYMENTS, as_described(PAYMENTS), coordination=coordinated(_moved("failover", "incomplete"))
+    )
+    (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
+    assert (gate.id, gate.hint) == ("moves-ended", "dcctl resume failover-incomplete")
+
+
+def _closed(plan: Plan) -> dict[str, str]:
+    return {gate.id: gate.outcome for gate in plan.gates if gate.outcome != "ok"}
+
+
+def test_what_was_not_seen_is_unknown() -> None:
+    """Nothing is planned on it, and nothing is taken for missing."""
+    estate = as_described(PAYMENTS)
+    lost = with_cluster(
+        estate, "west", problem="no broker answers", topics={}, brokers=(), acls=None, reassigning=None
+    )
+    plan = planned(PAYMENTS, lost)
+    assert (_closed(plan), plan.facts["differences"]) == ({"clusters-known": "unknown"}, [])
+    blind = with_cluster(estate, "east", connectors=None, unknown={"connectors": "no worker answers"})
+    plan = planned(PAYMENTS, blind)
+    assert _closed(plan) == {"clusters-known": "unknown"}
+    assert "east: connectors no worker answers" in next(
+        gate.reason for gate in plan.gates if gate.id == "clusters-known"
+    )
+    no_lock: Part[Any] = Part("coordination", NOW_S, None, "no answer")
+    plan = planned(PAYMENTS, estate, coordination=no_lock)
+    assert _closed(plan) == {"coordination": "unknown", "moves-ended": "unknown"}
+
+
+def test_replicas_are_placed_only_where_all_brokers_are() -> None:
+    """A broker that is missing would have none of them; without racks nobody knows where they lie."""
+    topology = stretched(orders())
+    estate = empty(topology)
+    brokers = estate.clusters["main"].brokers
+    assert _closed(planned(topology, with_cluster(estate, "main", brokers=brokers[1:]))) == {
+        "brokers-alive": "refused"
+    }
+    no_rack = (replace(brokers[0], rack=None), *brokers[1:])
+    assert _closed(planned(topology, with_cluster(estate, "main", brokers=no_rack))) == {
+        "brokers-alive": "refused"
+    }
+    whole = as_described(topology)
+    assert _closed(planned(topology, with_cluster(whole, "main", brokers=brokers[1:]))) == {}
+
+
+def test_a_topic_that_is_being_moved_is_waited_for() -> None:
+    """Its replicas are not what they will be."""
+    topology = stretched(orders(replicas=2, min_insync_replicas=1))
+
+    def spoilt(topic: ObservedTopic) -> ObservedTopic:
+        return replace(topic, replicas=((1, 2), *topic.replicas[1:]))
+
+    estate = with_topic(as_described(topology), "main", "orders", spoilt)
+    moving = with_cluster(estate, "main", reassigning=frozenset({TopicPartition("orders", 1)}))
+    assert _closed(planned(topology, moving)) == {"no-reassignment": "refused"}
+    blind = with_cluster(estate, "main", reassigning=None)
+    assert _closed(planned(topology, blind)) == {"clusters-known": "unknown"}
+
+
+def test_a_connector_of_nobody_is_only_counted() -> None:
+    """Other connectors may run on the same workers."""
+    estate = as_described(PAYMENTS)
+    other = ObservedConnector(name="s3-sink", config={}, state="FAILED")
+    connectors = {**(estate.clusters["east"].connectors or {}), "s3-sink": other}
+    plan = planned(PAYMENTS, with_cluster(estate, "east", connectors=connectors))
+    assert plan.facts["differences"] == []
+    assert plan.facts["ignored"]["east"]["connectors"] == 1

@@ -1,0 +1,48 @@
+"""The connector of the way back, made from the mirror's own."""
+
+from __future__ import annotations
+
+from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.replication.reverse_connector import reverse_connector
+from tests.planning.pictures import MIRROR, topology
+
+SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": "${file:/secrets:west}"}
+
+
+def _both() -> tuple[dict[str, str], dict[str, str]]:
+    forward = desired_connectors(topology(), MIRROR, SASL, {}, "west:9092", "east:9092")[
+        connector_names(MIRROR).source
+    ]
+    name = connector_names(reverse_mirror(MIRROR)).source
+    return forward, reverse_connector(name, forward, 3)
+
+
+def test_it_reads_at_the_standby_and_writes_at_the_primary() -> None:
+    """With the addresses and the references to secrets that the mirror itself has."""
+    forward, reverse = _both()
+    assert reverse["name"] == "east-to-west-source" != forward["name"]
+    assert reverse["source.cluster.alias"] == "east"
+    assert reverse["target.cluster.alias"] == "west"
+    assert reverse["source.cluster.bootstrap.servers"] == "east:9092"
+    assert reverse["target.cluster.bootstrap.servers"] == "west:9092"
+    assert reverse["target.cluster.sasl.jaas.config"] == SASL["sasl.jaas.config"]
+    assert "source.cluster.sasl.jaas.config" not in reverse
+
+
+def test_the_workers_producer_writes_to_the_primary() -> None:
+    """Left alone it would write to the worker's own cluster: a circle."""
+    _, reverse = _both()
+    assert reverse["producer.override.bootstrap.servers"] == "west:9092"
+    assert reverse["producer.override.security.protocol"] == "SASL_PLAINTEXT"
+    assert reverse["producer.override.enable.idempotence"] == "true"
+    assert "producer.override.alias" not in reverse
+
+
+def test_its_offset_syncs_stay_where_they_survive_the_primary() -> None:
+    """And no heartbeats go round in a circle."""
+    _, reverse = _both()
+    assert reverse["offset-syncs.topic.location"] == "source"
+    assert reverse["heartbeats.replication.enabled"] == "false"
+    assert reverse_mirror(MIRROR).offset_syncs_topic == "mm2-offset-syncs.west.internal"
+    assert reverse_mirror(MIRROR).mirrored_topic("orders") == "east.orders"

@@ -1,0 +1,44 @@
+"""A quorum is forced only where nothing can be lost by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.estate import planned_estate, port_count
+from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.forced import force_quorum
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.state import SimulationState, write_state
+from orchestrator.topology.model import Topology
+from tests.simulation.layouts import kraft_2dc, zookeeper_2dc
+
+
+def _simulation(folder: Path, topology: Topology) -> Simulation:
+    """Nothing of it runs; the folder of dc1 is away, as after a loss."""
+    folders = Folders(folder)
+    ports = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).named_ports()
+    write_state(folders.state, SimulationState("s", "running", 0.0, None, ports))
+    folders.away("dc1").mkdir(parents=True)
+    folders.site("dc2").mkdir(parents=True)
+    return Simulation(folder, topology)
+
+
+@pytest.mark.parametrize(
+    ("topology", "datacenters", "expected"),
+    [
+        (kraft_2dc(combined=True), ["dc2"], "has combined nodes"),
+        (zookeeper_2dc(), ["dc2"], "dc2 is down: every surviving voter has to take part"),
+        (kraft_2dc(), ["dc1"], "dc1 is killed: every surviving voter has to take part"),
+        (kraft_2dc(), ["elsewhere"], "has no voter in the data centres that are left"),
+    ],
+)
+def test_what_would_lose_something_is_refused(
+    tmp_path: Path, topology: Topology, datacenters: list[str], expected: str
+) -> None:
+    """Before any file is touched."""
+    simulation = _simulation(tmp_path, topology)
+    with pytest.raises(SimulationError, match=expected):
+        force_quorum(simulation, "main", datacenters, lambda _stage, _detail: None)

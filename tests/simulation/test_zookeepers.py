@@ -1,0 +1,45 @@
+"""Configuration of an ensemble, as its servers will read it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.simulation import zookeepers
+from orchestrator.simulation.estate import planned_estate, port_count
+from orchestrator.topology.model import Topology
+from tests.simulation.layouts import zookeeper_2dc
+
+
+def _settings(topology: Topology, server: int = 0) -> dict[str, str]:
+    ensemble = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).zookeepers
+    is_hierarchical = topology.clusters["main"].quorum == "hierarchical"
+    return zookeepers.ensemble_properties(
+        ensemble[server], ensemble, is_hierarchical=is_hierarchical, data=Path("/d")
+    )
+
+
+def test_each_data_centre_is_a_group() -> None:
+    """As the proven procedure has it: three and three, each server with weight 1."""
+    settings = _settings(zookeeper_2dc())
+    assert (settings["group.1"], settings["group.2"]) == ("1:2:3", "4:5:6")
+    assert [settings[f"weight.{number}"] for number in range(1, 7)] == ["1"] * 6
+    assert settings["server.4"].startswith("127.0.0.1:")
+    assert len([key for key in settings if key.startswith("server.")]) == 6
+
+
+def test_a_majority_quorum_has_no_groups() -> None:
+    """Groups would make it hierarchical."""
+    topology = zookeeper_2dc()
+    main = replace(topology.clusters["main"], quorum="majority")
+    settings = _settings(replace(topology, clusters={"main": main}))
+    assert not [key for key in settings if key.startswith(("group.", "weight."))]
+
+
+def test_brokers_ask_their_own_site() -> None:
+    """A site that has no ZooKeeper asks all of them."""
+    planned = zookeeper_2dc()
+    ensemble = planned_estate(planned, range(20_000, 20_000 + port_count(planned))).zookeepers
+    own = {f"127.0.0.1:{one.client_port}" for one in ensemble if one.dc == "dc2"}
+    assert set(zookeepers.client_addresses("dc2", ensemble).split(",")) == own
+    assert len(zookeepers.client_addresses("dc9", ensemble).split(",")) == 6
