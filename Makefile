@@ -19,7 +19,7 @@ test: setup ## all tests, those with real servers included
 	@$(BIN)/python -m pytest
 
 unit: setup ## the tests that take seconds
-	@$(BIN)/python -m pytest -m "not integration and not drill and not drills"
+	@$(BIN)/python -m pytest -n auto -m "not integration and not drill and not drills"
 
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench

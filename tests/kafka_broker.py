@@ -43,6 +43,7 @@ def kafka_broker(
         "controller.listener.names=CONTROLLER\n"
         f"{_listeners(broker, controller, users)}"
         "offsets.topic.replication.factor=1\n"
+        "log.cleaner.dedupe.buffer.size=4194304\n"  # 128 MiB by default, half of this heap
         f"log.dirs={log_dir}\n" + "".join(f"{key}={value}\n" for key, value in (settings or {}).items()),
         encoding="utf-8",
     )

@@ -112,9 +112,9 @@ def test_own_configuration_of_a_topic(admin: JavaAdmin) -> None:
 def test_configuration_of_a_broker(admin: JavaAdmin) -> None:
     """Its settings in force are seen; its own dynamic ones are set and taken back."""
     assert admin.configs("broker", ["1"], own_only=False)["1"]["node.id"] == "1"
-    admin.alter_configs("broker", {"1": {"log.cleaner.threads": "2"}})
-    _await(lambda: admin.configs("broker", ["1"])["1"] == {"log.cleaner.threads": "2"})
-    admin.alter_configs("broker", {"1": {"log.cleaner.threads": None}})
+    admin.alter_configs("broker", {"1": {"background.threads": "12"}})
+    _await(lambda: admin.configs("broker", ["1"])["1"] == {"background.threads": "12"})
+    admin.alter_configs("broker", {"1": {"background.threads": None}})
 
 
 def test_partitions_are_added(admin: JavaAdmin) -> None:
