@@ -175,18 +175,20 @@ def render_result(result: FailoverResult, console: Console) -> None:
             console.print(
                 f"  {mark} {escape(str(step['title']))}: {escape(str(step['message'] or step['outcome']))}"
             )
+    # On the way back there is no group sync: what stands there is the group's own, of long ago.
+    named = "before" if result.plan["verb"] == "failback" else "MirrorMaker's own"
     for row in result.translations:
-        console.print(_translation_line(row, result.saved_offsets))
+        console.print(_translation_line(row, result.saved_offsets, named))
 
 
-def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any]) -> str:
+def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any], named: str) -> str:
     before = saved.get(row["group"], {}).get(row["target_topic"], {}).get(str(row["partition"]))
     own = "nothing" if before is None else f"{before:,}"
-    target = row["target_offset"]
+    source = "nothing" if row["source_offset"] is None else f"{row['source_offset']:,}"
     kind = "exact" if row["exact"] else "safe"
     return (
-        f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']}"
-        f" {_number(row['source_offset'])} → {_number(target)} {kind} [dim](MirrorMaker's own: {own})[/]"
+        f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']} {source}"
+        f" → {escape(row['target_topic'])} {_number(row['target_offset'])} {kind} [dim]({named}: {own})[/]"
     )
 
 

@@ -52,7 +52,7 @@ class BackPosition:
 
     group: str
     source: str
-    source_topic: str
+    topic: str
     partition: int
     source_offset: int | None
     target: str
@@ -134,7 +134,7 @@ def positions_back(
                 BackPosition(
                     group=consumer.name,
                     source=mirror.target,
-                    source_topic=read.topic,
+                    topic=read.topic,
                     partition=read.partition,
                     source_offset=at,
                     target=mirror.source,

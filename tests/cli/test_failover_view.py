@@ -6,9 +6,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from orchestrator.cli.failover_view import RunView, render_plan
+from orchestrator.cli.failover_view import RunView, render_plan, render_result
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.planning.failback import plan_failback
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.plan import RunEvent
+from orchestrator.planning.plan import RunEvent, to_json
+from orchestrator.planning.positions_back import BackPosition
+from tests.planning import failback_pictures
 from tests.planning.pictures import REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
@@ -44,3 +48,39 @@ def test_each_step_leaves_a_line_with_its_outcome() -> None:
     text = console.export_text()
     assert "✗ Stop the mirror" in text
     assert "[409] busy" in text
+
+
+def test_the_end_of_a_way_back_names_both_topics_of_each_position() -> None:
+    """A position of `orders` at the standby stands in `east.orders` at the primary."""
+    plan = plan_failback(failback_pictures.topology(), failback_pictures.picture(), failback_pictures.REQUEST)
+    row = BackPosition(
+        group="billing",
+        source="east",
+        topic="orders",
+        partition=3,
+        source_offset=1_200,
+        target="west",
+        target_topic="east.orders",
+        target_offset=1_100,
+        exact=True,
+        reread_at_most=0,
+        reason="",
+    )
+    result = FailoverResult(
+        run_id="r",
+        outcome="ok",
+        reason="",
+        source="east",
+        target="west",
+        started_at_s=0.0,
+        decided_at_s=0.0,
+        ended_at_s=1.0,
+        plan=to_json(plan),
+        gates=[],
+        predicted={},
+        phases=[{"name": "fence", "seconds": 1.0, "started_at_s": 0.0}],
+        translations=[row.as_json()],
+    )
+    console = Console(record=True, width=200)
+    render_result(result, console)
+    assert "billing orders-3 1,200 → east.orders 1,100 exact (before: nothing)" in console.export_text()

@@ -38,7 +38,7 @@ def translate_back(session: FailbackSession, step: Step, results: Results) -> St
     result = {"translations": [row.as_json() for row in rows]}
 
     def listed(chosen: list[Any]) -> str:
-        return "; ".join(f"{r.group} {r.source_topic}-{r.partition}: {r.reason}" for r in chosen[:5])
+        return "; ".join(f"{r.group} {r.topic}-{r.partition}: {r.reason}" for r in chosen[:5])
 
     without = [row for row in rows if row.target_offset is None]
     if without:

@@ -1,10 +1,15 @@
-"""Configuration files of the workload's programs: one JSON document each, written by `install`."""
+"""Configuration files of the workload's programs: one JSON document each, written by `install`.
+
+A client has one file at each of its places, and a life each time that it starts there after a move: 1, 3, …
+where it was installed first, 2, 4, … at the other place. `later` is what differs from the third life on.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +40,7 @@ class ProducerConfig:
     value_size_bytes: int = 100
     message_timeout_s: float = 10.0
     sabotage_every: int | None = None
+    later: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +61,7 @@ class ConsumerConfig:
     stop_after_records: int | None = None
     max_rate_records_per_s: float | None = None
     commit_interval_s: float = 0.5
+    later: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,10 @@ class QueryConfig:
 
 
 Config = TypeVar("Config", ProducerConfig, ConsumerConfig, QueryConfig)
+Moving = TypeVar("Moving", ProducerConfig, ConsumerConfig)
+
+PLACES = 2
+"""How many places a client of a mirrored cluster has: at the mirror's source, and at its target."""
 
 
 def write_config(path: Path, config: ProducerConfig | ConsumerConfig | QueryConfig) -> None:
@@ -96,6 +107,22 @@ def read_config(path: Path, kind: type[Config]) -> Config:
         return kind(**fields)
     except (OSError, ValueError, TypeError) as error:
         raise SimulationError(str(path), f"not the configuration of a workload program: {error}") from None
+
+
+def in_its_life(config: Moving, lived: Iterable[int]) -> Moving:
+    """The configuration for the life that a client lives when it starts now; `lived` are those it has had.
+
+    A client that was stopped and starts again where it is goes on with its life; one that comes back from
+    the other place begins a new one.
+    """
+    life = life_now(config.life, lived)
+    return config if life == config.life else replace(config, life=life, **config.later)
+
+
+def life_now(first: int, lived: Iterable[int]) -> int:
+    """The number of the life that a client lives at the place where `first` is its first one."""
+    last = max(lived, default=0)
+    return max(first, last + (last - first) % PLACES)
 
 
 def _private(path: str, flags: int) -> int:

@@ -18,8 +18,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.audit.ledgers import POSITIONS_COLUMNS, PROCESSED_COLUMNS, positions_path, processed_path
-from orchestrator.simulation.workload.config import ConsumerConfig, read_config
+from orchestrator.audit.ledgers import (
+    POSITIONS_COLUMNS,
+    PROCESSED_COLUMNS,
+    lives,
+    positions_path,
+    processed_path,
+)
+from orchestrator.simulation.workload.config import ConsumerConfig, in_its_life, read_config
 from orchestrator.simulation.workload.ledger import LedgerWriter
 from orchestrator.simulation.workload.records import decode_record_id
 from orchestrator.values import TopicPartition
@@ -190,7 +196,9 @@ def _now_ms() -> int:
 
 def main(arguments: Sequence[str]) -> None:
     """Run one consumer from its configuration file until SIGTERM."""
-    consumer = WorkloadConsumer(read_config(Path(arguments[0]), ConsumerConfig))
+    config = read_config(Path(arguments[0]), ConsumerConfig)
+    lived = lives(Path(config.ledgers), "consumers", config.name)
+    consumer = WorkloadConsumer(in_its_life(config, lived))
 
     def stop(_signal: int, _frame: object) -> None:
         consumer.is_stopping = True

@@ -1,7 +1,8 @@
 """Putting the workload into a simulation: a configuration file and a supervised program per client.
 
-Each client is installed twice: life 1 at the site of its cluster, life 2 at the site of that
-cluster's mirror. None is started; whoever moves applications starts them by their program names.
+Each client is installed twice: at the site of its cluster, where it lives its first life and each one after
+a way back, and at the site of that cluster's mirror. None is started; whoever moves applications starts them
+by their program names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark_archive import spark_class_archive
 from orchestrator.errors import SimulationError
+from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import Program, Site
 from orchestrator.simulation.workload.config import (
@@ -128,6 +130,14 @@ def topics_read(consumer: Consumer, mirror: Replication | None) -> list[str]:
     return list(dict.fromkeys([*mirrored, *consumer.topics]))
 
 
+def topics_read_back(topology: Topology, consumer: Consumer) -> list[str]:
+    """Topics that a consumer reads once it is back from the mirror's target: its own, and what was written
+    there meanwhile, as the reverse mirror names it.
+    """
+    mirror = next((mirror for mirror in topology.replication if mirror.source == consumer.cluster), None)
+    return list(consumer.topics) if mirror is None else topics_read(consumer, reverse_mirror(mirror))
+
+
 def _datacenter(topology: Topology, cluster: str) -> str:
     datacenters = topology.clusters[cluster].datacenters
     if not datacenters:
@@ -153,6 +163,7 @@ def _producer_config(
         go_on_when=str(word_to_go_on(simulation)) if is_first else "",
         value_size_bytes=scenario.value_size_bytes,
         sabotage_every=scenario.sabotage_every if is_first else None,
+        later={"preload_records": 0, "go_on_when": "", "sabotage_every": None},
     )
 
 
@@ -160,6 +171,9 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
     """At the source it plays its role; after a move it reads to the end, from nothing but given positions."""
     is_first = place.life == LIFE_AT_SOURCE
     played = role if is_first else AT_END
+    topology = simulation.topology
+    at_end = {"hold_lag_records": 0, "max_rate_records_per_s": None, "stop_after_records": None}
+    back = topics_read_back(topology, consumer) if is_first else topics_read(consumer, place.mirror)
     return ConsumerConfig(
         name=consumer.name,
         life=place.life,
@@ -170,6 +184,7 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
         hold_lag_records=played.hold_lag_records,
         max_rate_records_per_s=played.max_rate_records_per_s,
         stop_after_records=played.stop_after_records,
+        later={"topics": back, "offset_reset": "error", **at_end},
     )
 
 

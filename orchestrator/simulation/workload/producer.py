@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.audit.ledgers import SENDS_COLUMNS, lives, sends_path
-from orchestrator.simulation.workload.config import ProducerConfig, read_config
+from orchestrator.simulation.workload.config import ProducerConfig, in_its_life, read_config
 from orchestrator.simulation.workload.ledger import LedgerWriter
 from orchestrator.simulation.workload.outbox import read_outbox
 from orchestrator.simulation.workload.records import RecordId, record_key, record_value
@@ -192,7 +192,9 @@ def _now_ms() -> int:
 
 def main(arguments: Sequence[str]) -> None:
     """Run one producer from its configuration file until SIGTERM."""
-    producer = WorkloadProducer(read_config(Path(arguments[0]), ProducerConfig))
+    config = read_config(Path(arguments[0]), ProducerConfig)
+    lived = lives(Path(config.ledgers), "producers", config.name)
+    producer = WorkloadProducer(in_its_life(config, lived))
 
     def stop(_signal: int, _frame: object) -> None:
         producer.is_stopping = True

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.audit.ledgers import END_MARK, lives, positions_path
+from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, LIFE_AT_TARGET, places, topics_read
+from orchestrator.simulation.workload.config import life_now
+from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, places, topics_read, topics_read_back
 from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 
@@ -103,19 +105,15 @@ def _reads(
     place = next((p for p in places(topology, consumer.cluster) if p.cluster == cluster), None)
     if place is None:
         return None
+    life = life_now(place.life, lives(simulation.ledgers, "consumers", consumer.name))
     counts = {topic.name: topic.partitions for topic in topology.topics if topic.cluster == consumer.cluster}
-    if place.mirror is not None:
-        counts |= {
-            place.mirror.mirrored_topic(name): count
-            for name, count in counts.items()
-            if name in place.mirror.topics
-        }
-    partitions = [
-        TopicPartition(topic, number)
-        for topic in topics_read(consumer, place.mirror)
-        for number in range(counts.get(topic, 0))
-    ]
-    life = LIFE_AT_SOURCE if place.mirror is None else LIFE_AT_TARGET
+    for mirror in topology.replication:
+        if mirror.source == consumer.cluster:
+            for way in (mirror, reverse_mirror(mirror)):
+                counts |= {way.mirrored_topic(name): counts[name] for name in mirror.topics if name in counts}
+    is_back = place.mirror is None and life > LIFE_AT_SOURCE
+    topics = topics_read_back(topology, consumer) if is_back else topics_read(consumer, place.mirror)
+    partitions = [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
     return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life))[1]
 
 
