@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,10 @@ def topology() -> Topology:
 
 
 @pytest.fixture
-def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A state folder and a register of ports of its own."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return tmp_path / "state"
+    # Below pytest's own folder the path of a socket would be too long, as soon as its number has two digits.
+    with tempfile.TemporaryDirectory(prefix="dcctl-test-") as short:
+        monkeypatch.setattr("tempfile.tempdir", short)
+        yield tmp_path / "state"
