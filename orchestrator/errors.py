@@ -14,7 +14,8 @@
     ├── PlaybookError            1  a playbook failed
     ├── SimulationError          1  a simulated data centre did not do what it should
     ├── AuditError               1  the audit could not be made
-    ├── GateRefusedError         4  a gate refused, or could not be measured; nothing was changed
+    ├── GateRefusedError         4  a gate refused; nothing was changed
+    │   └── GateUnknownError     7  a gate could not be measured, and none refused; nothing was changed
     ├── IncompleteError          6  stopped on the way; `dcctl resume` goes on
     └── OutcomeUnknownError      7  it may or may not have happened
 
@@ -109,9 +110,15 @@ class AuditError(DcctlError):
 
 
 class GateRefusedError(DcctlError):
-    """A gate refused, or could not be measured. Nothing was changed."""
+    """A gate refused, or a person did. Nothing was changed."""
 
     exit_status = 4
+
+
+class GateUnknownError(GateRefusedError):
+    """No gate refused, but one could not be measured. Nothing was changed."""
+
+    exit_status = 7
 
 
 class IncompleteError(DcctlError):

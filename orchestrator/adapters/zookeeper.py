@@ -34,6 +34,8 @@ from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
 
 # A znode must stay below 1 MB (jute.maxbuffer); a transaction carries a little besides the value.
 MAX_VALUE_BYTES = 900_000
+# How often a write without a lock is tried again when another was faster.
+_RACES = 10
 
 _logger = logging.getLogger("orchestrator.kazoo")
 _logger.addHandler(logging.NullHandler())
@@ -133,6 +135,37 @@ class Coordination:
 
         taken, _ = self.call(f"taking the lock {holder.path} away", commit)
         return not isinstance(taken, Exception)
+
+    def write_recorded(self, path: str, value: bytes | None, record_path: str, record: bytes) -> bool:
+        """Write the node `path`, or remove it (None), and keep a record of that: one transaction, no lock.
+
+        False where there was nothing to remove. `record_path` must be of this call alone: a repetition
+        after a lost connection finds it there and is content.
+        """
+        for parent in {path.rpartition("/")[0], record_path.rpartition("/")[0]}:
+            self.call(f"writing {parent}", self._client.ensure_path, parent)
+        for _ in range(_RACES):
+            known = self.call(f"reading {path}", self._client.exists, path)
+            if value is None and known is None:
+                return self.read(record_path) == record
+
+            def commit(version: int | None = known.version if known else None) -> list[Any]:
+                transaction = self._client.transaction()
+                if value is None:
+                    transaction.delete(path, version)
+                elif version is None:
+                    transaction.create(path, value)
+                else:
+                    transaction.set_data(path, value, version)
+                transaction.create(record_path, record)
+                return list(transaction.commit())
+
+            results = self.call(f"writing {path}", commit)
+            if not any(isinstance(result, Exception) for result in results):
+                return True
+            if self.read(record_path) == record:
+                return True
+        raise CoordinationError(path, "others keep writing it", "try again")
 
     def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
         """Take the lock at `path`, or raise `LockHeldError` naming who holds it and since when."""

@@ -13,7 +13,6 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.engine import RunState, standing, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.plan import Plan, RunEvent, Step
@@ -190,27 +189,3 @@ def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any], named: s
         f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']} {source}"
         f" → {escape(row['target_topic'])} {_number(row['target_offset'])} {kind} [dim]({named}: {own})[/]"
     )
-
-
-def render_records(records: Iterable[RunEvent], console: Console) -> None:
-    """The journal as lines."""
-    for record in records:
-        outcome = f" {record.outcome}" if record.outcome else ""
-        step = f" {record.step}" if record.step else ""
-        console.print(
-            f"{utc_text(record.at_s)}  {record.kind}{step}{outcome}  [dim]{escape(record.message)}[/]"
-        )
-        if record.kind == "run-started" and "plan" in record.data:
-            request = record.data["plan"]["request"]
-            why = str(request.get("reason") or "no reason given")
-            console.print(f"    by {escape(str(request.get('by')))}: {escape(why)}")
-            for gate in record.data["plan"]["gates"]:
-                console.print(f"    {_GATE_MARKS[gate['outcome']]} {gate['id']}: {escape(gate['measured'])}")
-
-
-def render_runs(rows: Iterable[Mapping[str, Any]], console: Console) -> None:
-    """One line for each run."""
-    for row in rows:
-        way = row["source"] + (f" → {row['target']}" if row["target"] else "")
-        way = f"{row['verb']} {way}"
-        console.print(f"{utc_text(row['started_at_s'])}  {row['run_id']}  {way}  {row['outcome']}")

@@ -32,6 +32,7 @@ def plan(
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
     from orchestrator.cli.layout_view import render_layout_plan, summary_of
     from orchestrator.cli.output import emit
+    from orchestrator.cli.verb import gate_status, refusal_of
     from orchestrator.operations.layout.apply import plan_apply, write_plan
     from orchestrator.planning.layout.layout import changes_of
     from orchestrator.planning.plan import to_json
@@ -40,15 +41,14 @@ def plan(
     found = plan_apply(load_topology(file))
     if out is not None:
         write_plan(found, out)
-    closed = [gate.id for gate in found.gates if gate.outcome != "ok"]
-    summary = f"refused by: {', '.join(closed)}" if closed else summary_of(found)
+    summary = refusal_of(found) or summary_of(found)
     emit(
         {"plan": to_json(found)},
         as_json=as_json,
         summary=summary,
         render=lambda console: render_layout_plan(found, console),
     )
-    raise typer.Exit(4 if closed else 3 if changes_of(found) else 0)
+    raise typer.Exit(gate_status(found) or (3 if changes_of(found) else 0))
 
 
 def apply(

@@ -36,6 +36,7 @@ _GROUPS = (
     "failback",
     "fence",
     "runs",
+    "hold",
     "watch",
     "status",
     "offsets",

@@ -94,24 +94,25 @@ def unlock(
 
 def history(file: Path | None = _FILE, as_json: bool = _JSON) -> None:
     """List the runs of a topology, newest last."""
-    from orchestrator.cli.failover_view import render_runs
+    from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
     from orchestrator.operations.history import run_rows
+    from orchestrator.operations.holds import hold_events
     from orchestrator.operations.unlock import unlock_rows
 
     topology = given_topology(file)
-    rows, unlocks = run_rows(topology), unlock_rows(topology)
+    rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
     emit(
-        {"runs": rows, "unlocks": unlocks},
+        {"runs": rows, "unlocks": unlocks, "holds": holds},
         as_json=as_json,
         summary=f"{len(rows)} runs",
-        render=lambda console: render_runs(rows, console),
+        render=lambda console: render_history(rows, unlocks, holds, console),
     )
 
 
 def show(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:
     """Tell one run from its journal: who, why, what was measured, decided and done."""
-    from orchestrator.cli.failover_view import render_records
+    from orchestrator.cli.history_view import render_records
     from orchestrator.cli.output import emit
     from orchestrator.operations.history import run_records
     from orchestrator.planning.plan import to_json

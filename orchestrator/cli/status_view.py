@@ -9,9 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from orchestrator.planning.holds import Hold
+
 
 def render_status(status: Mapping[str, Any], console: Console) -> None:
-    """Every mirror in turn."""
+    """Who keeps our hands off, then every mirror in turn."""
+    for hold in status.get("holds") or ():
+        console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
+    if status.get("holds_problem"):
+        console.print(f"[yellow]?[/] whether anybody holds it: {escape(status['holds_problem'])}")
     for mirror in status["mirrors"]:
         _render_mirror(mirror, console)
 

@@ -68,7 +68,21 @@ def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -
     from orchestrator.planning.plan import to_json
 
     show_plan(plan)
-    closed = [gate.id for gate in plan.gates if gate.outcome != "ok"]
-    summary = f"refused by: {', '.join(closed)}" if closed else "it could be done; nothing was changed"
+    summary = refusal_of(plan) or "it could be done; nothing was changed"
     emit({"plan": to_json(plan)}, as_json=as_json, summary=summary)
-    raise typer.Exit(4 if closed else 0)
+    raise typer.Exit(gate_status(plan))
+
+
+def refusal_of(plan: Plan) -> str:
+    """Which gates are closed, in a line; empty where all are open."""
+    refused = [gate.id for gate in plan.gates if gate.outcome == "refused"]
+    unknown = [gate.id for gate in plan.gates if gate.outcome == "unknown"]
+    parts = [f"refused by: {', '.join(refused)}"] if refused else []
+    parts += [f"cannot be measured: {', '.join(unknown)}"] if unknown else []
+    return "; ".join(parts)
+
+
+def gate_status(plan: Plan) -> int:
+    """4 where a gate refuses, 7 where none does but one is unknown, 0 where all are open."""
+    outcomes = {gate.outcome for gate in plan.gates}
+    return 4 if "refused" in outcomes else 7 if "unknown" in outcomes else 0

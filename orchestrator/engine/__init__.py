@@ -5,12 +5,13 @@ Taken back the same way: each compensation is journalled and verified, in the re
 
 from orchestrator.engine.decide import UndoAsked
 from orchestrator.engine.driver import OnEvent, Ports, RunEnd, run_plan
-from orchestrator.engine.ports import Actions, Clock, Journal, Lock, Results, StepOutcome
+from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
 from orchestrator.engine.undoing import kept_by, standing, steps_to_undo
 
 __all__ = [
     "Actions",
+    "Brake",
     "Clock",
     "Journal",
     "Lock",

@@ -69,6 +69,11 @@ class JournalLost:
 Event = Begun | UndoAsked | Recorded | Attempted | Checked | JournalLost
 
 
+def halted(state: RunState, reason: str) -> RunState:
+    """The run with nothing more to be begun, as a person wants it. What is under way goes to its end."""
+    return replace(state, stopped=state.stopped or reason)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """Write this to the journal. The driver adds the time."""
@@ -106,6 +111,7 @@ class End:
 
 
 Instruction = Record | Perform | Check | End
+INTENTS: frozenset[EventKind] = frozenset({"step-intent", "undo-intent"})
 Decision = tuple[RunState, tuple[Instruction, ...]]
 _INTENT: Mapping[Way, EventKind] = {"do": "step-intent", "undo": "undo-intent"}
 _OUTCOME: Mapping[Way, EventKind] = {"do": "step-outcome", "undo": "undo-outcome"}
@@ -217,6 +223,9 @@ def _go_on(state: RunState) -> Decision:
     outcome = run_outcome(state)
     if not state.has_journal:
         return state, (End("unknown" if outcome == "unknown" else "incomplete", run_reason(state)),)
+    if state.is_ending:
+        return state, ()
+    state = replace(state, is_ending=True)
     data: dict[str, Any] = {"outcome": outcome}
     if state.undoing:
         data["stands"] = [step.id for step in standing(state)]

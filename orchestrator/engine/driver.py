@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 
 from orchestrator.engine.decide import (
+    INTENTS,
     Attempted,
     Begun,
     Check,
@@ -21,8 +22,9 @@ from orchestrator.engine.decide import (
     Recorded,
     UndoAsked,
     decide,
+    halted,
 )
-from orchestrator.engine.ports import Actions, Clock, Journal, Lock, Results, StepOutcome
+from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.planning.plan import Plan, RunEvent, Step
@@ -47,6 +49,7 @@ class Ports:
     lock: Lock
     actions: Actions
     clock: Clock
+    brake: Brake | None = None
 
 
 def run_plan(
@@ -96,11 +99,28 @@ class _Driver:
             event = self._inbox.get()
             if isinstance(event, BaseException):
                 raise event
-            self._state, instructions = decide(self._state, event)
-            for instruction in instructions:
+            for instruction in self._decided(event):
                 if isinstance(instruction, End):
                     return RunEnd(instruction.outcome, instruction.reason, self._state)
                 self._carry_out(instruction)
+
+    def _decided(self, event: Event) -> tuple[Instruction, ...]:
+        """What to do now. Before anything is begun it is looked whether a person wants nothing begun."""
+        state, instructions = decide(self._state, event)
+        if any(isinstance(found, Record) and found.kind in INTENTS for found in instructions):
+            reason = self._brake()
+            if reason:
+                state, instructions = decide(halted(self._state, reason), event)
+        self._state = state
+        return instructions
+
+    def _brake(self) -> str:
+        if self._ports.brake is None or not self._has_journal:
+            return ""
+        try:
+            return self._ports.brake.reason()
+        except DcctlError as error:
+            return f"it cannot be told whether anybody wants it stopped: {in_words(error)}"
 
     def _stop(self, reason: str) -> None:
         """From any thread. Another may hold the lock by now: what is under way must not write any more."""

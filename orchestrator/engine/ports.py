@@ -67,6 +67,16 @@ class Lock(Protocol):
         """Call `callback` with a reason, from any thread, once the lock is lost."""
 
 
+class Brake(Protocol):
+    """A person's word that nothing more shall be begun, looked at before each step."""
+
+    def reason(self) -> str:
+        """Why nothing may be begun now; empty where nothing forbids it.
+
+        Raises `DcctlError` where it cannot be told: then nothing is begun either.
+        """
+
+
 class Clock(Protocol):
     """Time, passed in so that tests own it."""
 

@@ -19,7 +19,8 @@ RunOutcome = Literal["ok", "incomplete", "unknown", "undone"]
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """One run. `stopped` is the reason why nothing more is begun; `has_journal` whether it can be written.
+    """One run. `stopped` is the reason why nothing more is begun; `has_journal` whether it can be written,
+    `is_ending` whether its last record has been asked for.
 
     `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
     said may stay. `begun` are the steps ever begun, `effective` those that may have had their whole effect.
@@ -38,6 +39,7 @@ class RunState:
     leave: frozenset[str] = frozenset()
     stopped: str = ""
     has_journal: bool = True
+    is_ending: bool = False
 
     @property
     def way(self) -> Way:

@@ -37,7 +37,9 @@ class FailbackProcedure:
     """See `operations.procedure.Procedure`."""
 
     verb = "failback"
-    gates_of_resumed = frozenset({"coordination", "target-healthy", "standby-healthy", "fenceable"})
+    gates_of_resumed = frozenset(
+        {"coordination", "not-held", "target-healthy", "standby-healthy", "fenceable"}
+    )
 
     def __init__(self, topology: Topology, request: FailbackRequest) -> None:
         refuse_unsupported(topology, "failback")

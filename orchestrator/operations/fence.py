@@ -12,11 +12,11 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions, OnEvent
-from orchestrator.errors import CoordinationError, DcctlError, UsageError
+from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.journal import lock_path
 from orchestrator.operations.observe import open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
@@ -50,7 +50,7 @@ class ClusterEstate:
 class FenceProcedure:
     """See `operations.procedure.Procedure`."""
 
-    gates_of_resumed = frozenset({"coordination", "reachable"})
+    gates_of_resumed = frozenset({"coordination", "not-held", "reachable"})
 
     def __init__(self, topology: Topology, request: FenceRequest, verb: FenceVerb) -> None:
         if request.cluster not in topology.clusters:
@@ -134,16 +134,13 @@ def fence_picture(cluster: KafkaCluster, coordination: Part[CoordinationState]) 
 
 def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool) -> Part[CoordinationState]:
     """Whether lock and journal are at hand."""
-    named = topology.coordination
-    subject = f"coordination at {named.zookeeper}" if named else "coordination"
 
     def ask() -> CoordinationState:
-        if estate.coordination is None:
-            raise CoordinationError(subject, estate.coordination_problem)
-        holder = None if own_lock else estate.coordination.holder(lock_path(topology.name))
-        return CoordinationState(str(holder or ""))
+        return read_coordination(
+            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock
+        )
 
-    return asked(subject, ask)
+    return asked(coordination_subject(topology), ask)
 
 
 def read_access(cluster: KafkaCluster, brokers: Mapping[int, str]) -> AccessState:

@@ -130,6 +130,8 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
     outcome = "incomplete" if is_begun else "not begun"
     if last.get("kind") == "run-ended":
         outcome = str(last.get("data", {}).get("outcome", outcome))
+    if not is_begun and outcome != "refused":
+        outcome = "not begun"  # a person's hold stopped it before its first step
     if is_begun and outcome == "refused":
         # It was a resumption that was refused; what the run did before is still there.
         outcome = "incomplete"

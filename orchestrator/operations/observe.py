@@ -17,7 +17,7 @@ from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, CoordinationError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
-from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder
 from orchestrator.planning.clients import ClientHost
@@ -128,7 +128,9 @@ def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Obs
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
         mirror_offsets = ask(f"Connect at {connect.name}", lambda: _mirror_offsets(estate))
         checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
-        coordination = ask(_coordination_subject(estate), lambda: _coordination(estate, own_lock, own_run))
+        coordination = ask(
+            coordination_subject(estate.topology), lambda: _coordination(estate, own_lock, own_run)
+        )
         inventory = ask("inventory", lambda: _inventory(estate))
         return Observation(
             source=source.result(),
@@ -266,19 +268,15 @@ def _mirror_offsets(estate: Estate) -> dict[TopicPartition, int]:
     return connect.source_offsets(connector_names(estate.mirror).source)
 
 
-def _coordination_subject(estate: Estate) -> str:
-    named = estate.topology.coordination
-    return f"coordination at {named.zookeeper}" if named else "coordination"
-
-
 def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationState:
-    if estate.coordination is None:
-        raise CoordinationError("coordination", estate.coordination_problem)
-    name = estate.topology.name
-    holder = None if own_lock else estate.coordination.holder(lock_path(name))
-    ends = (estate.mirror.source, estate.mirror.target)
-    runs = earlier_runs(estate.coordination, name, between=ends, without=own_run)
-    return CoordinationState(str(holder or ""), runs)
+    return read_coordination(
+        estate.coordination,
+        estate.coordination_problem,
+        estate.topology,
+        own_lock=own_lock,
+        own_run=own_run,
+        between=[(estate.mirror.source, estate.mirror.target)],
+    )
 
 
 def _inventory(estate: Estate) -> tuple[ClientHost, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import (
     Actions,
     OnEvent,
@@ -22,7 +23,8 @@ from orchestrator.engine import (
     standing,
     state_from_journal,
 )
-from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
+from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.run import Run, RunEstate, new_run_id, run_folder
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
@@ -166,10 +168,11 @@ def resume_procedure(
         observed_at_s = _CLOCK.now_s()
         if not state.undoing:
             fresh = procedure.plan(picture)
-            said, hints = _closed(gate for gate in fresh.gates if gate.id in procedure.gates_of_resumed)
+            needed = [gate for gate in fresh.gates if gate.id in procedure.gates_of_resumed]
+            said, hints = _closed(needed)
             if said:
                 # Nothing is recorded: an end would hide from the next verb what this run has done.
-                raise GateRefusedError(f"run {run_id}", f"{said}. The run stays as it was", hints)
+                raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
         run.record("run-resumed")
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
         return _act(run, procedure, plan, picture, timing)
@@ -199,6 +202,9 @@ def abort_procedure(
         _raise_unless_undoable(state, records, frozenset(leave))
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
+        holds = holds_in_the_way(run.coordination, run.topology, clusters_of(plan, run.topology))
+        if holds:
+            raise GateRefusedError(f"run {run_id}", f"not-held refused: {holds}. The run stays as it was")
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
         undo = UndoAsked(reason, frozenset(leave))
@@ -211,6 +217,24 @@ def plan_of_run(records: Sequence[RunEvent]) -> Plan:
     if "plan" not in first.data:
         raise DcctlError(f"run {first.run_id}", "its first record holds no plan")
     return plan_from_json(first.data["plan"])
+
+
+def clusters_of(plan: Plan, topology: Topology) -> tuple[str, ...]:
+    """The clusters that a plan touches: of a move both, of an apply all."""
+    return tuple(name for name in (plan.source, plan.target) if name) or tuple(topology.clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldBrake:
+    """The engine's port to the holds: see `engine.ports.Brake`."""
+
+    coordination: Coordination
+    topology: Topology
+    clusters: tuple[str, ...]
+
+    def reason(self) -> str:
+        """The holds that are in the way now."""
+        return holds_in_the_way(self.coordination, self.topology, self.clusters)
 
 
 def _opened(
@@ -279,7 +303,8 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     timing: Timing,
     undo: UndoAsked | None = None,
 ) -> Ended:
-    ports = Ports(run.journal, run.lock, procedure.actions(run, plan, picture), _CLOCK)
+    brake = HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology))
+    ports = Ports(run.journal, run.lock, procedure.actions(run, plan, picture), _CLOCK, brake)
     end = run_plan(plan, run.run_id, ports, records=tuple(run.events), undo=undo, on_event=run.note)
     timing = Timing(timing.started_at_s, timing.observed_at_s, timing.decided_at_s, _CLOCK.now_s())
     return Ended(
@@ -314,9 +339,16 @@ def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
 
 
 def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResult]) -> None:
+    gates = tuple(gates)
     said, hints = _closed(gates)
     if said:
-        _refuse(run, procedure, said, hints)
+        _refuse(run, procedure, said, hints, _error_of(gates))
+
+
+def _error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
+    """Refused by one is refused; where none did, what could not be measured is unknown."""
+    is_refused = any(gate.outcome == "refused" for gate in gates)
+    return GateRefusedError if is_refused else GateUnknownError
 
 
 def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
@@ -326,9 +358,15 @@ def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
     return said, "; ".join(dict.fromkeys(gate.hint for gate in closed if gate.hint))
 
 
-def _refuse(run: Run[E], procedure: Procedure[E, P], problem: str, hint: str) -> NoReturn:
+def _refuse(
+    run: Run[E],
+    procedure: Procedure[E, P],
+    problem: str,
+    hint: str,
+    error: type[GateRefusedError] = GateRefusedError,
+) -> NoReturn:
     _record_refusal(run, problem)
-    raise GateRefusedError(procedure.command, f"{problem}. Nothing was changed", hint)
+    raise error(procedure.command, f"{problem}. Nothing was changed", hint)
 
 
 def _record_refusal(run: Run[E], problem: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.errors import DcctlError
+from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import Observation
@@ -32,8 +34,17 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
     refuse_unsupported(topology, "status")
     return {
         "topology": topology.name,
+        **_holds(topology),
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors_into(topology, target)],
     }
+
+
+def _holds(topology: Topology) -> dict[str, Any]:
+    """Who keeps our hands off something, or why that cannot be told."""
+    try:
+        return {"holds": hold_rows(topology), "holds_problem": ""}
+    except DcctlError as error:
+        return {"holds": None, "holds_problem": f"{error.subject}: {error.problem}"}
 
 
 def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:

@@ -33,7 +33,9 @@ class SwitchoverProcedure:
     """See `operations.procedure.Procedure`. `offset_shift` is a rehearsal's sabotage."""
 
     verb = "switchover"
-    gates_of_resumed = frozenset({"coordination", "target-healthy", "mirror-controlled", "fenceable"})
+    gates_of_resumed = frozenset(
+        {"coordination", "not-held", "target-healthy", "mirror-controlled", "fenceable"}
+    )
 
     def __init__(self, topology: Topology, request: SwitchoverRequest) -> None:
         refuse_unsupported(topology, "switchover")

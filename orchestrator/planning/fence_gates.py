@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, digest
 from orchestrator.planning.situation import absent, gate_result, listed
@@ -59,10 +60,11 @@ def fence_gates(
     """Every gate of a fence. `has_effect`: rules are to deny something, not only to be taken away."""
     gates = [
         coordination_gate(picture.coordination),
+        not_held_gate(picture.coordination, topology, (cluster,)),
         _reachable(picture.brokers, cluster),
         fenceable(picture.access, topology, cluster, tuple(principals)),
     ]
-    return tuple(gates if has_effect else gates[:2])
+    return tuple(gates if has_effect else gates[:3])
 
 
 def fenceable(
@@ -93,22 +95,6 @@ def fenceable(
         reason=listed(reasons)
         or ("who is above them shows by writing on" if known is None else "rules reach all of them"),
         hint=hint if reasons else "",
-    )
-
-
-def coordination_gate(part: Part[CoordinationState]) -> GateResult:
-    """Lock and journal are at hand."""
-    limit = "the ensemble answers, and nobody else holds the lock"
-    if part.value is None:
-        return absent("coordination", part, limit)
-    holder = part.value.holder
-    return gate_result(
-        "coordination",
-        "refused" if holder else "ok",
-        measured=part.source,
-        limit=limit,
-        reason=f"held by {holder}" if holder else "lock and journal are at hand",
-        hint="wait for that run to end" if holder else "",
     )
 
 

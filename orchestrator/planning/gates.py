@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost, clients_of
+from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.cost_gates import (
     checkpoints_copied,
     loss_within_budget,
@@ -250,24 +251,17 @@ def _target_datacenters(s: Situation) -> tuple[str, ...]:
 
 
 def _coordination(s: Situation) -> GateResult:
-    limit = "the ensemble answers, and nobody else holds the lock"
-    part = s.observation.coordination
-    if part.value is None:
-        return absent("coordination", part, limit)
-    holder = part.value.holder
-    return gate_result(
-        "coordination",
-        "refused" if holder else "ok",
-        measured=part.source,
-        limit=limit,
-        reason=f"held by {holder}" if holder else "lock and journal are at hand",
-        hint="wait for that run to end" if holder else "",
-    )
+    return coordination_gate(s.observation.coordination)
+
+
+def _not_held(s: Situation) -> GateResult:
+    return not_held_gate(s.observation.coordination, s.topology, (s.mirror.source, s.mirror.target))
 
 
 _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _attested,
     _coordination,
+    _not_held,
     _needed,
     _source_unreachable,
     _target_healthy,
@@ -284,6 +278,7 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
 # What every move needs, planned or not.
 MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _coordination,
+    _not_held,
     _needed,
     _target_healthy,
     _target_topics,

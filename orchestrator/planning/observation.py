@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import digest
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
@@ -84,10 +85,14 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class CoordinationState:
-    """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process."""
+    """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process.
+
+    `holds` is all that people have put there to keep the tool's hands off something.
+    """
 
     holder: str
     runs: tuple[EarlierRun, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

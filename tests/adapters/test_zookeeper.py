@@ -138,3 +138,23 @@ def test_a_lock_taken_away_stops_its_holder_and_is_recorded(server: ZooKeeperSer
         assert second.read("/taken/unlocks/u1") == b"{}"
         assert not second.break_lock(holder, "/taken/unlocks/u2", b"{}"), "it was gone already"
         assert second.read("/taken/unlocks/u2") is None
+
+
+def test_a_write_without_a_lock_keeps_its_record_or_does_nothing(server: ZooKeeperServer) -> None:
+    """Put, replaced, removed; each with its record, none twice, and nothing to remove is said."""
+    with connected(server) as coordination:
+        path = "/holds/standing/all@ada"
+        assert coordination.write_recorded(path, b"1", "/holds/events/e1", b"put")
+        assert coordination.write_recorded(path, b"2", "/holds/events/e2", b"put again")
+        assert coordination.read(path) == b"2"
+        assert coordination.write_recorded(path, b"3", "/holds/events/e2", b"put again")
+        assert coordination.read(path) == b"2", "a repetition of the same call writes nothing twice"
+        assert coordination.write_recorded(path, None, "/holds/events/e3", b"gone")
+        assert coordination.read(path) is None
+        assert coordination.write_recorded(path, None, "/holds/events/e3", b"gone")
+        assert not coordination.write_recorded(path, None, "/holds/events/e4", b"gone")
+        assert coordination.read_children("/holds/events") == {
+            "e1": b"put",
+            "e2": b"put again",
+            "e3": b"gone",
+        }

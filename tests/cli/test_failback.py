@@ -43,11 +43,11 @@ def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by nam
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(("is_open", "status"), [(True, 0), (False, 4)])
+@pytest.mark.parametrize(("is_open", "status"), [(True, 0), (False, 7)])
 def test_a_dry_run_tells_by_its_status_whether_it_could_be_done(
     is_open: bool, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """0 where every gate is open, 4 where one is closed; the plan names it."""
+    """0 where every gate is open, 7 where one could not be measured; the plan names it."""
     picture = failback_pictures.picture()
     if not is_open:
         picture = replace(picture, last_read=pictures.ABSENT)
@@ -56,4 +56,4 @@ def test_a_dry_run_tells_by_its_status_whether_it_could_be_done(
     assert run(["failback", FILE, "--dry-run", "--json"]) == status
     said = capfd.readouterr().err
     assert "Failback east → west" in said
-    assert ("refused by: returned-log" in said) is not is_open
+    assert ("cannot be measured: returned-log" in said) is not is_open

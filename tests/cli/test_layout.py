@@ -162,7 +162,7 @@ def test_what_cannot_be_seen_is_unknown(world: Rehearsal, file: Path, told: Told
     assert "? clusters-known: west: no broker answers" in out
     assert "west: no broker answers" in err
     status, out, _ = told("plan", file)
-    assert (status, "refused by: clusters-known" in out) == (4, True)
+    assert (status, "cannot be measured: clusters-known" in out) == (7, True)
 
 
 def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told: Told) -> None:

@@ -25,6 +25,16 @@ class MemoryEnsemble(Coordination):
         self.about = about
         return MemoryLock(self, path)
 
+    def write_recorded(self, path: str, value: bytes | None, record_path: str, record: bytes) -> bool:
+        if value is None and path not in self.nodes:
+            return False
+        if value is None:
+            del self.nodes[path]
+        else:
+            self.nodes[path] = value
+        self.nodes[record_path] = record
+        return True
+
     def read(self, path: str) -> bytes | None:
         return self.nodes.get(path)
 

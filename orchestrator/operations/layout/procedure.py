@@ -11,9 +11,9 @@ from typing import Any
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions
-from orchestrator.errors import ClusterError, CoordinationError, DcctlError, GateRefusedError
+from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
 from orchestrator.operations.actions.tables import TableActions
-from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.clients import java_admin
 from orchestrator.operations.layout.cluster import RealCluster
@@ -84,7 +84,7 @@ class LayoutProcedure:
     """
 
     verb = VERB
-    gates_of_resumed = frozenset({"coordination", "moves-ended", "clusters-known"})
+    gates_of_resumed = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
 
     def __init__(self, topology: Topology, given: Plan | None = None) -> None:
         self.topology = topology
@@ -207,24 +207,19 @@ def _applied(estate: LayoutEstate) -> Applied | None:
 
 
 def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part[CoordinationState]:
-    named = estate.topology.coordination
-    source = f"coordination at {named.zookeeper}" if named else "coordination"
+    topology = estate.topology
     try:
-        if estate.coordination is None:
-            raise CoordinationError(source, estate.coordination_problem)
-        name = estate.topology.name
-        holder = None if own_lock else estate.coordination.holder(lock_path(name))
-        runs = {
-            run.run_id: run
-            for mirror in estate.topology.replication
-            for run in earlier_runs(
-                estate.coordination, name, between=(mirror.source, mirror.target), without=own_run
-            )
-        }
-        state = CoordinationState(str(holder or ""), tuple(runs.values()))
+        state = read_coordination(
+            estate.coordination,
+            estate.coordination_problem,
+            topology,
+            own_lock=own_lock,
+            own_run=own_run,
+            between=[(mirror.source, mirror.target) for mirror in topology.replication],
+        )
     except DcctlError as error:
         return Part(error.subject, _CLOCK.now_s(), None, error.problem)
-    return Part(source, _CLOCK.now_s(), state)
+    return Part(coordination_subject(topology), _CLOCK.now_s(), state)
 
 
 def _sizes(topology: Topology, name: str, observed: ObservedEstate) -> dict[TopicPartition, int]:

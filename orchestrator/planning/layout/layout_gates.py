@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
@@ -56,18 +57,11 @@ def _newest_move(runs: Iterable[EarlierRun], mirror: Replication) -> EarlierRun 
 
 
 def _coordination(s: LayoutSituation) -> GateResult:
-    limit = "the ensemble answers, and nobody else holds the lock"
-    if s.coordination.value is None:
-        return absent("coordination", s.coordination, limit)
-    holder = s.coordination.value.holder
-    return gate_result(
-        "coordination",
-        "refused" if holder else "ok",
-        s.coordination.source,
-        limit,
-        f"held by {holder}" if holder else "lock and journal are at hand",
-        "wait for that run to end" if holder else "",
-    )
+    return coordination_gate(s.coordination)
+
+
+def _not_held(s: LayoutSituation) -> GateResult:
+    return not_held_gate(s.coordination, s.topology, s.topology.clusters)
 
 
 def _moves_ended(s: LayoutSituation) -> GateResult:
@@ -191,6 +185,7 @@ def _possible(s: LayoutSituation) -> GateResult:
 
 _GATES: tuple[Callable[[LayoutSituation], GateResult], ...] = (
     _coordination,
+    _not_held,
     _moves_ended,
     _clusters_known,
     _brokers_alive,

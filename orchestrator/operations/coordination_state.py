@@ -1,0 +1,44 @@
+"""What a decision has to know of the ensemble: who else holds the lock, earlier runs, holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import CoordinationError
+from orchestrator.operations.holds import read_holds
+from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.planning.observation import CoordinationState, EarlierRun
+from orchestrator.topology.model import Topology
+
+
+def coordination_subject(topology: Topology) -> str:
+    """How errors name the ensemble of a topology."""
+    return f"coordination at {topology.coordination.zookeeper}" if topology.coordination else "coordination"
+
+
+def read_coordination(
+    coordination: Coordination | None,
+    problem: str,
+    topology: Topology,
+    *,
+    own_lock: bool,
+    own_run: str = "",
+    between: Iterable[tuple[str, str]] = (),
+) -> CoordinationState:
+    """The state as the ensemble tells it; `problem` says why there is none.
+
+    `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
+    process's run, which is no earlier one. `between`: pairs of clusters whose runs matter. Raises
+    `CoordinationError` where it does not answer.
+    """
+    if coordination is None:
+        raise CoordinationError(coordination_subject(topology), problem)
+    name = topology.name
+    holder = None if own_lock else coordination.holder(lock_path(name))
+    runs: dict[str, EarlierRun] = {}
+    for pair in between:
+        for run in earlier_runs(coordination, name, between=pair, without=own_run):
+            runs.setdefault(run.run_id, run)
+    in_order = tuple(runs[run_id] for run_id in sorted(runs))
+    return CoordinationState(str(holder or ""), in_order, read_holds(coordination))

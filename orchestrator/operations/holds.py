@@ -1,0 +1,119 @@
+"""Holds in the coordination ensemble: put, released, read. Who did it, why and when stays written there.
+
+They lie beside the topologies, not in one: a data centre may be in several files.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import socket
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import CoordinationError, DcctlError, UsageError
+from orchestrator.operations.history import coordination_of
+from orchestrator.operations.run import new_run_id
+from orchestrator.planning.holds import Hold, standing_on
+from orchestrator.planning.plan import canonical_json
+from orchestrator.topology.model import Topology
+
+HOLDS_PATH = "/dcctl-holds/standing"
+EVENTS_PATH = "/dcctl-holds/events"
+_ADAPTER = TypeAdapter(Hold)
+_CLOCK = SystemClock()
+
+
+def put_hold(topology: Topology, scope: str, *, reason: str, for_s: float | None = None) -> Hold:
+    """Put a hold, in the name of this process's user; one that they have on the same scope is replaced.
+
+    `scope` as from `hold_scope`. Several people may each hold the same: each releases their own. Raises
+    `UsageError` without a reason, `CoordinationError` where the ensemble cannot be written.
+    """
+    if not reason.strip():
+        raise UsageError("--reason", "a hold without a reason is one that nobody dares to release")
+    at_s = _CLOCK.now_s()
+    hold = Hold(
+        scope=scope,
+        who=getpass.getuser(),
+        host=socket.gethostname(),
+        reason=reason.strip(),
+        at_s=at_s,
+        expires_at_s=None if for_s is None else at_s + for_s,
+    )
+    with coordination_of(topology) as coordination:
+        _write(coordination, hold, hold, "hold", hold.who, hold.reason)
+    return hold
+
+
+def release_hold(topology: Topology, scope: str, *, of: str = "", reason: str = "") -> Hold:
+    """Release one's own hold on a scope, or that of another (`of`); returns what it was.
+
+    Raises `DcctlError` where there is none, naming those that there are.
+    """
+    me = getpass.getuser()
+    whose = of or me
+    with coordination_of(topology) as coordination:
+        there = read_holds(coordination)
+        found = [hold for hold in there if (hold.scope, hold.who) == (scope, whose)]
+        others = [str(hold) for hold in there if hold.scope == scope]
+        if not found:
+            hint = (
+                f"--of NAME releases another's: {'; '.join(others)}" if others else "dcctl status lists them"
+            )
+            raise DcctlError(f"scope {scope}", f"{whose} does not hold it", hint)
+        if not _write(coordination, found[0], None, "release", me, reason.strip()):
+            raise DcctlError(f"scope {scope}", "was released by somebody else just now")
+    return found[0]
+
+
+def read_holds(coordination: Coordination) -> tuple[Hold, ...]:
+    """Every hold there is, expired ones too. Raises `CoordinationError` for one that is not understood."""
+    found = []
+    for name, value in coordination.read_children(HOLDS_PATH).items():
+        try:
+            found.append(_ADAPTER.validate_json(value))
+        except ValidationError:
+            raise CoordinationError(
+                f"{HOLDS_PATH}/{name}", "is no hold that this version understands", "look at it by hand"
+            ) from None
+    return tuple(found)
+
+
+def holds_in_the_way(coordination: Coordination, topology: Topology, clusters: Iterable[str]) -> str:
+    """The holds that forbid to touch these clusters now, in words; empty where nobody holds them."""
+    return "; ".join(
+        str(hold) for hold in standing_on(read_holds(coordination), topology, clusters, _CLOCK.now_s())
+    )
+
+
+def hold_rows(topology: Topology) -> list[dict[str, Any]]:
+    """The holds that concern a topology and have not expired, for `status`."""
+    with coordination_of(topology) as coordination:
+        holds = read_holds(coordination)
+    return [hold.as_json() for hold in standing_on(holds, topology, topology.clusters, _CLOCK.now_s())]
+
+
+def hold_events(topology: Topology) -> list[dict[str, Any]]:
+    """Who has put and released which hold, oldest first."""
+    with coordination_of(topology) as coordination:
+        found = coordination.read_children(EVENTS_PATH)
+    return [json.loads(value) for value in found.values()]
+
+
+def _write(  # noqa: PLR0917 - what a record of it says
+    coordination: Coordination, hold: Hold, now: Hold | None, what: str, by: str, reason: str
+) -> bool:
+    at_s = _CLOCK.now_s()
+    event = {"event": what, "at_s": at_s, "by": by, "reason": reason, "hold": hold.as_json()}
+    return coordination.write_recorded(
+        f"{HOLDS_PATH}/{quote(hold.scope, safe='')}@{quote(hold.who, safe='')}",
+        None if now is None else canonical_json(now.as_json()).encode(),
+        f"{EVENTS_PATH}/{new_run_id(what, at_s)}",
+        canonical_json(event).encode(),
+    )

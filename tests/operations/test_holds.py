@@ -1,0 +1,148 @@
+"""Holds from the command line: put, seen, in the way of everything that writes, released. And in mid-run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.engine import OnEvent
+from orchestrator.operations import holds
+from orchestrator.operations.holds import HOLDS_PATH, put_hold, release_hold
+from orchestrator.operations.layout.apply import plan_apply, run_apply
+from orchestrator.operations.runs import resume_run
+from orchestrator.planning.plan import RunEvent
+from orchestrator.topology.loading import dump_topology
+from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.planning.layout.layouts import active_active
+
+Said = Callable[[], str]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
+    return rehearse(monkeypatch, tmp_path, active_active())
+
+
+@pytest.fixture
+def file(world: Rehearsal, tmp_path: Path) -> str:
+    file = tmp_path / "layout.yaml"
+    file.write_text(json.dumps(dump_topology(world.topology)), encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]) -> Said:
+    def read() -> str:
+        out, err = capfd.readouterr()
+        return " ".join((out + err).split())
+
+    return read
+
+
+def test_a_held_topology_is_not_applied_until_it_is_released(file: str, said: Said) -> None:
+    """Status 4 with who and why; nothing was changed; after the release it goes."""
+    assert run(["hold", file, "--reason", "bob looks at the disks"]) == 0
+    said()
+    assert run(["apply", file, "--yes"]) == 4
+    words = said()
+    assert "not-held" in words
+    assert "bob looks at the disks" in words
+    assert "Nothing was changed" in words
+    assert run(["release", file, "--reason", "disks are fine"]) == 0
+    assert run(["apply", file, "--yes"]) == 0
+    said()
+    assert run(["history", file]) == 0
+    words = said()
+    assert "bob looks at the disks" in words
+    assert "disks are fine" in words
+
+
+@pytest.mark.parametrize("scope", ["all", "dc:west", "topology:layout"])
+def test_every_scope_holds(scope: str, file: str, world: Rehearsal, said: Said) -> None:
+    """Over everything, over a site that is touched, over the topology."""
+    scope = scope.replace("layout", world.topology.name)
+    assert run(["hold", scope, file, "--reason", "why not", "--for", "2h"]) == 0
+    assert run(["apply", file, "--yes"]) == 4
+    assert f"{scope} is held by" in said()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["hold", "all"], "a reason"),
+        (["hold", "west", "--reason", "x"], "written dc:west"),
+        (["hold", "all", "--reason", "x", "--for", "soon"], "is no length of time"),
+    ],
+)
+def test_a_hold_that_makes_no_sense_is_a_usage_error(
+    arguments: list[str], words: str, file: str, said: Said
+) -> None:
+    """Status 2, and it is said why."""
+    assert run([*arguments[:2], file, *arguments[2:]]) == 2
+    assert words in said()
+
+
+def test_each_releases_their_own(file: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another's hold stays, unless it is named; and who released it is kept."""
+    assert run(["hold", "all", file, "--reason", "mine"]) == 0
+    monkeypatch.setattr(holds.getpass, "getuser", lambda: "somebody-else")
+    said()
+    assert run(["release", "all", file]) == 1
+    assert "--of NAME releases another's: all is held by" in said()
+    assert run(["hold", "all", file, "--reason", "mine too"]) == 0
+    assert run(["release", "all", file]) == 0
+    assert run(["apply", file, "--yes"]) == 4
+    monkeypatch.undo()
+
+
+def test_an_unreadable_hold_is_unknown_and_nothing_is_done(file: str, world: Rehearsal, said: Said) -> None:
+    """Status 7: nobody refused, but nobody knows either."""
+    world.ensemble.nodes[f"{HOLDS_PATH}/all@eve"] = b"not json"
+    assert run(["apply", file, "--yes"]) == 7
+    assert "not-held unknown" in said()
+    assert world.clusters["west"].picture.topics == {}
+
+
+def _holding_after(world: Rehearsal, steps: int) -> OnEvent:
+    """Somebody puts a hold while a run is at work."""
+    seen = []
+
+    def on_event(event: RunEvent) -> None:
+        seen.append(event.kind)
+        if event.kind == "step-outcome" and seen.count("step-outcome") == steps:
+            put_hold(world.topology, "all", reason="stop!")
+
+    return on_event
+
+
+def test_a_run_stops_before_its_next_step_and_goes_on_once_released(world: Rehearsal) -> None:
+    """Incomplete, in order, with the reason; resumed while held it is refused; afterwards it ends well."""
+    end = run_apply(world.topology, on_event=_holding_after(world, 1))
+    assert end.outcome == "incomplete"
+    assert "all is held by" in end.reason
+    assert "stop!" in end.reason
+    begun = [step for step in end.steps if step["started_at_s"] is not None]
+    assert 0 < len(begun) < len(end.steps)
+    assert all(step["outcome"] == "ok" for step in begun), "what was under way went to its end"
+    with pytest.raises(Exception, match="not-held refused"):
+        resume_run(world.topology, end.run_id)
+    release_hold(world.topology, "all")
+    assert resume_run(world.topology, end.run_id).outcome == "ok"
+    assert plan_apply(world.topology).steps == ()
+
+
+def test_held_before_its_first_step_a_run_stands_in_nobodys_way(world: Rehearsal) -> None:
+    """Nothing was begun, so there is nothing to go on with."""
+
+    def hold_at_once(event: RunEvent) -> None:
+        if event.kind == "run-started":
+            put_hold(world.topology, "all", reason="stop!")
+
+    end = run_apply(world.topology, on_event=hold_at_once)
+    assert (end.outcome, [s for s in end.steps if s["outcome"] != "not done"]) == ("incomplete", [])
+    release_hold(world.topology, "all")
+    assert run_apply(world.topology).outcome == "ok"
