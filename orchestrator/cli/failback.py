@@ -32,6 +32,12 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     timeout_s: float = typer.Option(
         120.0, "--timeout-s", metavar="S", min=1, help="How long each mirror may take to catch up."
     ),
+    acknowledge: str = typer.Option(
+        "",
+        "--acknowledge",
+        metavar="OWNER: COMMENT",
+        help="Who answers for a move so soon after another one, and why.",
+    ),
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do."),
     out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
@@ -44,6 +50,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.failback import preview_failback, run_failback
     from orchestrator.planning.failback import FailbackRequest
+    from orchestrator.planning.overrides import acknowledgement
 
     topology = given_topology(file)
     request = FailbackRequest(
@@ -51,6 +58,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         accept_loss=accept_loss,
         accept_reread=accept_reread,
         timeout_s=timeout_s,
+        acknowledge=acknowledgement(acknowledge),
         by=getpass.getuser(),
         reason=reason,
     )

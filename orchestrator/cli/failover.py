@@ -30,6 +30,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         min=0,
         help="Accept the loss of N records, in place of the budget.",
     ),
+    acknowledge: str = typer.Option(
+        "",
+        "--acknowledge",
+        metavar="OWNER: COMMENT",
+        help="Who answers for a move so soon after another one, and why.",
+    ),
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
     out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
@@ -41,10 +47,16 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
+    from orchestrator.planning.overrides import acknowledgement
 
     topology = given_topology(file)
     request = FailoverRequest(
-        attested=tuple(attest_down), to=to, accept_loss=accept_loss, by=getpass.getuser(), reason=reason
+        attested=tuple(attest_down),
+        to=to,
+        accept_loss=accept_loss,
+        acknowledge=acknowledgement(acknowledge),
+        by=getpass.getuser(),
+        reason=reason,
     )
     run_verb(
         preview=lambda: preview_failover(topology, request),

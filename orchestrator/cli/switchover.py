@@ -29,6 +29,12 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         min=0,
         help="Accept that groups read up to N records again where a position has no exact place.",
     ),
+    acknowledge: str = typer.Option(
+        "",
+        "--acknowledge",
+        metavar="OWNER: COMMENT",
+        help="Who answers for a move so soon after another one, and why.",
+    ),
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do."),
     out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
@@ -40,11 +46,17 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
 
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.switchover import preview_switchover, run_switchover
+    from orchestrator.planning.overrides import acknowledgement
     from orchestrator.planning.switchover import SwitchoverRequest
 
     topology = given_topology(file)
     request = SwitchoverRequest(
-        to=to, timeout_s=timeout_s, accept_reread=accept_reread, by=getpass.getuser(), reason=reason
+        to=to,
+        timeout_s=timeout_s,
+        accept_reread=accept_reread,
+        acknowledge=acknowledgement(acknowledge),
+        by=getpass.getuser(),
+        reason=reason,
     )
     run_verb(
         preview=lambda: preview_switchover(topology, request),

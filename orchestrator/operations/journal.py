@@ -142,6 +142,7 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
         target=str(data.get("target", "")),
         started_at_s=float(first.get("at_s", 0.0)),
         outcome=outcome,
+        ended_at_s=float(last.get("at_s", 0.0)),
     )
 
 

@@ -27,6 +27,7 @@ from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.run import Run, RunEstate, new_run_id, run_folder
+from orchestrator.planning.overrides import override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
@@ -137,6 +138,8 @@ def run_procedure(
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
         run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
+        for override in overrides(plan.request):
+            run.record("override", message=override_text(override), data=override)
         _raise_for(run, procedure, plan.gates)
         if not _is_approved(run, plan, approve):
             _refuse(run, procedure, "declined", "")

@@ -36,12 +36,14 @@ class FailbackRequest:
     `accept_loss`: records that may be missing from its logs. `accept_reread`: records that all groups
     together may read again where a position has no exact place. `timeout_s`: how long either mirror may
     take to catch up, and the reverse mirror to drain.
+    `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
     """
 
     to: str = ""
     accept_loss: int = 0
     accept_reread: int = 0
     timeout_s: float = CATCH_UP_TIMEOUT_S
+    acknowledge: str = ""
     by: str = ""
     reason: str = ""
 
@@ -71,7 +73,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
     common = Situation(
         topology=back,
         mirror=back.replication[0],
-        request=FailoverRequest(attested=()),
+        request=FailoverRequest(attested=(), acknowledge=request.acknowledge),
         observation=picture.observation,
         now_s=picture.at_s,
         window=None,

@@ -16,6 +16,7 @@ from orchestrator.planning.cost_gates import (
 )
 from orchestrator.planning.observation import EarlierRun, TopicState
 from orchestrator.planning.plan import GateOutcome, GateResult
+from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
 
@@ -61,6 +62,10 @@ def _needed(s: Situation) -> GateResult:
         reason = f"{s.mirror.target} has taken over already"
         return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
     return gate_result("needed", "ok", measured, limit, f"{s.mirror.source} took over again since")
+
+
+def _not_flapping(s: Situation) -> GateResult:
+    return not_flapping(s.observation.coordination, s.topology, s.now_s, s.request.acknowledge)
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:
@@ -263,6 +268,7 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _coordination,
     _not_held,
     _needed,
+    _not_flapping,
     _source_unreachable,
     _target_healthy,
     _target_topics,
@@ -280,6 +286,7 @@ MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _coordination,
     _not_held,
     _needed,
+    _not_flapping,
     _target_healthy,
     _target_topics,
     _mirror_controlled,

@@ -67,7 +67,7 @@ class EarlierRun:
     """A run that the journal knows: how it ended, or that it did not.
 
     `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
-    where all that was done has been taken back.
+    where all that was done has been taken back. `ended_at_s` is when its newest record was written.
     """
 
     run_id: str
@@ -76,6 +76,7 @@ class EarlierRun:
     target: str
     started_at_s: float
     outcome: str
+    ended_at_s: float = 0.0
 
     @property
     def has_begun(self) -> bool:

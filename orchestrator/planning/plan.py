@@ -50,6 +50,7 @@ Outcome = Literal["ok", "failed", "unknown"]
 EventKind = Literal[
     "run-started",
     "gates",
+    "override",
     "run-resumed",
     "step-intent",
     "step-outcome",

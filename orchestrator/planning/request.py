@@ -16,12 +16,14 @@ class FailoverRequest:
     """A failover as asked for on the command line.
 
     `attested`: data centres that a person says are down. `accept_loss`: records that this person
-    accepts to lose, in place of the file's budget. `by` and `reason` go to the journal.
+    accepts to lose, in place of the file's budget. `acknowledge`: `OWNER: comment` of whoever answers for
+    a move that follows another one soon. `by` and `reason` go to the journal.
     """
 
     attested: tuple[str, ...]
     to: str | None = None
     accept_loss: int | None = None
+    acknowledge: str = ""
     by: str = ""
     reason: str = ""
 
@@ -31,6 +33,7 @@ class FailoverRequest:
             "attested": list(self.attested),
             "to": self.to,
             "accept_loss": self.accept_loss,
+            "acknowledge": self.acknowledge,
             "by": self.by,
             "reason": self.reason,
         }

@@ -30,11 +30,13 @@ class SwitchoverRequest:
     """A planned move as asked for. `timeout_s` is how long the mirror may take to drain.
 
     `accept_reread`: records that all groups together may read again where a position has no exact place.
+    `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
     """
 
     to: str
     timeout_s: float = DRAIN_TIMEOUT_S
     accept_reread: int = 0
+    acknowledge: str = ""
     by: str = ""
     reason: str = ""
 
@@ -44,6 +46,7 @@ class SwitchoverRequest:
             "to": self.to,
             "timeout_s": self.timeout_s,
             "accept_reread": self.accept_reread,
+            "acknowledge": self.acknowledge,
             "by": self.by,
             "reason": self.reason,
         }
@@ -72,7 +75,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
     mirror = mirror_to_switch_over(topology, request.to)
     who = moved_principals(topology, mirror)
     s = SwitchoverSituation(
-        common=_situation(topology, mirror, picture),
+        common=_situation(topology, mirror, picture, request),
         picture=picture,
         principals=who.principals,
         timeout_s=request.timeout_s,
@@ -114,12 +117,14 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
     return with_seconds(plan)
 
 
-def _situation(topology: Topology, mirror: Replication, picture: SwitchoverPicture) -> Situation:
+def _situation(
+    topology: Topology, mirror: Replication, picture: SwitchoverPicture, request: SwitchoverRequest
+) -> Situation:
     consumers = topology.consumers_of(mirror.source)
     return Situation(
         topology=topology,
         mirror=mirror,
-        request=FailoverRequest(attested=()),
+        request=FailoverRequest(attested=(), acknowledge=request.acknowledge),
         observation=picture.observation,
         now_s=picture.at_s,
         window=None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from orchestrator.simulation.credentials import OPERATOR, java_client, user_of, worker_secret
 from orchestrator.simulation.estate import HOST, Estate
 from orchestrator.simulation.folders import Folders
-from orchestrator.topology.model import Cluster, Consumer, Coordination, Topology
+from orchestrator.topology.model import Cluster, Consumer, Coordination, Failover, Topology
 
 
 def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> Topology:
@@ -39,9 +39,15 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
             for producer in topology.producers
         ),
         consumers=tuple(_consumer_completed(topology, consumer, folders) for consumer in topology.consumers),
+        failover=_rehearsed(topology.failover),
         coordination=Coordination(zookeeper=f"{HOST}:{estate.zookeeper_port}"),
         inventory=str(folders.inventory),
     )
+
+
+def _rehearsed(failover: Failover) -> Failover:
+    """Rehearsed moves follow each other, unless the file wants the quiet rehearsed as well."""
+    return replace(failover, quiet_after_move_s=0.0) if failover.quiet_after_move_s is None else failover
 
 
 def _mirror_client(cluster: Cluster, folders: Folders) -> dict[str, str]:

@@ -29,6 +29,7 @@ from orchestrator.topology.kinds import (
     Preference,
     Principal,
     Seconds,
+    SecondsOrZero,
     TopicName,
     Unknown,
 )
@@ -72,6 +73,9 @@ __all__ = [
 ]
 
 
+QUIET_AFTER_MOVE_S = 1800.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class MaxLoss:
     """The loss budget of a failover: whichever of the two is smaller holds."""
@@ -82,10 +86,20 @@ class MaxLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Failover:
-    """What a failover may cost, and how old what it builds on may be."""
+    """What a failover may cost, and how old what it builds on may be.
+
+    `quiet_after_move_s`: for so long after a move another one needs somebody's acknowledgement (default:
+    30 minutes; in a simulation 0, because there moves are rehearsed).
+    """
 
     max_loss: MaxLoss = field(default_factory=lambda: MaxLoss(records=0))
     max_position_age_s: Seconds = 5.0
+    quiet_after_move_s: SecondsOrZero | None = None
+
+    @property
+    def quiet_s(self) -> float:
+        """`quiet_after_move_s`, or its default."""
+        return QUIET_AFTER_MOVE_S if self.quiet_after_move_s is None else self.quiet_after_move_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)

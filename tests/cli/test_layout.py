@@ -182,7 +182,7 @@ def test_a_mirror_that_was_moved_away_is_told(
     """Its connectors are left as they are."""
     told("apply", file)
     over = EarlierRun("run-7", "failover", "west", "east", 1.0, "ok")
-    monkeypatch.setattr("orchestrator.operations.layout.procedure.earlier_runs", lambda *_, **__: (over,))
+    monkeypatch.setattr("orchestrator.operations.coordination_state.earlier_runs", lambda *_, **__: (over,))
     status, out, _ = told("drift", file)
     assert status == 0
     assert "The mirror west → east is left as it is: east has taken over from west by run run-7" in out

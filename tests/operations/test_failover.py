@@ -174,3 +174,18 @@ def test_evidence_that_cannot_be_kept_is_said_before_anything_is_done(
     with pytest.raises(DcctlError, match="cannot be"):
         run_failover(TOPOLOGY, REQUEST, folder=folder)
     assert not world.ensemble.nodes
+
+
+def test_every_override_is_a_record_of_its_own(world: Rehearsal, tmp_path: Path) -> None:
+    """Also of a run that is then refused: who wanted what, and why."""
+    world.picture = BACK_AGAIN
+    asked = replace(REQUEST, accept_loss=5, acknowledge="eve: agreed")
+    with refused("source-unreachable"):
+        run_failover(TOPOLOGY, asked, folder=tmp_path)
+    (run,) = earlier_runs(world.ensemble, TOPOLOGY.name)
+    records = journal_records(world.ensemble, TOPOLOGY.name, run.run_id, tmp_path)
+    assert [record.message for record in records if record.kind == "override"] == [
+        "--attest-down west by ada: fire",
+        "--accept-loss 5 by ada: fire",
+        "--acknowledge by ada for eve: agreed",
+    ]

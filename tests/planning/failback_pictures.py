@@ -25,7 +25,7 @@ AFTER_A_FAILOVER = CoordinationState(
             verb="failover",
             source="west",
             target="east",
-            started_at_s=pictures.LOST_AT_S,
+            started_at_s=pictures.LOST_AT_S - 7200,
             outcome="ok",
         ),
     ),

@@ -115,6 +115,30 @@ def position_age(topology: Topology) -> Iterator[Finding]:
         yield Finding(path, message, "a failover would be refused; 5 is a good value")
 
 
-_YOUNGEST_S = 1.0
+@rule(
+    "quiet-after-move",
+    "warning",
+    "Moves may follow each other within a day",
+    "A second loss can come soon after the first one. For as long as this window is, a failover then waits "
+    "for somebody's acknowledgement.",
+)
+def quiet_after_move(topology: Topology) -> Iterator[Finding]:
+    """quiet_after_move_s longer than a day."""
+    quiet_s = topology.failover.quiet_s
+    if topology.replication and quiet_s > _LONGEST_QUIET_S:
+        message = f"quiet_after_move_s is {quiet_s:g}; for {quiet_s / 3600:.0f} h each failover needs a word"
+        path = ("failover", "quiet_after_move_s")
+        yield Finding(path, message, "1800 is a good value: half an hour")
 
-RULES: tuple[Rule, ...] = (loss_budget, loss_budget_empty, site_loss, prefer_budget, position_age)
+
+_YOUNGEST_S = 1.0
+_LONGEST_QUIET_S = 86_400.0
+
+RULES: tuple[Rule, ...] = (
+    loss_budget,
+    loss_budget_empty,
+    site_loss,
+    prefer_budget,
+    position_age,
+    quiet_after_move,
+)

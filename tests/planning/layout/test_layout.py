@@ -497,7 +497,7 @@ def test_what_was_not_seen_is_unknown() -> None:
     )
     no_lock: Part[Any] = Part("coordination", NOW_S, None, "no answer")
     plan = planned(PAYMENTS, estate, coordination=no_lock)
-    assert _closed(plan) == {"coordination": "unknown", "moves-ended": "unknown"}
+    assert _closed(plan) == {"coordination": "unknown", "not-held": "unknown", "moves-ended": "unknown"}
 
 
 def test_replicas_are_placed_only_where_all_brokers_are() -> None:

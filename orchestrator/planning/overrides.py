@@ -1,0 +1,59 @@
+"""What a person sets aside by name: each override one by one, with who and why, for journal and reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.plan import RunEvent
+
+# Field of a request -> option; a value that overrides nothing is left out.
+_OPTIONS: Mapping[str, str] = {
+    "attested": "--attest-down",
+    "accept_loss": "--accept-loss",
+    "accept_reread": "--accept-reread",
+    "acknowledge": "--acknowledge",
+}
+_ACKNOWLEDGED = re.compile(r"\s*([^:]*[^:\s])\s*:\s*(\S.*?)\s*", re.DOTALL)
+
+
+def acknowledgement(text: str) -> str:
+    """`OWNER: comment` as it is kept, or empty. Raises `UsageError` where owner or comment is missing."""
+    if not text.strip():
+        return ""
+    match = _ACKNOWLEDGED.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"--acknowledge {text!r}", "names no owner and comment", 'write it like "ada: the owners agreed"'
+        )
+    return f"{match[1]}: {match[2]}"
+
+
+def overrides(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a plan's request overrides: option, value, by whom, why."""
+    by, reason = str(request.get("by", "")), str(request.get("reason", ""))
+    for field, option in _OPTIONS.items():
+        value = request.get(field)
+        if field == "accept_loss" and value is not None and "attested" in request:
+            values = [value]  # of a failover: 0 is an override of the file's budget as well
+        else:
+            values = list(value) if isinstance(value, list | tuple) else [value] if value else []
+        for each in values:
+            why = each.partition(": ")[2] if field == "acknowledge" else reason
+            owner = {"owner": each.partition(": ")[0]} if field == "acknowledge" else {}
+            yield {"option": option, "value": each, "by": by, "reason": why, **owner}
+
+
+def override_text(data: Mapping[str, Any]) -> str:
+    """One override in a line."""
+    why = data.get("reason") or "no reason given"
+    owner = f" for {data['owner']}" if data.get("owner") else ""
+    value = "" if data.get("value") in (None, True) or owner else f" {data['value']}"
+    return f"{data['option']}{value} by {data.get('by') or 'nobody named'}{owner}: {why}"
+
+
+def recorded_overrides(records: list[RunEvent]) -> list[dict[str, Any]]:
+    """Those in a run's journal."""
+    return [dict(record.data) for record in records if record.kind == "override"]
