@@ -6,23 +6,30 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestrator.adapters.certificates import Authority
 from orchestrator.adapters.java.commands import server_command
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import zookeeper_runtime
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.adapters.zookeeper_access import EnsembleAccess
+from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.servers import java_properties
+from orchestrator.simulation.tls import Issuer
+from orchestrator.simulation.zookeepers import coordination_properties
 
 
 @dataclass
 class ZooKeeperServer:
-    """One standalone ZooKeeper process; it can be stopped and started again."""
+    """One standalone ZooKeeper process; it can be stopped and started again. `access`: how it is reached."""
 
     hosts: str
     command: list[str]
     environment: dict[str, str]
+    access: EnsembleAccess
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -42,19 +49,21 @@ class ZooKeeperServer:
 
 
 @contextmanager
-def zookeeper_server(folder: Path) -> Iterator[ZooKeeperServer]:
-    """A server on a free port of 127.0.0.1; it is killed with the block."""
+def zookeeper_server(folder: Path, authority: Authority | None = None) -> Iterator[ZooKeeperServer]:
+    """A server on a free port of 127.0.0.1; it is killed with the block. With an `authority`: by TLS alone."""
     register = PortRegister()
     (port,) = register.claim(folder, 1)
     properties = folder / "zookeeper.properties"
-    properties.write_text(
-        f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
-        "tickTime=500\nadmin.enableServer=false\n"
-    )
+    folders, tls, access = Folders(folder), {}, EnsembleAccess()
+    if authority is not None:
+        issuer = Issuer(folders, authority)
+        issuer.write_authority()
+        tls, access = issuer.zookeeper(folder), EnsembleAccess(ca_location=str(folders.authority))
+    properties.write_text(java_properties(coordination_properties(port, folder / "data", tls)))
     command, environment = server_command(
         zookeeper_runtime(find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
     )
-    server = ZooKeeperServer(f"127.0.0.1:{port}", command, environment)
+    server = ZooKeeperServer(f"127.0.0.1:{port}", command, environment, access)
     server.start()
     try:
         with connected(server, timeout_s=60):
@@ -67,10 +76,18 @@ def zookeeper_server(folder: Path) -> Iterator[ZooKeeperServer]:
 
 @contextmanager
 def connected(
-    server: ZooKeeperServer, *, timeout_s: float = 20.0, session_timeout_s: float = 2.0
+    server: ZooKeeperServer,
+    *,
+    timeout_s: float = 20.0,
+    session_timeout_s: float = 2.0,
+    username: str | None = None,
+    password: str | None = None,
 ) -> Iterator[Coordination]:
     """A session of its own."""
-    coordination = Coordination(server.hosts, session_timeout_s=session_timeout_s, deadline_s=4.0)
+    access = replace(server.access, username=username, password=password)
+    coordination = Coordination(
+        server.hosts, session_timeout_s=session_timeout_s, deadline_s=4.0, access=access
+    )
     coordination.open(timeout_s)
     try:
         yield coordination

@@ -20,6 +20,7 @@ from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
     KazooException,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     SessionExpiredError,
@@ -30,12 +31,15 @@ from kazoo.recipe.lock import Lock
 from kazoo.retry import KazooRetry, RetryFailedError
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.adapters.zookeeper_access import EnsembleAccess, is_open
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
 
 # A znode must stay below 1 MB (jute.maxbuffer); a transaction carries a little besides the value.
 MAX_VALUE_BYTES = 900_000
 # How often a write without a lock is tried again when another was faster.
 _RACES = 10
+
+_ANYBODY = EnsembleAccess()
 
 _logger = logging.getLogger("orchestrator.kazoo")
 _logger.addHandler(logging.NullHandler())
@@ -66,16 +70,25 @@ class Coordination:
     """A connection to the ensemble.
 
     `session_timeout_s` is how long a dead holder keeps its lock, `deadline_s` how long one call may
-    take, repetitions included.
+    take, repetitions included. With a login in `access`, what is written belongs to that user alone.
     """
 
-    def __init__(self, hosts: str, *, session_timeout_s: float = 6.0, deadline_s: float = 8.0) -> None:
+    def __init__(
+        self,
+        hosts: str,
+        *,
+        session_timeout_s: float = 6.0,
+        deadline_s: float = 8.0,
+        access: EnsembleAccess = _ANYBODY,
+    ) -> None:
         self.hosts = hosts
+        self._access = access
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_s,
             logger=_logger,
             connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=0.5, ignore_expire=False),
+            **access.client_options(self.subject),
         )
         self._deadline_s = deadline_s
         self._retry = KazooRetry(
@@ -98,10 +111,16 @@ class Coordination:
             self._client.start(timeout=timeout_s)
         except (KazooTimeoutError, KazooException, OSError) as error:
             self.close()
+            problem = self._access.tls_problem(self.hosts, timeout_s)
+            if problem:
+                raise CoordinationError(
+                    self.subject, problem, "check coordination.zookeeper and coordination.ca_location"
+                ) from None
             raise CoordinationError(
                 self.subject,
                 f"no answer within {timeout_s:g} s ({error or type(error).__name__})",
-                "is the ensemble up, and is `coordination.zookeeper` right?",
+                "is the ensemble up, and is `coordination.zookeeper` right? If its servers take TLS alone, "
+                "name their authority in `coordination.ca_location`",
             ) from None
 
     def close(self) -> None:
@@ -168,7 +187,12 @@ class Coordination:
         raise CoordinationError(path, "others keep writing it", "try again")
 
     def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
-        """Take the lock at `path`, or raise `LockHeldError` naming who holds it and since when."""
+        """Take the lock at `path`, or raise `LockHeldError` naming who holds it and since when.
+
+        With a login, raises `CoordinationError` where anybody could write beside the lock.
+        """
+        if self._access.has_login:
+            self._refuse_open(path.rpartition("/")[0])
         lock = Lock(self._client, path, json.dumps(dict(about)))
         if not self.call(f"taking the lock {path}", lock.acquire, False):
             holder = self.holder(path)
@@ -204,6 +228,20 @@ class Coordination:
         except NoNodeError:
             return []
 
+    def _refuse_open(self, path: str) -> None:
+        """What was made before there was a login stays open to everybody, until it is closed by hand."""
+        for node in (path, *(f"{path}/{name}" for name in self.names(path))):
+            try:
+                acls, _ = self.call(f"asking who may write {node}", self._client.get_acls, node)
+            except NoNodeError:
+                continue
+            if is_open(acls):
+                raise CoordinationError(
+                    f"{self.subject}, {node}",
+                    "is open to everybody, though the file has a login: it was made without one",
+                    f"close it in zkCli.sh: `addauth digest USER:PASSWORD`, `setAcl -R {path} auth::cdrwa`",
+                )
+
     def call(self, doing: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call kazoo with repetitions, a deadline, and its exceptions in our words.
 
@@ -229,6 +267,13 @@ class Coordination:
             ) from None
         except SessionExpiredError:
             raise LockLostError(self.subject, f"{doing}: the session has expired") from None
+        except NoAuthError:
+            who = f"not for user {self._access.username}" if self._access.has_login else "not without a login"
+            raise CoordinationError(
+                self.subject,
+                f"{doing}: the ensemble does not allow it, {who}; it belongs to another login",
+                "check coordination.username and coordination.password",
+            ) from None
         except KazooException as error:
             raise CoordinationError(
                 self.subject, f"{doing}: {type(error).__name__} {error}".rstrip()

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import DcctlError
+from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.run import run_folder
 from orchestrator.planning.plan import RunEvent
@@ -29,10 +29,8 @@ def run_records(topology: Topology, run_id: str) -> list[RunEvent]:
 
 @contextmanager
 def coordination_of(topology: Topology) -> Iterator[Coordination]:
-    """The topology's ensemble. Raises `CoordinationError` where it does not answer."""
-    if topology.coordination is None:
-        raise DcctlError("coordination", "the topology file names no ensemble (coordination.zookeeper)")
-    coordination = Coordination(topology.coordination.zookeeper)
+    """The topology's ensemble. Raises `CoordinationError` where there is none, or it does not answer."""
+    coordination = coordination_connection(topology)
     coordination.open()
     try:
         yield coordination

@@ -15,8 +15,9 @@ from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import ClusterError, CoordinationError, DcctlError
+from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
+from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder
@@ -92,12 +93,10 @@ def open_estate(topology: Topology, mirror: Replication) -> Estate:
 
 def open_coordination(topology: Topology) -> tuple[Coordination | None, str]:
     """The topology's ensemble, or None and why it cannot be had."""
-    if topology.coordination is None:
-        return None, "the topology file names no ensemble (coordination.zookeeper)"
-    coordination = Coordination(topology.coordination.zookeeper)
     try:
+        coordination = coordination_connection(topology)
         coordination.open()
-    except CoordinationError as error:
+    except DcctlError as error:
         return None, error.problem
     return coordination, ""
 

@@ -15,7 +15,7 @@ from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.completion import topology_completed
-from orchestrator.simulation.credentials import create_secrets, users
+from orchestrator.simulation.credentials import LOGINS, create_secrets, users
 from orchestrator.simulation.crew import OnProgress
 from orchestrator.simulation.estate import planned_estate, port_count
 from orchestrator.simulation.failures import failure, rescued_logs
@@ -27,6 +27,7 @@ from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.start import Start, start_watchers
 from orchestrator.simulation.state import SimulationState, read_state, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
+from orchestrator.simulation.tls import Issuer
 from orchestrator.topology.model import Topology
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -104,7 +105,14 @@ def _up(
     estate = planned_estate(topology, PortRegister().claim(folder, port_count(topology)))
     simulation = Simulation(folder, topology_completed(topology, estate, folders))
     write_state(folders.state, replace(simulation.state, ports=estate.named_ports()))
-    installer = Installer(simulation, estate, runtimes, create_secrets(folders.secrets, names))
+    installer = Installer(
+        simulation,
+        estate,
+        runtimes,
+        create_secrets(folders.secrets, names),
+        issuer=Issuer(folders) if topology.is_encrypted else None,
+        logins=create_secrets(folders.logins, LOGINS if topology.is_encrypted else ()),
+    )
     installer.write_all()
     on_progress(
         "servers",

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from orchestrator.simulation.credentials import OPERATOR, java_client, user_of, worker_secret
+from orchestrator.simulation.credentials import (
+    COORDINATION_LOGIN,
+    OPERATOR,
+    REST_LOGIN,
+    java_client,
+    librdkafka_client,
+    user_of,
+    worker_secret,
+)
 from orchestrator.simulation.estate import HOST, Estate
 from orchestrator.simulation.folders import Folders
-from orchestrator.topology.model import Cluster, Consumer, Coordination, Failover, Topology
+from orchestrator.simulation.tls import authority_file
+from orchestrator.topology.model import Cluster, ConnectClient, Consumer, Coordination, Failover, Topology
 
 
 def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> Topology:
@@ -16,21 +26,18 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
     Relative checkpoint paths become paths inside the site of the consumer's cluster; standby paths, of
     the cluster that it is mirrored into.
     """
-    client = {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanisms": "PLAIN",
-        "sasl.username": OPERATOR,
-        "sasl.password": f"${{file:{folders.secrets / OPERATOR}}}",
-    }
+    authority = authority_file(topology, folders)
+    client = librdkafka_client(OPERATOR, _reference(folders.secrets / OPERATOR), authority)
     return replace(
         topology,
         clusters={
             name: replace(
                 cluster,
                 bootstrap=estate.bootstrap(name),
-                connect=estate.connect(name),
+                connect=estate.connect(name, "https" if authority else "http"),
                 client=client,
-                mirror_client=_mirror_client(cluster, folders),
+                connect_client=_connect_client(folders, authority) if estate.workers_of(name) else None,
+                mirror_client=_mirror_client(cluster, folders, authority),
             )
             for name, cluster in topology.clusters.items()
         },
@@ -40,7 +47,7 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
         ),
         consumers=tuple(_consumer_completed(topology, consumer, folders) for consumer in topology.consumers),
         failover=_rehearsed(topology.failover),
-        coordination=Coordination(zookeeper=f"{HOST}:{estate.zookeeper_port}"),
+        coordination=_coordination(estate, folders, authority),
         inventory=str(folders.inventory),
     )
 
@@ -50,9 +57,32 @@ def _rehearsed(failover: Failover) -> Failover:
     return replace(failover, quiet_after_move_s=0.0) if failover.quiet_after_move_s is None else failover
 
 
-def _mirror_client(cluster: Cluster, folders: Folders) -> dict[str, str]:
+def _mirror_client(cluster: Cluster, folders: Folders, authority: Path | None) -> dict[str, str]:
     user = user_of(cluster.mirror_principal)
-    return java_client(user, worker_secret(folders.worker_secrets, user))
+    return java_client(user, worker_secret(folders.worker_secrets, user), authority)
+
+
+def _connect_client(folders: Folders, authority: Path | None) -> ConnectClient | None:
+    if authority is None:
+        return None
+    password = _reference(folders.logins / REST_LOGIN)
+    return ConnectClient(username=REST_LOGIN, password=password, ca_location=str(authority))
+
+
+def _coordination(estate: Estate, folders: Folders, authority: Path | None) -> Coordination:
+    address = f"{HOST}:{estate.zookeeper_port}"
+    if authority is None:
+        return Coordination(zookeeper=address)
+    return Coordination(
+        zookeeper=address,
+        username=COORDINATION_LOGIN,
+        password=_reference(folders.logins / COORDINATION_LOGIN),
+        ca_location=str(authority),
+    )
+
+
+def _reference(file: Path) -> str:
+    return f"${{file:{file}}}"
 
 
 def _consumer_completed(topology: Topology, consumer: Consumer, folders: Folders) -> Consumer:

@@ -12,6 +12,10 @@ from orchestrator.topology.model import Topology
 
 OPERATOR = "operator"
 BROKERS = "broker"
+# dcctl's logins at what is not Kafka: names of its users there, and of the files with their passwords.
+REST_LOGIN = "connect"
+COORDINATION_LOGIN = "coordination"
+LOGINS = (REST_LOGIN, COORDINATION_LOGIN)
 SUPER_USERS = (OPERATOR, BROKERS)
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -68,22 +72,29 @@ def worker_secret(file: Path, user: str) -> str:
     return f"${{file:{file}:{user}}}"
 
 
-def java_client(user: str, password: str) -> dict[str, str]:
-    """Security properties of a Java client. `password` may be a reference to a configuration provider."""
+def java_client(user: str, password: str, authority: Path | None = None) -> dict[str, str]:
+    """Security properties of a Java client. `password` may be a reference to a configuration provider.
+
+    With the certificate of an `authority` the connection is encrypted, and brokers are verified by it.
+    """
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(authority)} if authority else {}
     return {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": "SASL_SSL" if authority else "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
         "sasl.jaas.config": f'{_PLAIN} required username="{user}" password="{password}";',
+        **trust,
     }
 
 
-def librdkafka_client(user: str, password: str) -> dict[str, str]:
-    """Security properties of a librdkafka client."""
+def librdkafka_client(user: str, password: str, authority: Path | None = None) -> dict[str, str]:
+    """Security properties of a librdkafka client; `password` may be a reference that dcctl resolves."""
+    trust = {"ssl.ca.location": str(authority)} if authority else {}
     return {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": "SASL_SSL" if authority else "SASL_PLAINTEXT",
         "sasl.mechanisms": "PLAIN",
         "sasl.username": user,
         "sasl.password": password,
+        **trust,
     }
 
 

@@ -112,9 +112,9 @@ class Estate:
         """Client addresses of one cluster."""
         return tuple(f"{HOST}:{node.client_port}" for node in self.brokers_of(cluster))
 
-    def connect(self, cluster: str) -> tuple[str, ...]:
+    def connect(self, cluster: str, scheme: str = "http") -> tuple[str, ...]:
         """REST addresses of one cluster's workers."""
-        return tuple(f"http://{HOST}:{worker.port}" for worker in self.workers_of(cluster))
+        return tuple(f"{scheme}://{HOST}:{worker.port}" for worker in self.workers_of(cluster))
 
     def named_ports(self) -> dict[str, int]:
         """Every port by what it is for: `west/broker-1/client`, `coordination/zookeeper`, …"""

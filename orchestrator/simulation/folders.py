@@ -62,6 +62,16 @@ class Folders:
         return self.root / "connect.properties"
 
     @property
+    def logins(self) -> Path:
+        """Passwords of dcctl itself at what is not Kafka, one file each."""
+        return self.root / "logins"
+
+    @property
+    def authority(self) -> Path:
+        """Certificate of the authority that every client trusts; only where connections are encrypted."""
+        return self.root / "authority.pem"
+
+    @property
     def coordination(self) -> Path:
         """The operator's ZooKeeper, outside all sites."""
         return self.root / "coordination"
@@ -81,6 +91,7 @@ class Folders:
 
     def create(self) -> None:
         """Make the folders that are there from the beginning."""
-        self.secrets.mkdir(mode=0o700, parents=True)
+        for private in (self.secrets, self.logins):
+            private.mkdir(mode=0o700, parents=True)
         for folder in (self.coordination, self.ledgers, self.root / "sites", self.root / "away"):
             folder.mkdir(parents=True)

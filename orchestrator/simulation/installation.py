@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -13,12 +13,13 @@ from orchestrator.adapters.java import commands, formatting
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.supervisor import Program
 from orchestrator.simulation import servers, zookeepers
-from orchestrator.simulation.credentials import user_of, write_worker_secrets
+from orchestrator.simulation.credentials import REST_LOGIN, user_of, write_worker_secrets
 from orchestrator.simulation.estate import ConnectWorker, Estate, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.inventory import inventory_text
 from orchestrator.simulation.limits import refuse_small_machine
 from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.tls import Issuer, write_rest_users
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Cluster
 
@@ -39,12 +40,15 @@ class Runtimes:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """Writes the servers of one simulation."""
+    """Writes the servers of one simulation. With an `issuer` they are reached by TLS alone, and `logins` are
+    dcctl's passwords at what is not Kafka."""
 
     simulation: Simulation
     estate: Estate
     runtimes: Runtimes
     passwords: Mapping[str, str]
+    issuer: Issuer | None = None
+    logins: Mapping[str, str] = field(default_factory=dict)
 
     def write_all(self) -> None:
         """Everything but the Connect workers' programs, which start later. Nothing runs yet."""
@@ -60,6 +64,8 @@ class Installer:
             user_of(cluster.mirror_principal) for cluster in self.simulation.topology.clusters.values()
         }
         write_worker_secrets(folders.worker_secrets, {user: self.passwords[user] for user in mirrors})
+        if self.issuer:
+            self.issuer.write_authority()
         for site in self.simulation.sites.values():
             site.supervisor.prepare()
             (site.folder / "checkpoints").mkdir()
@@ -78,17 +84,28 @@ class Installer:
         folder.mkdir()
         intervals = [m.offset_flush_interval_s for m in topology.replication if m.target == worker.cluster]
         properties = folder / "connect.properties"
+        rest: dict[str, str] = {}
+        options: list[str] = []
+        if self.issuer:
+            rest, options = write_rest_users(folder, {REST_LOGIN: self.logins[REST_LOGIN]})
+            rest |= self.issuer.rest(folder)
         settings = servers.worker_properties(
             worker,
             topology.clusters[worker.cluster].bootstrap,
             replicas=min(3, len(self.estate.brokers_of(worker.cluster))),
             offset_flush_interval_s=min(intervals, default=1.0),
             security=self._cluster(worker.cluster).mirror_client,
+            rest=rest,
         )
         properties.write_text(servers.java_properties(settings), encoding="utf-8")
         runtime = self.runtimes.of_clusters[worker.cluster]
         command, environment = commands.server_command(
-            runtime, "connect", properties=properties, logs=folder / "logs", heap_mb=_CONNECT_HEAP_MB
+            runtime,
+            "connect",
+            properties=properties,
+            logs=folder / "logs",
+            heap_mb=_CONNECT_HEAP_MB,
+            options=options,
         )
         return Program(worker.program, tuple(command), environment, autostart=True, stop_timeout_s=15)
 
@@ -100,7 +117,12 @@ class Installer:
             data = self._folder(node) / "data"
             formatting.format_storage(runtime, data, cluster_id=cluster_id, node_id=node.node_id)
             settings = servers.kraft_properties(
-                node, voters, self._cluster(cluster), data=data, passwords=self.passwords
+                node,
+                voters,
+                self._cluster(cluster),
+                data=data,
+                passwords=self.passwords,
+                tls=self.issuer.kafka(self._folder(node)) if self.issuer else {},
             )
             self._write_kafka(node, settings)
 
@@ -155,7 +177,8 @@ class Installer:
         self.simulation.coordination.prepare()
         folder = self.simulation.coordination.folder / ZOOKEEPER
         folder.mkdir()
-        settings = zookeepers.coordination_properties(self.estate.zookeeper_port, folder / "data")
+        tls = self.issuer.zookeeper(folder) if self.issuer else {}
+        settings = zookeepers.coordination_properties(self.estate.zookeeper_port, folder / "data", tls)
         program = self._zookeeper_program(ZOOKEEPER, folder, settings)
         self.simulation.coordination.write_programs([program])
 

@@ -27,6 +27,12 @@ def refuse_unsupported(topology: Topology) -> None:
                 f"{brokers} brokers cannot be simulated, {FIRST_CONTROLLER - 1} at most",
                 "rehearse with fewer brokers a data centre: what a site's loss means stays the same",
             )
+        if topology.is_encrypted and cluster.metadata == "zookeeper":
+            raise SimulationError(
+                f"cluster {name}",
+                "its ZooKeeper ensemble would be reached without TLS, and the file demands SASL_SSL",
+                "rehearse it with `metadata: kraft`, or without `security`",
+            )
     for mirror in topology.replication:
         if not sum(row.connect_workers for row in topology.clusters[mirror.target].nodes):
             raise SimulationError(

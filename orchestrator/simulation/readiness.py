@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from orchestrator.adapters.connect import ConnectCluster
@@ -14,6 +16,7 @@ from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import ClusterError, ConnectError, SimulationError
 from orchestrator.simulation.crew import Crew
 
+_HOST = "127.0.0.1"
 _POLL_S = 0.2
 _ASK_TIMEOUT_S = 1.0
 _DEAD = ("EXITED", "FATAL", "BACKOFF", "UNKNOWN")
@@ -194,9 +197,14 @@ def await_connectors(
         crew.pause(_POLL_S)
 
 
-def await_zookeeper(crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch]) -> None:
-    """Wait until a ZooKeeper serves: it stands alone, or is a member of a quorum (`srvr` names its mode)."""
-    while not zookeeper_mode(port):
+def await_zookeeper(
+    crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch], *, authority: str | None = None
+) -> None:
+    """Wait until a ZooKeeper serves: it stands alone, or is a member of a quorum (`srvr` names its mode).
+
+    With the certificate of an `authority` it is asked by TLS.
+    """
+    while not zookeeper_mode(port, authority):
         for one in watch:
             one.check()
         crew.check(subject, "this ZooKeeper does not serve")
@@ -212,10 +220,14 @@ def await_listening(crew: Crew, subject: str, port: int, watch: Sequence[DeathWa
         crew.pause(_POLL_S)
 
 
-def zookeeper_mode(port: int) -> str:
+def zookeeper_mode(port: int, authority: str | None = None) -> str:
     """`leader`, `follower` or `standalone`; empty where a server does not answer or has no quorum."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=_ASK_TIMEOUT_S) as connection:
+        with ExitStack() as opened:
+            connection = opened.enter_context(socket.create_connection((_HOST, port), timeout=_ASK_TIMEOUT_S))
+            if authority is not None:
+                context = ssl.create_default_context(cafile=authority)
+                connection = opened.enter_context(context.wrap_socket(connection, server_hostname=_HOST))
             connection.sendall(b"srvr")
             answer = b"".join(iter(lambda: connection.recv(4096), b""))
     except OSError:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 
-from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
@@ -25,8 +24,10 @@ from orchestrator.simulation.readiness import (
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
 from orchestrator.simulation.state import History, SimulationState, read_state
 from orchestrator.simulation.teardown import take_down
+from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.watch.estate import connect_cluster
 
 _COORDINATION_VARIABLE = "DCCTL_COORDINATION"
 
@@ -94,7 +95,7 @@ class Simulation:
             ) from None
         return {
             "bootstrap.servers": ",".join(self.topology.clusters[cluster].bootstrap),
-            **librdkafka_client(user, password),
+            **librdkafka_client(user, password, authority_file(self.topology, Folders(self.folder))),
         }
 
     def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> tuple[str, ...]:
@@ -130,7 +131,7 @@ class Simulation:
         await_in_sync(crew, kafka, watch)
         workers = [worker.program for worker in self.estate.workers_of(name) if worker.dc == dc]
         if workers:
-            await_worker(crew, ConnectCluster(name, cluster.connect), DeathWatch(here, workers))
+            await_worker(crew, connect_cluster(self.topology, name), DeathWatch(here, workers))
 
     def down(self, *, keep_files: bool = False) -> Path | None:
         """End everything; returns where the files were moved to with `keep_files`."""

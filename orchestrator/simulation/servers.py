@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from orchestrator.planning.layout.desired_topics import connect_topics
 from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
@@ -16,6 +17,8 @@ _SHARES_TOPIC = "__share_group_state"
 INTERNAL_PARTITIONS = 5
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
+_NO_TLS: Mapping[str, str] = MappingProxyType({})
+
 # A broker that dies is noticed after this time, in either mode.
 _SESSION_TIMEOUT_MS = "6000"
 
@@ -27,8 +30,11 @@ def kraft_properties(
     *,
     data: Path,
     passwords: Mapping[str, str],
+    tls: Mapping[str, str] = _NO_TLS,
 ) -> dict[str, str]:
     """server.properties of a KRaft node in any role. The voters are static: `voters` are all controllers.
+
+    With the settings of an identity (`tls`) every listener is encrypted, the controllers' too.
 
     Settings that differ from Kafka's defaults serve quick rehearsals on a small machine, none of them
     weakens durability.
@@ -42,7 +48,7 @@ def kraft_properties(
         "controller.listener.names": "CONTROLLER",
         "sasl.mechanism.controller.protocol": "PLAIN",
         **_listeners(node, controller, passwords),
-        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "listener.security.protocol.map": f"CLIENT:{_protocol(tls)},CONTROLLER:{_protocol(tls)}",
         "listener.name.controller.plain.sasl.jaas.config": server_jaas(passwords),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "broker.heartbeat.interval.ms": "1000",
@@ -50,6 +56,7 @@ def kraft_properties(
         # A broker whose site returned before the quorum did waits for it; by default it ends after a minute.
         "initial.broker.registration.timeout.ms": "3600000",
         **_kafka(node, cluster, data),
+        **tls,
     }
 
 
@@ -72,6 +79,10 @@ def zookeeper_mode_properties(
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         **_kafka(node, cluster, data),
     }
+
+
+def _protocol(tls: Mapping[str, str]) -> str:
+    return "SASL_SSL" if tls else "SASL_PLAINTEXT"
 
 
 def _listeners(node: KafkaNode, further: Mapping[str, str], passwords: Mapping[str, str]) -> dict[str, str]:
@@ -136,8 +147,12 @@ def worker_properties(
     replicas: int,
     offset_flush_interval_s: float,
     security: Mapping[str, str],
+    rest: Mapping[str, str] = _NO_TLS,
 ) -> dict[str, str]:
-    """connect-distributed.properties of one worker. `security`: as whom its Java clients connect."""
+    """connect-distributed.properties of one worker. `security`: as whom its Java clients connect.
+
+    With the settings of an identity (`rest`) its REST interface is reached over https.
+    """
     return {
         "bootstrap.servers": ",".join(bootstrap),
         "group.id": f"connect-{worker.cluster}",
@@ -156,8 +171,10 @@ def worker_properties(
         "topic.creation.enable": "false",
         "config.providers": "file",
         "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-        "listeners": f"http://{HOST}:{worker.port}",
+        "listeners": f"{'https' if rest else 'http'}://{HOST}:{worker.port}",
         "rest.advertised.host.name": HOST,
+        **({"rest.advertised.listener": "https"} if rest else {}),
+        **rest,
         "heartbeat.interval.ms": "1000",
         # A lone worker that comes back takes its connectors at once.
         "scheduled.rebalance.max.delay.ms": "0",

@@ -26,6 +26,7 @@ from orchestrator.simulation.readiness import (
 )
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import Program
+from orchestrator.watch.estate import connect_cluster
 
 _TIMEOUT_S = 180.0
 
@@ -61,7 +62,9 @@ class Start:
 
     def _coordination(self) -> None:
         watch = DeathWatch(self._simulation.coordination, [ZOOKEEPER])
-        await_zookeeper(self._crew, "coordination", self._estate.zookeeper_port, [watch])
+        described = self._topology.coordination
+        authority = described.ca_location if described else None
+        await_zookeeper(self._crew, "coordination", self._estate.zookeeper_port, [watch], authority=authority)
         self._crew.say("coordination", "ready")
 
     def _cluster(self, name: str) -> None:
@@ -105,7 +108,7 @@ class Start:
         await_connectors(self._crew, connect, list(wanted), may_lack_tasks=lacking)
 
     def _connect(self, cluster: str) -> ConnectCluster:
-        return ConnectCluster(cluster, self._estate.connect(cluster))
+        return connect_cluster(self._topology, cluster)
 
     def _worker_watch(self, worker: ConnectWorker) -> DeathWatch:
         supervisor = self._simulation.sites[worker.dc].supervisor

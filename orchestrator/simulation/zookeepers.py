@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.simulation.estate import HOST, ZooKeeperNode
@@ -53,16 +53,19 @@ def client_addresses(node_dc: str, ensemble: Sequence[ZooKeeperNode]) -> str:
     return ",".join(f"{HOST}:{one.client_port}" for one in own or ensemble)
 
 
-def coordination_properties(port: int, data: Path) -> dict[str, str]:
-    """zoo.cfg of the coordination's single server."""
+def coordination_properties(port: int, data: Path, tls: Mapping[str, str]) -> dict[str, str]:
+    """zoo.cfg of the coordination's single server. With the settings of an identity (`tls`) it takes no other
+    connections than encrypted ones."""
+    port_setting = "secureClientPort" if tls else "clientPort"
     return {
         "tickTime": "500",
         "dataDir": str(data),
-        "clientPort": str(port),
-        "clientPortAddress": HOST,
+        port_setting: str(port),
+        f"{port_setting}Address": HOST,
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "ruok,srvr",
         "maxClientCnxns": "0",
         "minSessionTimeout": "1000",
         "maxSessionTimeout": "60000",
+        **tls,
     }

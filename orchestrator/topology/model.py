@@ -65,6 +65,7 @@ __all__ = [
     "Producer",
     "Replication",
     "Seconds",
+    "Security",
     "Sink",
     "Topic",
     "TopicName",
@@ -116,13 +117,26 @@ class Coordination:
 
     `zookeeper` is `host:port,…`; `datacenters` names the data centre of each of its servers, one name a
     server, so that it can be judged which site's loss the ensemble survives. With `username` and
-    `password` (a reference) the lock and the journal are open to that digest user only.
+    `password` (a reference) the lock and the journal are open to that digest user only. With `ca_location`,
+    the PEM file of the authority behind its servers' certificates, the connection is encrypted.
     """
 
     zookeeper: str
     datacenters: tuple[Name, ...] = ()
     username: str | None = None
     password: str | None = None
+    ca_location: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Security:
+    """What every connection of the file must be, at least.
+
+    Under SASL_SSL brokers, Connect workers and the coordination are reached over TLS and ask who it is:
+    what the file says of them is held against that, and a simulation is brought up so.
+    """
+
+    protocol: Literal["SASL_PLAINTEXT", "SASL_SSL"]
 
 
 class _Lookups:
@@ -172,8 +186,14 @@ class Topology(_Lookups):
     failover: Failover = field(default_factory=Failover)
     links: tuple[Link, ...] = ()
     coordination: Coordination | None = None
+    security: Security | None = None
     inventory: str | None = None
     allow: tuple[DestructiveChange, ...] = ()
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the file demands TLS of every connection."""
+        return self.security is not None and self.security.protocol == "SASL_SSL"
 
     def topic(self, name: str, cluster: str) -> Topic | None:
         """The topic `name` produced at `cluster`, if the file has it."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations import failover, history, procedure
+from orchestrator.operations import coordination, failover, procedure
 from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.observe import Estate
@@ -65,7 +65,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
 
     monkeypatch.setattr(failover, "open_estate", open_estate)
     monkeypatch.setattr(failover, "observe", rehearsal.observe)
-    monkeypatch.setattr(history, "Coordination", lambda _: rehearsal.ensemble)
+    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: rehearsal.ensemble)
     return rehearsal
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,15 +20,21 @@ _MAIN_CLASS_AND_JAR: dict[Role, tuple[str, str]] = {
 
 
 def server_command(
-    runtime: KafkaRuntime, role: Role, *, properties: Path, logs: Path, heap_mb: int
+    runtime: KafkaRuntime,
+    role: Role,
+    *,
+    properties: Path,
+    logs: Path,
+    heap_mb: int,
+    options: Sequence[str] = (),
 ) -> tuple[list[str], dict[str, str]]:
     """Command line and further environment of one server.
 
-    `properties` is the server's own configuration file. `logs` is made if need be; the server writes
-    `<role>.log` there, rolled at 10 MB with two older ones kept, a crash is told there, and its native
-    libraries are unpacked to `logs/tmp`, so that a killed one leaves nothing outside. An archive of loaded
-    classes is used if there is one. The class path stands in the environment: the command line stays
-    readable.
+    `properties` is the server's own configuration file, `options` are further ones of its JVM. `logs` is
+    made if need be; the server writes `<role>.log` there, rolled at 10 MB with two older ones kept, a crash
+    is told there, and its native libraries are unpacked to `logs/tmp`, so that a killed one leaves nothing
+    outside. An archive of loaded classes is used if there is one. The class path stands in the environment:
+    the command line stays readable.
     """
     main, artifact = _MAIN_CLASS_AND_JAR[role]
     if not runtime.has_jar(artifact):
@@ -46,6 +53,7 @@ def server_command(
         f"-Djava.io.tmpdir={logs / 'tmp'}",
         f"-Ddcctl.log={logs / role}.log",
         *_logging_options(runtime),
+        *options,
         main,
         str(properties),
     ]

@@ -30,7 +30,11 @@ class _Roots:
 
 
 def _kafka(version: str, *further: str) -> _Roots:
-    artifacts = ("kafka_2.13", "connect-runtime", "connect-mirror", "kafka-tools")
+    artifacts = (
+        *("kafka_2.13", "connect-runtime", "connect-mirror", "kafka-tools"),
+        # Who may use Connect's REST interface, by user and password.
+        "connect-basic-auth-extension",
+    )
     roots = (*(f"{_KAFKA}:{artifact}:{version}" for artifact in artifacts), *further)
     return _Roots(kafka_set(version), roots, "Kafka's servers, Connect and MirrorMaker")
 

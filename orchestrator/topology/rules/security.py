@@ -10,6 +10,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, rule
 from orchestrator.topology.source import Path, name_of
 
+_ENSEMBLE_BY_TLS = "give its servers certificates, and name their authority: ca_location"
 _OFF = ("false", "none", "")
 
 
@@ -32,7 +33,7 @@ def _has_far_address(addresses: Iterable[str]) -> bool:
     "Without TLS everybody on the way can read them.",
 )
 def password_in_clear(topology: Topology) -> Iterator[Finding]:
-    """SASL/PLAIN without TLS, and a password to Connect over http, beyond this machine."""
+    """SASL/PLAIN without TLS, and a password to Connect or to the ensemble, beyond this machine."""
     for name, cluster in topology.clusters.items():
         protocol = cluster.client.get("security.protocol", "").upper()
         mechanism = cluster.client.get("sasl.mechanisms", cluster.client.get("sasl.mechanism", "")).upper()
@@ -46,6 +47,12 @@ def password_in_clear(topology: Topology) -> Iterator[Finding]:
                 if address.lower().startswith("http:") and _has_far_address([address]):
                     message = f"the password for {address} goes over the network in the clear"
                     yield Finding(("clusters", name, "connect", index), message, "take https")
+    ensemble = topology.coordination
+    if ensemble and ensemble.username and ensemble.password and ensemble.ca_location is None:
+        servers = ensemble.zookeeper.partition("/")[0].split(",")
+        if _has_far_address(servers):
+            message = "the password for the coordination goes over the network in the clear"
+            yield Finding(("coordination", "password"), message, _ENSEMBLE_BY_TLS)
 
 
 @rule(
@@ -95,4 +102,53 @@ def login_complete(topology: Topology) -> Iterator[Finding]:
             yield Finding(path, f"{name_of(path)} lacks `{lacks}`", "state both, or neither")
 
 
-RULES: tuple[Rule, ...] = (login_complete, password_in_clear, tls_unverified)
+@rule(
+    "security-demanded",
+    "error",
+    "Every connection that the file states is as secure as `security` demands",
+    "One open door makes the locks of the others worthless, and nobody looks for it again.",
+)
+def security_demanded(topology: Topology) -> Iterator[Finding]:
+    """Clients of the brokers, Connect, the schema registry and the coordination. What is not stated is not
+    judged: a simulation fills it in."""
+    if topology.security is None:
+        return
+    demanded = topology.security.protocol
+    for name, cluster in topology.clusters.items():
+        for part, properties in (("client", cluster.client), ("mirror_client", cluster.mirror_client)):
+            found = properties.get("security.protocol", "PLAINTEXT").upper()
+            if (properties or (part == "client" and cluster.bootstrap)) and not _meets(found, demanded):
+                key = ("security.protocol",) if "security.protocol" in properties else ()
+                path: Path = ("clusters", name, part, *key) if properties else ("clusters", name, "bootstrap")
+                message = f"{part} of `{name}` speaks {found}, and the file demands {demanded}"
+                yield Finding(path, message, f"take security.protocol: {demanded} under {part}")
+        if cluster.connect and not (cluster.connect_client and cluster.connect_client.username):
+            message = f"Connect at `{name}` is asked without a login, and the file demands {demanded}"
+            yield Finding(("clusters", name, "connect"), message, "state who dcctl is under connect_client")
+    if topology.coordination and topology.coordination.username is None:
+        message = f"lock and journal are open to everybody, and the file demands {demanded}"
+        yield Finding(("coordination",), message, "state a username, and a password by reference")
+    if topology.is_encrypted:
+        yield from _not_encrypted(topology)
+
+
+def _meets(found: str, demanded: str) -> bool:
+    return found in (demanded, "SASL_SSL")
+
+
+def _not_encrypted(topology: Topology) -> Iterator[Finding]:
+    for name, cluster in topology.clusters.items():
+        addresses: list[tuple[Path, str]] = [
+            (("clusters", name, "connect", index), address) for index, address in enumerate(cluster.connect)
+        ]
+        if cluster.schema_registry:
+            addresses.append((("clusters", name, "schema_registry"), cluster.schema_registry))
+        for path, address in addresses:
+            if not address.lower().startswith("https:"):
+                yield Finding(path, f"{address} is not encrypted, and the file demands it", "take https")
+    if topology.coordination and topology.coordination.ca_location is None:
+        message = "the coordination is reached without TLS, and the file demands it"
+        yield Finding(("coordination",), message, _ENSEMBLE_BY_TLS)
+
+
+RULES: tuple[Rule, ...] = (login_complete, password_in_clear, tls_unverified, security_demanded)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import history
+from orchestrator.operations import coordination
 from orchestrator.operations.layout import procedure
 from orchestrator.planning.layout.observed import ObservedEstate
 from orchestrator.topology.model import Coordination, Topology
@@ -54,5 +54,5 @@ def rehearse(
         return rehearsal.open_estate(made)
 
     monkeypatch.setattr(procedure.LayoutProcedure, "open_estate", open_estate)
-    monkeypatch.setattr(history, "Coordination", lambda *_, **__: rehearsal.ensemble)
+    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: rehearsal.ensemble)
     return rehearsal
