@@ -16,11 +16,12 @@ _GATE_MARKS = {"ok": "[green]✓[/]", "refused": "[bold red]✗[/]", "unknown": 
 Rows = Iterable[Mapping[str, Any]]
 
 
-def render_history(runs: Rows, unlocks: Rows, holds: Rows, console: Console) -> None:
-    """One line for each run, for each lock taken away, and for each hold put or released; in order."""
+def render_history(runs: Rows, unlocks: Rows, holds: Rows, primaries: Rows, console: Console) -> None:
+    """One line for each run, lock taken away, hold put or released, and change of primary; in order."""
     lines = [(float(row["started_at_s"]), _run_line(row)) for row in runs]
     lines += [(float(row["at_s"]), _unlock_line(row)) for row in unlocks]
     lines += [(float(row["at_s"]), _hold_line(row)) for row in holds]
+    lines += [(float(row["at_s"]), _primary_line(row)) for row in primaries]
     for at_s, line in sorted(lines):
         console.print(f"{utc_text(at_s)}  {line}")
 
@@ -36,6 +37,10 @@ def _unlock_line(row: Mapping[str, Any]) -> str:
     return (
         f"[yellow]lock taken from {escape(str(taken))}[/] by {escape(row['taken_by']['who'])}: {escape(why)}"
     )
+
+
+def _primary_line(row: Mapping[str, Any]) -> str:
+    return f"{escape(row['primary'])} is primary for {len(row['topics'])} topics, by {escape(row['run_id'])}"
 
 
 def _hold_line(row: Mapping[str, Any]) -> str:

@@ -96,17 +96,18 @@ def history(file: Path | None = _FILE, as_json: bool = _JSON) -> None:
     """List the runs of a topology, newest last."""
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
-    from orchestrator.operations.history import run_rows
+    from orchestrator.operations.history import primary_records, run_rows
     from orchestrator.operations.holds import hold_events
     from orchestrator.operations.unlock import unlock_rows
 
     topology = given_topology(file)
     rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
+    primaries = primary_records(topology)
     emit(
-        {"runs": rows, "unlocks": unlocks, "holds": holds},
+        {"runs": rows, "unlocks": unlocks, "holds": holds, "primaries": primaries},
         as_json=as_json,
         summary=f"{len(rows)} runs",
-        render=lambda console: render_history(rows, unlocks, holds, console),
+        render=lambda console: render_history(rows, unlocks, holds, primaries, console),
     )
 
 

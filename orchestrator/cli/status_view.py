@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from orchestrator.adapters.clock import utc_text
 from orchestrator.planning.holds import Hold
+
+_LISTED = 8
 
 
 def render_status(status: Mapping[str, Any], console: Console) -> None:
@@ -39,6 +42,10 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
     lost = mirror["lost_between_s"]
     colour = "red" if lost else "yellow" if mirror["would_refuse"] else "green"
     console.print(f"\n[bold {colour}]{escape(headline(mirror))}[/]")
+    for line in _primary(mirror.get("primary", ())):
+        console.print(f"  primary   {line}")
+    for drift in mirror.get("primary_drift", ()):
+        console.print(f"            [red]{escape(drift)}[/]")
     console.print(f"  watcher   {_watcher(mirror['watcher'])}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
     for place, what in mirror["mirror"]["gaps"].items():
@@ -56,6 +63,20 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
         )
         if gate["hint"]:
             console.print(f"      {escape(gate['hint'])}")
+
+
+def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line for each side, with its topics."""
+    by_side: dict[str, list[str]] = {}
+    for row in rows:
+        since = (
+            f" since {utc_text(row['since_s'])} by {row['run_id']}" if row["run_id"] else ", as in the file"
+        )
+        side = "[yellow]not known[/]" if row["primary"] is None else escape(row["primary"]) + since
+        by_side.setdefault(side, []).append(str(row["topic"]))
+    for side, topics in by_side.items():
+        more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
+        yield f"{side}: {escape(', '.join(topics[:_LISTED]))}{more}"
 
 
 def _watcher(watcher: Mapping[str, Any]) -> str:

@@ -8,7 +8,9 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.observation import CoordinationState, EarlierRun
+from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.model import Topology
 
 
@@ -41,4 +43,9 @@ def read_coordination(
         for run in earlier_runs(coordination, name, between=pair, without=own_run):
             runs.setdefault(run.run_id, run)
     in_order = tuple(runs[run_id] for run_id in sorted(runs))
-    return CoordinationState(str(holder or ""), in_order, read_holds(coordination))
+    return CoordinationState(
+        str(holder or ""),
+        in_order,
+        read_holds(coordination),
+        primaries_of(read_primaries(coordination, name)),
+    )

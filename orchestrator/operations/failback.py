@@ -99,7 +99,14 @@ class FailbackProcedure:
     def actions(self, run: Run[Estate], plan: Plan, picture: FailbackPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         session = FailbackSession(
-            self.topology, self.mirror, run.estate, picture, self.request, run.folder, run.run_id
+            self.topology,
+            self.mirror,
+            run.estate,
+            picture,
+            self.request,
+            run.folder,
+            run.run_id,
+            run.primaries,
         )
         return TableActions(session, FAILBACK_TABLE)
 

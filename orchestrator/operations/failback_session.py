@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.operations.observe import Estate
+from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.session import Session
 from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import FailbackPicture
@@ -28,8 +29,9 @@ class FailbackSession(Session):
         request: FailbackRequest,
         folder: Path,
         run_id: str,
+        primaries: PrimaryStore | None = None,
     ) -> None:
-        super().__init__(estate, picture.observation, folder, run_id=run_id)
+        super().__init__(estate, picture.observation, folder, run_id=run_id, primaries=primaries)
         self.file = topology
         self.mirror = mirror
         self.picture = picture

@@ -59,7 +59,14 @@ class FailoverProcedure:
 
     def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = Session(run.estate, picture, run.folder, run_id=run.run_id, offset_shift=self._offset_shift)
+        session = Session(
+            run.estate,
+            picture,
+            run.folder,
+            run_id=run.run_id,
+            offset_shift=self._offset_shift,
+            primaries=run.primaries,
+        )
         return TableActions(session, MOVE_TABLE)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run import run_folder
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.model import Topology
@@ -25,6 +26,12 @@ def run_records(topology: Topology, run_id: str) -> list[RunEvent]:
     """Every record of one run."""
     with coordination_of(topology) as coordination:
         return journal_records(coordination, topology.name, run_id, run_folder(run_id))
+
+
+def primary_records(topology: Topology) -> list[dict[str, Any]]:
+    """Which run has made which side primary, oldest first."""
+    with coordination_of(topology) as coordination:
+        return [record.as_json() for record in read_primaries(coordination, topology.name)]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
+from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.planning.plan import EventKind, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -138,6 +139,11 @@ class Run(Generic[E]):
         if self._journal is None:
             raise DcctlError("coordination", self.estate.coordination_problem)
         return self._journal
+
+    @property
+    def primaries(self) -> PrimaryStore:
+        """Where this run records which side is primary. Raises `DcctlError` where there is no ensemble."""
+        return PrimaryStore(self.coordination, self.lock, self.topology.name, self.run_id)
 
     def restore(self, records: Iterable[RunEvent]) -> None:
         """Take over the records of an interrupted run: further ones follow behind them."""

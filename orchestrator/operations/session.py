@@ -12,6 +12,7 @@ from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.samples import SampledPosition, SampleHistory
@@ -31,8 +32,9 @@ class Session(RunSession):
         *,
         run_id: str,
         offset_shift: int = 0,
+        primaries: PrimaryStore | None = None,
     ) -> None:
-        super().__init__(estate.topology, folder, run_id=run_id)
+        super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries)
         self.estate = estate
         self.observation = observation
         self.offset_shift = offset_shift

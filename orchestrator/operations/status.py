@@ -14,6 +14,7 @@ from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan
+from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
@@ -22,6 +23,7 @@ from orchestrator.watch.estate import mirrors_into
 from orchestrator.watch.health import MirrorHealth, mirror_health
 
 # What speaks of a failover being asked for, not of the state of things.
+_GROWING_S = 10.0
 _ONLY_WHEN_ASKED = frozenset({"attested", "source-unreachable"})
 
 
@@ -53,6 +55,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
     try:
         observation = observe(estate)
         health = mirror_health(estate.target, estate.connect, mirror)
+        landed = _grown_since(estate, observation)
     finally:
         estate.close()
     attested = topology.clusters[mirror.source].datacenters
@@ -65,6 +68,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         "target": mirror.target,
         "at_s": observation.at_s,
         **_source(observation, window),
+        **_primary(topology, mirror, observation, history, landed),
         "watcher": _watcher(observation, history),
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
@@ -83,6 +87,38 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
             if gate.outcome != "ok" and gate.id not in _ONLY_WHEN_ASKED
         ],
     }
+
+
+def _grown_since(estate: Estate, observation: Observation) -> frozenset[str]:
+    """Landing topics that have grown at the target since they were observed: somebody writes there."""
+    seen = observation.log_ends.value or {}
+    own = [tp for tp in seen if tp.topic in estate.mirror.topics]
+    try:
+        now = estate.target.end_offsets(own)
+    except DcctlError:
+        return frozenset()
+    return frozenset(tp.topic for tp, end in now.items() if end > seen[tp].end_offset)
+
+
+def _primary(
+    topology: Topology,
+    mirror: Replication,
+    observation: Observation,
+    history: SampleHistory,
+    landed: frozenset[str],
+) -> dict[str, Any]:
+    """Which side is primary for each topic, and where the world does not agree."""
+    state = observation.coordination.value
+    rows = primary_rows(topology, mirror, None if state is None else state.primaries)
+    at_source = set()
+    for name in mirror.topics:
+        readings = history.topic_end_readings(name, _GROWING_S)
+        if len(readings) > 1 and readings[-1].value > readings[0].value:
+            at_source.add(name)
+    window = history.loss_window()
+    growing = {mirror.target: landed, mirror.source: frozenset() if window else frozenset(at_source)}
+    reality = Reality(connectors=observation.connectors.value, growing=growing)
+    return {"primary": rows, "primary_drift": primary_drift(mirror, rows, reality)}
 
 
 def _source(observation: Observation, window: LossWindow | None) -> dict[str, Any]:

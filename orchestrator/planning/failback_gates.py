@@ -9,6 +9,7 @@ from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
+from orchestrator.planning.primary import source_primary
 from orchestrator.planning.returned import Returned
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
@@ -39,6 +40,7 @@ def failback_gates(s: FailbackSituation) -> tuple[GateResult, ...]:
     return (
         *(gate for gate in common if gate.id in _COMMON),
         _moved_away(s),
+        source_primary(s.common.observation.coordination, s.mirror, s.mirror.target),
         _same_topics(s),
         _returned_log(s),
         _standby_healthy(s),

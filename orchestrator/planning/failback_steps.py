@@ -204,6 +204,9 @@ def _move_back(
                 )
             case "write-offsets":
                 step = replace(step, action="write-back", verify="back-is-written")
+            case "record-primary":
+                back = {"home": mirror.source, "primary": mirror.source, "topics": list(mirror.topics)}
+                step = replace(step, arguments=back)
             case "thaw":
                 needed = (*step.depends_on, "record-mirror-end", "close-reverse-map")
                 step = replace(step, depends_on=needed)

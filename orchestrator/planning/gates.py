@@ -16,6 +16,7 @@ from orchestrator.planning.cost_gates import (
 )
 from orchestrator.planning.observation import EarlierRun, TopicState
 from orchestrator.planning.plan import GateOutcome, GateResult
+from orchestrator.planning.primary import source_primary
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
@@ -66,6 +67,10 @@ def _needed(s: Situation) -> GateResult:
 
 def _not_flapping(s: Situation) -> GateResult:
     return not_flapping(s.observation.coordination, s.topology, s.now_s, s.request.acknowledge)
+
+
+def _source_primary(s: Situation) -> GateResult:
+    return source_primary(s.observation.coordination, s.mirror, s.mirror.source)
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:
@@ -269,6 +274,7 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _not_held,
     _needed,
     _not_flapping,
+    _source_primary,
     _source_unreachable,
     _target_healthy,
     _target_topics,
@@ -287,6 +293,7 @@ MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _not_held,
     _needed,
     _not_flapping,
+    _source_primary,
     _target_healthy,
     _target_topics,
     _mirror_controlled,

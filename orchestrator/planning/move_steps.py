@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from orchestrator.planning.clients import group_client, producer_client, query_client
 from orchestrator.planning.plan import Step
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.planning.primary import record_primary_step
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Consumer, Replication, Topology
 
@@ -26,6 +28,9 @@ def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     queries = tuple(c for c in consumers if c.kind == "spark")
     producers = topology.producers_of(mirror.source)
     steps = [*_fence(mirror), *_translate(mirror, groups), *_relocate(queries)]
+    steps.append(
+        record_primary_step(mirror.source, mirror.target, mirror.topics, needed=("record-landing-ends",))
+    )
     steps += _redirect(groups, queries, [p.name for p in producers])
     steps += _verify(groups, queries, bool(producers))
     return tuple(steps)
@@ -162,17 +167,17 @@ def _redirect(
                 "start-producers",
                 "producers",
                 [producer_client(name) for name in producers],
-                ("record-landing-ends",),
+                (RECORD_PRIMARY,),
             )
         )
     if groups:
         names = [group_client(group.name) for group in groups]
-        steps.append(_start("start-consumers", "consumers", names, ("write-offsets",)))
+        steps.append(_start("start-consumers", "consumers", names, ("write-offsets", RECORD_PRIMARY)))
     if queries:
         # Apart from the groups: a checkpoint that cannot be relocated must not keep them waiting.
         names = [query_client(query.name) for query in queries]
         needed = tuple(f"relocate-{query.name}" for query in queries)
-        steps.append(_start("start-queries", "Spark queries", names, needed))
+        steps.append(_start("start-queries", "Spark queries", names, (*needed, RECORD_PRIMARY)))
     return steps
 
 

@@ -7,12 +7,13 @@ is missing is ever taken for something that is not there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import digest
+from orchestrator.planning.primaries import Primaries
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import LogEnd, TopicPartition
@@ -88,12 +89,14 @@ class EarlierRun:
 class CoordinationState:
     """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process.
 
-    `holds` is all that people have put there to keep the tool's hands off something.
+    `holds` is all that people have put there to keep the tool's hands off something; `primaries`, by the
+    cluster that the file gives a topic and its name, where the moves have left it.
     """
 
     holder: str
     runs: tuple[EarlierRun, ...] = ()
     holds: tuple[Hold, ...] = ()
+    primaries: Primaries = field(default_factory=dict)
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

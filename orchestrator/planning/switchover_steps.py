@@ -22,6 +22,7 @@ from orchestrator.planning.fence import (
 )
 from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.plan import Step
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import Acl
@@ -40,7 +41,7 @@ def switchover_steps(
     before = _freeze(topology, mirror, who)
     before += _drain(mirror, timeout_s)
     for step in moved.values():
-        if step.id not in (*_PROMOTION, *_VERIFICATION):
+        if step.id not in (RECORD_PRIMARY, *_PROMOTION, *_VERIFICATION):
             before.append(_prepared(step, accept_reread))
     before += _copied(topology, mirror)
     prepared = _last_of(before)
@@ -49,12 +50,13 @@ def switchover_steps(
         lift_step("thaw", mirror.target, who.rules, recorded_by="record-target-rules", needed=prepared),
         on_failure="undo",
     )
+    recorded = replace(moved[RECORD_PRIMARY], depends_on=("thaw",), on_failure="undo")
     after = [
-        replace(step, depends_on=("thaw",)) if step.id in _PROMOTION else step
+        replace(step, depends_on=(RECORD_PRIMARY,)) if step.id in _PROMOTION else step
         for step in moved.values()
         if step.id in (*_PROMOTION, *_VERIFICATION)
     ]
-    return (*before, thaw, *after)
+    return (*before, thaw, recorded, *after)
 
 
 def _freeze(topology: Topology, mirror: Replication, who: Fenced) -> list[Step]:

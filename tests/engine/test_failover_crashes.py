@@ -28,6 +28,7 @@ class World(CrashingJournal):
     offsets: str = "synced"
     saved: str = ""
     relocations: int = 0
+    primary: str = "west"
     running: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -42,6 +43,7 @@ class World(CrashingJournal):
         is_there = {
             "connectors-are-stopped": set(step.arguments.get("connectors", ())) <= self.stopped,
             "offsets-are-written": self.offsets == "written",
+            "primary-is-recorded": self.primary == "east",
         }[str(step.verify)]
         return StepOutcome("ok" if is_there else "failed")
 
@@ -98,8 +100,16 @@ class World(CrashingJournal):
         self.relocations = 1
         return {"from_batch": 7}
 
+    def _record_primary(self, step: Step, _results: Results) -> dict[str, int]:
+        if self.running:
+            self.problems.append("the target became primary after clients had started there")
+        self.primary = str(step.arguments["primary"])
+        return {}
+
     def _start_clients(self, step: Step, _results: Results) -> dict[str, int]:
         names = step.arguments["clients"]
+        if self.primary != "east":
+            self.problems.append("clients started at a side that is not primary")
         if names[0].startswith("consumer") and self.offsets != "written":
             self.problems.append("consumers started without their offsets")
         self.running += [name for name in names if name not in self.running]
@@ -147,7 +157,7 @@ def test_killed_anywhere_and_resumed_a_failover_ends_as_if_undisturbed() -> None
             "written",
             "synced",
         )
-        assert world.relocations == 1
+        assert (world.relocations, world.primary) == (1, "east")
         assert world.records[-1].data["outcome"] == "ok"
 
     assert crash_everywhere(PLAN, World, check, second_every=13) > 300

@@ -437,7 +437,7 @@ def test_what_was_done_is_not_done_again() -> None:
 def test_producers_wait_for_nothing_but_the_ends_of_their_topics() -> None:
     """Under the default policy the mirror does not write there; under the identity policy it does."""
     graph = plan().graph()
-    assert waits_for(graph, "start-producers") == {"record-landing-ends"}
+    assert waits_for(graph, "start-producers") == {"record-landing-ends", "record-primary"}
     same_names = replace(topology(), replication=(replace(MIRROR, policy="identity"),))
     needed = waits_for(plan_failover(same_names, HEALTHY, REQUEST).graph(), "start-producers")
     assert "stop-mirror" in needed

@@ -30,6 +30,12 @@ from orchestrator.operations.actions.positions import (
     translate_recorded_positions,
     write_offsets,
 )
+from orchestrator.operations.actions.primary import (
+    forget_primary,
+    primary_is_forgotten,
+    primary_is_recorded,
+    record_primary,
+)
 from orchestrator.operations.actions.queries import (
     await_query_progress,
     copy_query_checkpoint,
@@ -45,6 +51,7 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "await-standstill": await_standstill,
         "stop-connectors": stop_connectors,
         "record-ends": record_ends,
+        "record-primary": record_primary,
         "record-mirror-end": record_mirror_end,
         "save-offsets": save_offsets,
         "translate-positions": translate_positions,
@@ -64,17 +71,20 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         **FENCE_TABLE.verify,
         "connectors-are-stopped": connectors_are_stopped,
         "offsets-are-written": offsets_are_written,
+        "primary-is-recorded": primary_is_recorded,
     },
     compensate={
         **FENCE_TABLE.compensate,
         "resume-connectors": resume_connectors,
         "start-clients-again": start_clients_again,
         "restore-offsets": restore_offsets,
+        "forget-primary": forget_primary,
         "undo-relocation": undo_query_relocation,
     },
     verify_undone={
         **FENCE_TABLE.verify_undone,
         "connectors-run": connectors_run,
         "offsets-are-restored": offsets_are_restored,
+        "primary-is-forgotten": primary_is_forgotten,
     },
 )

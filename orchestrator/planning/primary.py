@@ -1,0 +1,116 @@
+"""Which side is primary for each topic: as the moving verbs have recorded it, and whether the world agrees.
+
+Without a record a topic's primary is the cluster that the file gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.plan import GateResult, Step
+from orchestrator.planning.primaries import Primary
+from orchestrator.planning.situation import absent, gate_result, listed
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Replication, Topology
+
+STEP = "record-primary"
+
+
+def record_primary_step(
+    home: str, primary: str, topics: Iterable[str], *, needed: tuple[str, ...], on_failure: Any = "stop"
+) -> Step:
+    """Record it before anything works there: whoever asks in between must not open the other side."""
+    return Step(
+        id=STEP,
+        phase="redirect",
+        title=f"Record that {primary} is primary",
+        action=STEP,
+        arguments={"home": home, "primary": primary, "topics": list(topics)},
+        depends_on=needed,
+        verify="primary-is-recorded",
+        compensation="forget-primary",
+        verify_undone="primary-is-forgotten",
+        on_failure=on_failure,
+        expected_s=0.05,
+    )
+
+
+def source_primary(part: Part[CoordinationState], mirror: Replication, at: str) -> GateResult:
+    """The gate `source-primary`: what is to be moved away from `at` is primary there."""
+    limit = f"{at} is primary for every topic of the mirror"
+    if part.value is None:
+        return absent("source-primary", part, limit)
+    known = {
+        topic: part.value.primaries[mirror.source, topic]
+        for topic in mirror.topics
+        if (mirror.source, topic) in part.value.primaries
+    }
+    elsewhere = [
+        f"{topic} is primary at {primary.cluster} ({primary.run_id})"
+        for topic, primary in known.items()
+        if primary.cluster != at
+    ]
+    return gate_result(
+        "source-primary",
+        "refused" if elsewhere else "ok",
+        measured=f"recorded for {len(known)} of {len(mirror.topics)} topics",
+        limit=limit,
+        reason=listed(elsewhere) or ("it is" if known else "nothing is recorded against it"),
+        hint="dcctl history tells the runs; dcctl status, what is written where" if elsewhere else "",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reality:
+    """What the world shows of it. `growing`: cluster -> topics whose logs were seen to grow there.
+
+    `connectors`: state by name, None where Connect does not tell.
+    """
+
+    connectors: Mapping[str, str] | None = None
+    growing: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def primary_rows(
+    topology: Topology, mirror: Replication, primaries: Mapping[tuple[str, str], Primary] | None
+) -> list[dict[str, Any]]:
+    """Each topic of a mirror with its primary, for `status`; where nothing can be read, unknown (None)."""
+    rows = []
+    for name in mirror.topics:
+        known = None if primaries is None else primaries.get((mirror.source, name))
+        topic = topology.topic(name, mirror.source)
+        by_file = topic.cluster if topic else mirror.source
+        rows.append(
+            {
+                "topic": name,
+                "primary": None if primaries is None else known.cluster if known else by_file,
+                "since_s": known.since_s if known else None,
+                "run_id": known.run_id if known else "",
+            }
+        )
+    return rows
+
+
+def primary_drift(mirror: Replication, rows: Iterable[Mapping[str, Any]], reality: Reality) -> list[str]:
+    """Where record and world disagree, in sentences."""
+    return list(_drift(mirror, list(rows), reality))
+
+
+def _drift(mirror: Replication, rows: list[Mapping[str, Any]], reality: Reality) -> Iterator[str]:
+    moved = [str(row["topic"]) for row in rows if row["primary"] == mirror.target]
+    at_home = [str(row["topic"]) for row in rows if row["primary"] == mirror.source]
+    state = (reality.connectors or {}).get(connector_names(mirror).source, "")
+    if moved and at_home:
+        yield f"{listed(moved)} primary at {mirror.target}, {listed(at_home)} at {mirror.source}"
+    for cluster, wrong in ((mirror.source, moved), (mirror.target, at_home)):
+        # With equal names the mirror itself writes them at the target.
+        if cluster == mirror.target and mirror.policy == "identity":
+            continue
+        written = [topic for topic in wrong if topic in reality.growing.get(cluster, frozenset())]
+        if written:
+            yield f"records are written to {listed(written)} at {cluster}, which is not primary for it"
+    if at_home and not moved and state == "STOPPED":
+        yield f"{mirror.source} is primary, and the mirror into {mirror.target} is stopped"
