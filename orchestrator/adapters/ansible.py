@@ -55,6 +55,36 @@ def run_playbook(
     """
     playbook = playbook_path(name)
     _check_exists(inventory)
+    return _run(name, playbook, str(inventory.resolve()), variables, folder, timeout_s, is_cancelled)
+
+
+def run_own_playbook(
+    playbook: Path,
+    *,
+    inventory: Path | None,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float = 60.0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> frozenset[str]:
+    """Run a playbook of the user's; without an inventory on this machine alone. See `run_playbook`."""
+    if not playbook.is_file():
+        raise PlaybookError(f"playbook {playbook}", "no such file", "correct `hooks` in the topology file")
+    if inventory is not None:
+        _check_exists(inventory)
+    hosts = "localhost," if inventory is None else str(inventory.resolve())
+    return _run(str(playbook), playbook.resolve(), hosts, variables, folder, timeout_s, is_cancelled)
+
+
+def _run(  # noqa: PLR0917 - what a run of Ansible is made of
+    name: str,
+    playbook: Path,
+    inventory: str,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float,
+    is_cancelled: Callable[[], bool],
+) -> frozenset[str]:
     folder.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     at_work: set[str] = set()
@@ -71,7 +101,7 @@ def run_playbook(
         private_data_dir=str(folder),
         ident="ansible",
         playbook=str(playbook),
-        inventory=str(inventory.resolve()),
+        inventory=inventory,
         extravars=dict(variables),
         envvars=_environment(folder / "tmp"),
         # The expect loop looks for a cancellation only as often as this.

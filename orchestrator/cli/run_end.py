@@ -28,6 +28,8 @@ def end_with(result: FailoverResult, as_json: bool, *, is_abort: bool = False) -
         summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
     elif result.outcome != "ok":
         summary = f"{result.outcome}: {result.reason}"
+    elif result.reason:
+        summary += f". But: {result.reason}"
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
         emit(
             result.as_json(),

@@ -10,9 +10,19 @@ def run_outcome(state: RunState) -> RunOutcome:
     """Of the whole run: unknown over incomplete over ok (or, of one taken back, undone)."""
     if state.undoing:
         return undo_outcome(state)
-    if state.with_any("unknown"):
+    told = set(only_noted(state))
+    if set(state.with_any("unknown")) - told:
         return "unknown"
-    return "ok" if len(state.with_any("ok")) == len(state.plan.steps) else "incomplete"
+    return "ok" if len({*state.with_any("ok"), *told}) == len(state.plan.steps) else "incomplete"
+
+
+def only_noted(state: RunState) -> tuple[str, ...]:
+    """Steps that did not end well, and of which that is only told."""
+    return tuple(
+        step_id
+        for step_id in state.with_any("failed", "unknown")
+        if state.plan.step(step_id).on_failure == "note"
+    )
 
 
 def run_reason(state: RunState) -> str:

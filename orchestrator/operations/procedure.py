@@ -24,6 +24,7 @@ from orchestrator.engine import (
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
+from orchestrator.operations.actions.hooks import refuse_missing_hooks
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.run import Run, RunEstate, new_run_id, run_folder
@@ -100,6 +101,7 @@ class Ended:
 
 def preview(procedure: Procedure[E, P]) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
+    refuse_missing_hooks(procedure.topology, procedure.verb)
     estate = procedure.open_estate()
     try:
         return procedure.plan(procedure.observe(estate, own_lock=False, own_run=""))
@@ -124,6 +126,7 @@ def run_procedure(
     Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
     """
+    refuse_missing_hooks(procedure.topology, procedure.verb)
     started_at_s = _CLOCK.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)
     with _opened(procedure, run_id, procedure.command, folder, on_event) as run:

@@ -14,6 +14,7 @@ from orchestrator.planning.failback_picture import FailbackPicture, Past
 from orchestrator.planning.failback_steps import failback_steps
 from orchestrator.planning.fence import fenced
 from orchestrator.planning.gates import done_by_run
+from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
@@ -128,7 +129,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
             "only_at_standby": {str(tp): n for tp, n in returned.orphans.items()} if returned else {},
         },
     )
-    return with_seconds(plan)
+    return with_seconds(with_hooks(topology, plan))
 
 
 def returned_side(

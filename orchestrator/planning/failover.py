@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.planning.gates import done_by_run, gate_results
+from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
@@ -53,7 +54,7 @@ def plan_failover(topology: Topology, observation: Observation, request: Failove
         ),
         facts=_facts(situation),
     )
-    return with_seconds(plan)
+    return with_seconds(with_hooks(topology, plan))
 
 
 def _situation(

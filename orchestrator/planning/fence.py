@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.planning.fence_gates import FencePicture, fence_gates
+from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Step, digest, with_seconds
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Consumer, Topology
@@ -232,7 +233,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
             "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
         },
     )
-    return with_seconds(plan)
+    return with_seconds(with_hooks(topology, plan))
 
 
 def _principal(kind: str, name: str, principal: str | None) -> str:

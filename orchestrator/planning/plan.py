@@ -22,28 +22,32 @@ FORMAT_VERSION = 1
 Phase = Literal[
     "detect",
     "decide",
+    "prepare",
     "fence",
     "drain",
     "translate",
     "relocate",
     "redirect",
     "verify",
+    "follow-up",
     "access",
     "topics",
     "replicas",
     "mirrors",
     "remove",
 ]
-# Of a move, in the order in which a report tells them; those behind `verify` are of an apply.
+# Of a move, in the order in which a report tells them; the others are of an apply.
 PHASES: tuple[Phase, ...] = (
     "detect",
     "decide",
+    "prepare",
     "fence",
     "drain",
     "translate",
     "relocate",
     "redirect",
     "verify",
+    "follow-up",
 )
 GateOutcome = Literal["ok", "refused", "unknown"]
 Outcome = Literal["ok", "failed", "unknown"]
@@ -75,7 +79,8 @@ class Step:
     `compensation` takes it back. It must do no harm where the effect is there in part or not at all, and
     may build only on the results of the steps before this one: after a crash this one's own may be
     missing. `verify_undone` says whether the effect is gone (none: as with `verify`). With `on_failure:
-    undo` the whole run is taken back if this step does not end well.
+    undo` the whole run is taken back if this step does not end well; with `note` that is told, and the run
+    has still done what it was for.
 
     `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
     """
@@ -90,7 +95,7 @@ class Step:
     compensation: str | None = None
     verify_undone: str | None = None
     irreversible: bool = False
-    on_failure: Literal["stop", "undo"] = "stop"
+    on_failure: Literal["stop", "undo", "note"] = "stop"
     expected_s: float = 0.0
     timeout_s: float = 30.0
 

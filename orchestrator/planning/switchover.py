@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import UsageError
 from orchestrator.planning.fence import Fenced, fenced
 from orchestrator.planning.gates import done_by_run
+from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import TargetPosition, partitions_to_read, target_positions
 from orchestrator.planning.request import FailoverRequest
@@ -114,7 +115,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
             "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
         },
     )
-    return with_seconds(plan)
+    return with_seconds(with_hooks(topology, plan))
 
 
 def _situation(

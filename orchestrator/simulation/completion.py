@@ -49,6 +49,7 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
         failover=_rehearsed(topology.failover),
         coordination=_coordination(estate, folders, authority),
         inventory=str(folders.inventory),
+        hooks=replace(topology.hooks, **{key: str(Path(path).absolute()) for key, path in topology.hooks}),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from orchestrator.topology.flows import Consumer, Producer, Replication, Sink, Topic
+from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.kinds import (
     STRICT,
     Count,
@@ -50,6 +51,7 @@ __all__ = [
     "Count",
     "DestructiveChange",
     "Failover",
+    "Hooks",
     "InternalTopic",
     "Layout",
     "Link",
@@ -188,6 +190,7 @@ class Topology(_Lookups):
     coordination: Coordination | None = None
     security: Security | None = None
     inventory: str | None = None
+    hooks: Hooks = field(default_factory=Hooks)
     allow: tuple[DestructiveChange, ...] = ()
 
     @property

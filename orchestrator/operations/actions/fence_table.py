@@ -14,6 +14,7 @@ from orchestrator.operations.actions.fencing import (
     rules_are_lifted,
     take_rules_back,
 )
+from orchestrator.operations.actions.hooks import leave_hook, run_hook
 from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.run_session import RunSession
 
@@ -23,6 +24,7 @@ FENCE_TABLE: ActionTable[RunSession] = ActionTable(
         "deny": deny,
         "await-no-writes": await_no_writes,
         "lift-rules": lift_rules,
+        "run-hook": run_hook,
     },
     verify={
         "rules-are-in-force": rules_are_in_force,
@@ -31,6 +33,7 @@ FENCE_TABLE: ActionTable[RunSession] = ActionTable(
     compensate={
         "take-rules-back": take_rules_back,
         "deny-again": deny_again,
+        "leave-hook": leave_hook,
     },
     verify_undone={
         "rules-are-back": rules_are_back,

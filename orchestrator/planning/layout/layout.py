@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.layout.applied import Applied, applied_now
 from orchestrator.planning.layout.compare_access import compare_access
 from orchestrator.planning.layout.compare_connectors import compare_connectors
@@ -61,40 +62,40 @@ def plan_layout(
         works=works,
     )
     described = dump_topology(topology)
-    steps = layout_steps(works, desired, sizes or {})
+    layout_only = steps = layout_steps(works, desired, sizes or {})
     gates = layout_gates(situation)
     record = _record(desired, observed, differences, applied)
     is_recorded = applied is not None and applied.says_the_same(record)
     if steps or not is_recorded:
         steps = (*steps, _record_step(steps))
     is_done = not steps and all(gate.outcome == "ok" for gate in gates)
-    return with_seconds(
-        Plan(
-            verb=VERB,
-            topology=topology.name,
-            source="",
-            target="",
-            request=dict(request or {}),
-            created_at_s=observed.at_s,
-            expires_at_s=observed.at_s + EXPIRES_AFTER_S,
-            topology_digest=digest(described),
-            observed=observed_digests(observed, desired, works),
-            gates=gates,
-            steps=steps,
-            facts={
-                **({"done_by": applied.run_id} if is_done and applied else {}),
-                "differences": [difference.as_json() for difference in differences],
-                "ignored": {
-                    name: _ignored(desired, cluster)
-                    for name, cluster in observed.clusters.items()
-                    if name in desired.clusters
-                },
-                "held": {name: dict(reasons) for name, reasons in held.items()},
-                "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
-                "topology": described,
+    plan = Plan(
+        verb=VERB,
+        topology=topology.name,
+        source="",
+        target="",
+        request=dict(request or {}),
+        created_at_s=observed.at_s,
+        expires_at_s=observed.at_s + EXPIRES_AFTER_S,
+        topology_digest=digest(described),
+        observed=observed_digests(observed, desired, works),
+        gates=gates,
+        steps=steps,
+        facts={
+            **({"done_by": applied.run_id} if is_done and applied else {}),
+            "differences": [difference.as_json() for difference in differences],
+            "ignored": {
+                name: _ignored(desired, cluster)
+                for name, cluster in observed.clusters.items()
+                if name in desired.clusters
             },
-        )
+            "held": {name: dict(reasons) for name, reasons in held.items()},
+            "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
+            "topology": described,
+        },
     )
+    # To remember what was applied is nothing that anybody would have to be told of.
+    return with_seconds(with_hooks(topology, plan) if layout_only else plan)
 
 
 def record_of(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import (
     clients,
+    hooks,
     layouts,
     loops,
     losses,
@@ -40,6 +41,7 @@ _MODULES = (
     sites,
     secrets,
     security,
+    hooks,
 )
 
 RULES: tuple[Rule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)

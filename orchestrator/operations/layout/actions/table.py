@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.operations.actions.hooks import leave_hook, run_hook
 from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.layout.actions.access import (
     create_acls,
@@ -54,6 +55,7 @@ LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
         "restart-connectors": restart_connectors,
         "delete-connectors": delete_connectors,
         "record-applied": record_applied,
+        "run-hook": run_hook,
     },
     verify={
         "topics-are-there": topics_are_there,
@@ -73,6 +75,7 @@ LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
         "create-acls": create_acls,
         "delete-acls": delete_acls,
         "delete-connectors": delete_connectors,
+        "leave-hook": leave_hook,
     },
     verify_undone={
         "topics-are-gone": topics_are_gone,

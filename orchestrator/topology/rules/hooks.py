@@ -1,0 +1,42 @@
+"""Hooks: playbooks that can be run, for verbs that this file can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import Finding, Rule, rule
+
+_MOVES = ("failover", "switchover", "failback")
+
+
+@rule(
+    "hook-playbook",
+    "error",
+    "A hook is the path of a playbook",
+    "It is run by Ansible: a script is called from a task of the playbook.",
+)
+def hook_playbook(topology: Topology) -> Iterator[Finding]:
+    """Paths that do not end like a playbook's."""
+    for key, path in topology.hooks:
+        if not path.endswith((".yml", ".yaml")):
+            message = f"`{path}` is no playbook: it does not end in .yml or .yaml"
+            yield Finding(("hooks", key), message, "a script is called from a task of a playbook")
+
+
+@rule(
+    "hook-never-run",
+    "warning",
+    "Each hook has a verb that can happen",
+    "Without a mirror nothing is moved from one cluster to another.",
+)
+def hook_never_run(topology: Topology) -> Iterator[Finding]:
+    """Hooks of moves in a file without mirrors."""
+    for key, _ in topology.hooks:
+        verb = key.partition("_")[2]
+        if verb in _MOVES and not topology.replication:
+            message = f"there is no mirror in this file: `{verb}` cannot happen, and the hook never runs"
+            yield Finding(("hooks", key), message, "take it out, or name the mirror under replication")
+
+
+RULES: tuple[Rule, ...] = (hook_playbook, hook_never_run)
