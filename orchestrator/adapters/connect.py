@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import httpx
 
 from orchestrator.errors import ConnectError
 from orchestrator.values import TopicPartition
+
+_REBALANCE_POLL_S = 0.2
 
 
 class ConnectCluster:
@@ -30,6 +33,7 @@ class ConnectCluster:
         """
         self.name = name
         self.urls = tuple(urls)
+        self._patience_s = timeout_s
         self._client = httpx.Client(timeout=timeout_s, auth=auth, verify=_trusted(name, ca_location))
         if not self.urls:
             raise ConnectError(
@@ -112,6 +116,17 @@ class ConnectCluster:
         self._request("PATCH", f"/connectors/{connector}/offsets", body)
 
     def _request(self, method: str, path: str, body: object = None) -> Any:
+        """While the workers rebalance they answer 409 or 500 and change nothing: they are asked again."""
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return self._ask(method, path, body)
+            except ConnectError as error:
+                if "rebalance" not in error.problem or time.monotonic() > deadline:
+                    raise
+            time.sleep(_REBALANCE_POLL_S)
+
+    def _ask(self, method: str, path: str, body: object) -> Any:
         problem = ""
         for url in self.urls:
             try:

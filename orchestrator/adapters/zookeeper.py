@@ -221,6 +221,15 @@ class Coordination:
         found: dict[str, bytes] = self.call(f"reading {path}", read_all)
         return found
 
+    def write(self, path: str, value: bytes) -> None:
+        """Set one node, whoever holds a lock: for what a server says of itself. Parents are made."""
+
+        def put() -> None:
+            self._client.ensure_path(path)
+            self._client.set(path, value)
+
+        self.call(f"writing {path}", put)
+
     def names(self, path: str) -> list[str]:
         """Names below `path`, sorted; none where there is no such node."""
         try:

@@ -92,7 +92,7 @@ def journal_records(coordination: Coordination, topology: str, run_id: str, fold
         raise DcctlError(
             f"run {run_id}", "is not in the journal", f"the newest are: {', '.join(known) or 'none'}"
         )
-    return [_restored(_unpacked(value), folder) for value in values.values()]
+    return [_restored(unpacked(value), folder) for value in values.values()]
 
 
 def earlier_runs(
@@ -124,9 +124,9 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
     names = coordination.names(path)
     if not names:
         return None
-    first, last = (_unpacked(coordination.read(f"{path}/{name}") or b"{}") for name in (names[0], names[-1]))
+    first, last = (unpacked(coordination.read(f"{path}/{name}") or b"{}") for name in (names[0], names[-1]))
     data = first.get("data", {})
-    is_begun = any(_is_intent(name) for name in names)
+    is_begun = any(is_intent(name) for name in names)
     outcome = "incomplete" if is_begun else "not begun"
     if last.get("kind") == "run-ended":
         outcome = str(last.get("data", {}).get("outcome", outcome))
@@ -146,7 +146,7 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
     )
 
 
-def _is_intent(name: str) -> bool:
+def is_intent(name: str) -> bool:
     """By the name of a record (`RunEvent.name`), so that not every one has to be read."""
     return name.partition("-")[2].startswith("step-intent")
 
@@ -156,7 +156,8 @@ def _packed(text: str) -> bytes:
     return plain if len(plain) <= _PLAIN_UP_TO_BYTES else zlib.compress(plain)
 
 
-def _unpacked(value: bytes) -> dict[str, Any]:
+def unpacked(value: bytes) -> dict[str, Any]:
+    """A record as it lies in the ensemble."""
     text = value if value.startswith(b"{") else zlib.decompress(value)
     data: dict[str, Any] = json.loads(text)
     return data

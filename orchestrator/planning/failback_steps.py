@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from orchestrator.planning.boot_guard import HOLD_STEP
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.fence import Fenced, deny_step, lift_step, record_rules_step, standstill_step
 from orchestrator.planning.plan import Step
@@ -28,6 +29,8 @@ from orchestrator.values import TopicPartition
 
 # Of a switchover, what does not fit: the reverse mirror has no group sync of its own.
 _NOT_NEEDED = frozenset({"stop-group-sync"})
+# Brokers open in turn, and each has to be in step with the others before the next one stops.
+_OPEN_TIMEOUT_S = 300.0
 
 
 def failback_steps(  # noqa: PLR0917 - the estate from both sides, and what was asked for
@@ -52,7 +55,7 @@ def failback_steps(  # noqa: PLR0917 - the estate from both sides, and what was 
 def _hold_and_go_on(topology: Topology, mirror: Replication, who: Fenced, timeout_s: float) -> list[Step]:
     home, names = mirror.source, connector_names(mirror)
     hold = replace(
-        deny_step("hold-returned", home, who.rules, recorded_by="record-returned-rules"),
+        deny_step(HOLD_STEP, home, who.rules, recorded_by="record-returned-rules"),
         title=f"Hold {home}: nobody writes or commits there before it takes over",
         # Taken back it would take writes while the other side is primary.
         compensation=None,
@@ -63,12 +66,22 @@ def _hold_and_go_on(topology: Topology, mirror: Replication, who: Fenced, timeou
         record_rules_step("record-returned-rules", home, who.rules),
         hold,
         Step(
+            id="returned-opens",
+            phase="fence",
+            title=f"Let brokers of {home} that their guard has kept closed open, one after the other",
+            action="await-open",
+            arguments={"cluster": home},
+            depends_on=(HOLD_STEP,),
+            expected_s=1.0,
+            timeout_s=_OPEN_TIMEOUT_S,
+        ),
+        Step(
             id="stop-returned",
             phase="fence",
             title=f"Stop what came up at {home} by itself",
             action="stop-clients",
             arguments={"clients": list(clients_of(topology, home)), "cluster": home},
-            depends_on=("hold-returned",),
+            depends_on=("returned-opens",),
             expected_s=3.0,
             timeout_s=90,
         ),
@@ -103,7 +116,7 @@ def _hold_and_go_on(topology: Topology, mirror: Replication, who: Fenced, timeou
             action="resume-connectors",
             arguments={"connectors": [names.source, names.heartbeat]},
             depends_on=("set-mirror-offsets",),
-            verify="connectors-come-to-run",
+            verify="connectors-run",
             expected_s=1.0,
         ),
         Step(
@@ -162,7 +175,7 @@ def _catch_up(mirror: Replication, starts: Mapping[TopicPartition, int], timeout
             action="resume-connectors",
             arguments={"connectors": [connector]},
             depends_on=("set-reverse-offsets",),
-            verify="connectors-come-to-run",
+            verify="connectors-run",
             expected_s=1.0,
         ),
         Step(
@@ -251,7 +264,7 @@ def _move_back(
             action="resume-connectors",
             arguments={"connectors": list(names)},
             depends_on=("thaw",),
-            verify="connectors-come-to-run",
+            verify="connectors-run",
             expected_s=1.0,
         ),
     ]

@@ -35,6 +35,7 @@ def reverse_mirror(mirror: Replication) -> Replication:
         source=mirror.target,
         target=mirror.source,
         offset_syncs="source",
+        managed=True,
         replicas=None,
         min_insync_replicas=None,
         topic_config={},

@@ -14,11 +14,14 @@ _PRODUCER = "producer.override."
 _ALIAS = "alias"
 
 
-def reverse_connector(name: str, forward: Mapping[str, str], replicas: int) -> dict[str, str]:
+def reverse_connector(
+    name: str, forward: Mapping[str, str], replicas: int, target_alias: str
+) -> dict[str, str]:
     """Its configuration, from that of the mirror's source connector as Connect has it.
 
     Addresses, credentials and references to them are exchanged, everything else is as it is there.
-    `replicas` are those of a topic that it would have to make itself.
+    `replicas` are those of a topic that it would have to make itself; `target_alias` gives its offset syncs
+    a topic of their own (`Replication.target_alias`).
     """
     swapped: dict[str, str] = {}
     for key, value in forward.items():
@@ -37,6 +40,7 @@ def reverse_connector(name: str, forward: Mapping[str, str], replicas: int) -> d
         **swapped,
         **{_PRODUCER + key: value for key, value in into.items()},
         "name": name,
+        "target.cluster.alias": target_alias,
         # At the standby, beside those of the mirror itself: when the primary is lost again, both are needed.
         "offset-syncs.topic.location": "source",
         "replication.factor": str(replicas),

@@ -12,8 +12,9 @@ import yaml
 from orchestrator.adapters.java import commands, formatting
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.supervisor import Program
+from orchestrator.operations import boot_guard
 from orchestrator.simulation import servers, zookeepers
-from orchestrator.simulation.credentials import REST_LOGIN, user_of, write_worker_secrets
+from orchestrator.simulation.credentials import REST_LOGIN, SUPER_USERS, user_of, write_worker_secrets
 from orchestrator.simulation.estate import ConnectWorker, Estate, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.inventory import inventory_text
@@ -116,15 +117,14 @@ class Installer:
         for node in self.estate.nodes_of(cluster):
             data = self._folder(node) / "data"
             formatting.format_storage(runtime, data, cluster_id=cluster_id, node_id=node.node_id)
-            settings = servers.kraft_properties(
-                node,
-                voters,
-                self._cluster(cluster),
-                data=data,
-                passwords=self.passwords,
-                tls=self.issuer.kafka(self._folder(node)) if self.issuer else {},
+            tls = self.issuer.kafka(self._folder(node)) if self.issuer else {}
+            closed, opened = (
+                servers.kraft_properties(
+                    node, voters, self._cluster(cluster), data=data, passwords=passwords, tls=tls
+                )
+                for passwords in (self._engine_passwords(), self.passwords)
             )
-            self._write_kafka(node, settings)
+            self._write_kafka(node, opened, data=data, closed=closed)
 
     def _write_zookeeper_mode(self, cluster: str) -> None:
         ensemble = self.estate.zookeepers_of(cluster)
@@ -140,20 +140,33 @@ class Installer:
             self.simulation.sites[server.dc].supervisor.write_programs([program])
         for node in self.estate.nodes_of(cluster):
             self._folder(node).mkdir()
-            settings = servers.zookeeper_mode_properties(
-                node,
-                zookeepers.client_addresses(node.dc, ensemble),
-                self._cluster(cluster),
-                data=self._folder(node) / "data",
-                passwords=self.passwords,
+            data = self._folder(node) / "data"
+            closed, opened = (
+                servers.zookeeper_mode_properties(
+                    node,
+                    zookeepers.client_addresses(node.dc, ensemble),
+                    self._cluster(cluster),
+                    data=data,
+                    passwords=passwords,
+                )
+                for passwords in (self._engine_passwords(), self.passwords)
             )
-            self._write_kafka(node, settings)
+            self._write_kafka(node, opened, data=data, closed=closed)
 
-    def _write_kafka(self, node: KafkaNode, settings: Mapping[str, str]) -> None:
+    def _engine_passwords(self) -> dict[str, str]:
+        """Of those who run the estate: all that a closed broker lets in."""
+        clusters = self.simulation.topology.clusters.values()
+        known = {*SUPER_USERS, *(user_of(cluster.mirror_principal) for cluster in clusters)}
+        return {user: password for user, password in self.passwords.items() if user in known}
+
+    def _write_kafka(
+        self, node: KafkaNode, settings: Mapping[str, str], *, data: Path, closed: Mapping[str, str]
+    ) -> None:
         folder = self._folder(node)
-        properties = folder / "server.properties"
-        properties.touch(mode=0o600)
-        properties.write_text(servers.java_properties(settings), encoding="utf-8")
+        properties, closed_properties = folder / "server.properties", folder / "closed.properties"
+        for file, its_settings in ((properties, settings), (closed_properties, closed)):
+            file.touch(mode=0o600)
+            file.write_text(servers.java_properties(its_settings), encoding="utf-8")
         command, environment = commands.server_command(
             self.runtimes.of_clusters[node.cluster],
             "kafka",
@@ -161,6 +174,8 @@ class Installer:
             logs=folder / "logs",
             heap_mb=_BROKER_HEAP_MB if node.is_broker else _CONTROLLER_HEAP_MB,
         )
+        if node.is_broker and any(node.cluster == m.source for m in self.simulation.topology.replication):
+            command = self._guarded(node, command, properties, closed_properties, data)
         program = Program(
             node.program,
             tuple(command),
@@ -172,6 +187,22 @@ class Installer:
             stop_timeout_s=20,
         )
         self.simulation.sites[node.dc].supervisor.write_programs([program])
+
+    def _guarded(
+        self, node: KafkaNode, command: list[str], opened: Path, closed: Path, data: Path
+    ) -> list[str]:
+        """The broker's command behind the guard that a host of an estate has in its place."""
+        given = {
+            "--file": str(self.simulation.topology_path),
+            "--cluster": node.cluster,
+            "--server": node.program,
+            "--data": str(data),
+            "--open": str(opened),
+            "--closed": str(closed),
+        }
+        options = [word for pair in given.items() for word in pair]
+        words = [boot_guard.PLACE if word == str(opened) else word for word in command]
+        return [sys.executable, "-m", boot_guard.__name__, *options, "--", *words]
 
     def _write_coordination(self) -> None:
         self.simulation.coordination.prepare()

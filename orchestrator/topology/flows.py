@@ -58,6 +58,9 @@ class Topic:
     on_fork: OnFork = "keep"
 
 
+RETURN_SUFFIX = "-return"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Replication:
     """One mirror: MirrorMaker 2 connectors on Connect workers at the target.
@@ -99,12 +102,23 @@ class Replication:
         return TopicPartition(self.mirrored_topic(partition.topic), partition.partition)
 
     @property
+    def target_alias(self) -> str:
+        """What its connector calls the target.
+
+        Of dcctl's own mirrors only one on the way back keeps its offset syncs at the source. Under the
+        target's plain name they would come into the very topic that the mirror in the other direction has
+        there, and the pairs of both could not be told apart.
+        """
+        is_way_back = self.offset_syncs == "source" and self.managed
+        return f"{self.target}{RETURN_SUFFIX}" if is_way_back else self.target
+
+    @property
     def offset_syncs_topic(self) -> str:
         """At the target: the default location dies with the source (facts: MirrorMaker 2).
 
         A mirror that keeps it at the source names it after the target.
         """
-        other = self.source if self.offset_syncs == "target" else self.target
+        other = self.source if self.offset_syncs == "target" else self.target_alias
         return f"mm2-offset-syncs{self.separator}{other}{self.separator}internal"
 
     @property

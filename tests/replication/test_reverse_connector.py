@@ -14,8 +14,8 @@ def _both() -> tuple[dict[str, str], dict[str, str]]:
     forward = desired_connectors(topology(), MIRROR, SASL, {}, "west:9092", "east:9092")[
         connector_names(MIRROR).source
     ]
-    name = connector_names(reverse_mirror(MIRROR)).source
-    return forward, reverse_connector(name, forward, 3)
+    back = reverse_mirror(MIRROR)
+    return forward, reverse_connector(connector_names(back).source, forward, 3, back.target_alias)
 
 
 def test_it_reads_at_the_standby_and_writes_at_the_primary() -> None:
@@ -23,7 +23,7 @@ def test_it_reads_at_the_standby_and_writes_at_the_primary() -> None:
     forward, reverse = _both()
     assert reverse["name"] == "east-to-west-source" != forward["name"]
     assert reverse["source.cluster.alias"] == "east"
-    assert reverse["target.cluster.alias"] == "west"
+    assert reverse["target.cluster.alias"] == "west-return"
     assert reverse["source.cluster.bootstrap.servers"] == "east:9092"
     assert reverse["target.cluster.bootstrap.servers"] == "west:9092"
     assert reverse["target.cluster.sasl.jaas.config"] == SASL["sasl.jaas.config"]
@@ -44,5 +44,7 @@ def test_its_offset_syncs_stay_where_they_survive_the_primary() -> None:
     _, reverse = _both()
     assert reverse["offset-syncs.topic.location"] == "source"
     assert reverse["heartbeats.replication.enabled"] == "false"
-    assert reverse_mirror(MIRROR).offset_syncs_topic == "mm2-offset-syncs.west.internal"
+    # Not `mm2-offset-syncs.west.internal`: that is the mirror's own, and pairs of both could not be told apart.
+    assert reverse_mirror(MIRROR).offset_syncs_topic == "mm2-offset-syncs.west-return.internal"
+    assert reverse_mirror(MIRROR).offset_syncs_topic != MIRROR.offset_syncs_topic
     assert reverse_mirror(MIRROR).mirrored_topic("orders") == "east.orders"

@@ -52,7 +52,7 @@ def cluster_error(subject: str, doing: str, error: object) -> ClusterError:
     """One `ClusterError` for librdkafka's error, with the hint that fits its code."""
     if isinstance(error, KafkaError):
         text = f"{doing}: {error.str() or error.name()} ({error.name()})"
-        return ClusterError(subject, text, _HINTS.get(error.name(), ""))
+        return ClusterError(subject, text, _HINTS.get(error.name(), ""), error.name())
     return ClusterError(subject, f"{doing}: {error}")
 
 

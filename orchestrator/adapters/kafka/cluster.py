@@ -50,6 +50,10 @@ class KafkaCluster:
         self.properties = client_properties(name, bootstrap, client)
         self._admin = AdminClient(dict(self.properties), logger=logger)
 
+    def reconnect(self) -> None:
+        """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
+        self._admin = AdminClient(dict(self.properties), logger=logger)
+
     @property
     def subject(self) -> str:
         """How errors name it."""
@@ -142,6 +146,16 @@ class KafkaCluster:
         self, groups: Iterable[str], timeout_s: float = 10.0
     ) -> dict[str, dict[TopicPartition, int]]:
         """Committed offsets (the next to read) of each group; a group without any has an empty mapping."""
+        wanted = list(groups)
+        try:
+            return self._committed(wanted, timeout_s)
+        except ClusterError as error:
+            if error.code != "_TIMED_OUT":
+                raise
+        self.reconnect()
+        return self._committed(wanted, timeout_s)
+
+    def _committed(self, groups: Sequence[str], timeout_s: float) -> dict[str, dict[TopicPartition, int]]:
         futures: dict[str, Future[Any]] = {}
         with translated_errors(self.subject, "asking for group offsets"):
             for group in groups:

@@ -12,9 +12,9 @@ from orchestrator.operations.actions.positions_back import (
 )
 from orchestrator.operations.actions.returning import (
     await_caught_up,
+    await_open,
     await_tail,
     compare_returned_logs,
-    connectors_come_to_run,
     create_reverse,
     mirror_offsets_are_set,
     prepare_reverse,
@@ -30,6 +30,7 @@ from orchestrator.operations.failback_session import FailbackSession
 FAILBACK_TABLE: ActionTable[FailbackSession] = ActionTable(
     perform={
         **MOVE_TABLE.perform,
+        "await-open": await_open,
         "compare-returned": compare_returned_logs,
         "set-mirror-offsets": set_mirror_offsets,
         "resume-connectors": resume_connectors,
@@ -46,7 +47,6 @@ FAILBACK_TABLE: ActionTable[FailbackSession] = ActionTable(
     verify={
         **MOVE_TABLE.verify,
         "mirror-offsets-are-set": mirror_offsets_are_set,
-        "connectors-come-to-run": connectors_come_to_run,
         "reverse-exists": reverse_exists,
         "reverse-offsets-are-set": reverse_offsets_are_set,
         "back-is-written": back_is_written,

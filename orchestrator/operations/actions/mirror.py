@@ -93,10 +93,20 @@ def connectors_are_stopped(session: Session, step: Step, _results: Results) -> S
 
 
 def connectors_run(session: Session, step: Step, _results: Results) -> StepOutcome:
-    """Each connector is RUNNING. Its tasks are not asked for: that of a lost source cannot run."""
-    found = session.estate.connect.connectors()
-    states = {name: _connector_state(found.get(name)) for name in step.arguments["connectors"]}
-    waiting = ", ".join(f"{name} is {state}" for name, state in states.items() if state != "RUNNING")
+    """Each connector comes to be RUNNING: Connect answers at once that it will, and does it a moment later.
+
+    Tasks are not asked for: that of a lost source cannot run.
+    """
+    waiting = ""
+
+    def do_run() -> bool:
+        nonlocal waiting
+        found = session.estate.connect.connectors()
+        states = {name: _connector_state(found.get(name)) for name in step.arguments["connectors"]}
+        waiting = ", ".join(f"{name} is {state}" for name, state in states.items() if state != "RUNNING")
+        return not waiting
+
+    session.await_true(do_run, step.timeout_s / 2)
     return StepOutcome("failed" if waiting else "ok", waiting or "running")
 
 

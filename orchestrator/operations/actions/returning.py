@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.draining import await_drained
-from orchestrator.operations.actions.mirror import connectors_run, is_stopped_in_time
+from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.guarded_broker import guards_path
+from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.gates import sick_partitions
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part
@@ -24,6 +29,42 @@ from orchestrator.values import TopicPartition
 _REPLICAS = 3
 # As for the mirror's own syncs: kept longer than any topic's usual retention.
 _SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
+
+
+def await_open(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
+    """Wait until every guarded broker is open: from here on access rules keep applications off.
+
+    Guards that never said anything keep nothing closed.
+    """
+    estate, name = session.estate, str(step.arguments["cluster"])
+    coordination = estate.coordination
+    if coordination is None:
+        return StepOutcome("unknown", estate.coordination_problem)
+    path = guards_path(session.topology.name, name)
+    brokers, topics = set(estate.target.brokers()), list(session.mirror.topics)
+    waiting: list[str] = []
+    had_to_wait = False
+
+    def are_open() -> bool:
+        nonlocal waiting, had_to_wait
+        said = {server: json.loads(value) for server, value in coordination.read_children(path).items()}
+        waiting = [f"{server}: {word['reason']}" for server, word in said.items() if word["state"] != "open"]
+        had_to_wait = had_to_wait or bool(waiting)
+        if waiting or not had_to_wait:
+            return not waiting
+        try:
+            away = sorted(brokers - set(estate.target.brokers()))
+            waiting = [f"broker {number} does not answer yet" for number in away]
+            waiting += sick_partitions(topic_states(estate.target, topics))
+        except ClusterError as error:
+            waiting = [error.problem]
+        return not waiting
+
+    if session.await_true(are_open, step.timeout_s, poll_s=0.5):
+        if had_to_wait:
+            estate.target.reconnect()
+        return StepOutcome("ok", "they have opened" if had_to_wait else "none was closed")
+    return StepOutcome("failed", f"not open: {'; '.join(waiting[:3])}")
 
 
 def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
@@ -75,19 +116,6 @@ def mirror_offsets_are_set(session: FailbackSession, step: Step, results: Result
     return _are_set(session, step, _rows(results["compare-returned"]["set"]))
 
 
-def connectors_come_to_run(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
-    """Connect answers at once that it will resume a connector, and does it a moment later."""
-    found = StepOutcome("unknown")
-
-    def do_run() -> bool:
-        nonlocal found
-        found = connectors_run(session, step, results)
-        return found.outcome == "ok"
-
-    session.await_true(do_run, step.timeout_s / 2)
-    return found
-
-
 def await_tail(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """Wait until everything that the primary holds has been copied; count what came late."""
     standing = {"stands-still": results["returned-stands-still"]}
@@ -134,7 +162,8 @@ def create_reverse(session: FailbackSession, step: Step, _results: Results) -> S
     if name not in connect.names():
         forward = connect.configuration(str(step.arguments["from"]))
         brokers = len(session.estate.target.brokers())
-        connect.create_stopped(name, reverse_connector(name, forward, min(_REPLICAS, brokers)))
+        alias = session.estate.mirror.target_alias
+        connect.create_stopped(name, reverse_connector(name, forward, min(_REPLICAS, brokers), alias))
     return StepOutcome("ok")
 
 

@@ -70,6 +70,7 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
     verify={
         **FENCE_TABLE.verify,
         "connectors-are-stopped": connectors_are_stopped,
+        "connectors-run": connectors_run,
         "offsets-are-written": offsets_are_written,
         "primary-is-recorded": primary_is_recorded,
     },

@@ -100,13 +100,15 @@ def _mirror_rules(topology: Topology, mirror: Replication, cluster: str) -> Iter
         yield from _rules(who, "TOPIC", own, _MIRROR_BEATS)
         for topic in passed_on:
             yield from _rules(who, "TOPIC", topic, _MIRROR_READS)
+        if mirror.offset_syncs == "source":
+            yield from _rules(who, "TOPIC", mirror.offset_syncs_topic, _MIRROR_WRITES)
         yield from _rules(who, "GROUP", "*", ("DESCRIBE",))
         yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
     if mirror.target == cluster:
         written = [
             *(mirror.mirrored_topic(topic) for topic in mirror.topics),
             *heartbeats_through(topology, mirror),
-            mirror.offset_syncs_topic,
+            *([mirror.offset_syncs_topic] if mirror.offset_syncs == "target" else []),
             mirror.checkpoints_topic,
             *connect_topics(cluster).values(),
         ]

@@ -1,0 +1,85 @@
+"""The guard before a broker's start: closed to applications until the journal says that it may be open.
+
+Run as `python -m orchestrator.operations.boot_guard --file TOPOLOGY --cluster C --server NAME --data DIR
+--open FILE --closed FILE -- COMMAND … {properties} …`, in place of the broker's own command, by whatever
+starts services (supervisor, systemd). With `--open` as its properties the broker lets
+everybody in; with `--closed` nobody but those who run the estate: brokers, operator, replication engine.
+
+- A server whose data folder is new cannot be a returning primary: it opens without a question.
+- Where the word is *open*, the guard becomes the broker: no process of its own stays.
+- Where it is *closed*, or nobody answers within `--wait-s`, the broker starts closed, and the guard asks on
+  (`guarded_broker`).
+
+Nothing but the standard library is imported before the first question: a new estate starts as fast as ever.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PLACE = "{properties}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """One broker under guard. `wait_s`: how long the ensemble may take to answer before it starts closed."""
+
+    file: Path
+    cluster: str
+    server: str
+    data: Path
+    opened: Path
+    closed: Path
+    wait_s: float
+    command: tuple[str, ...]
+
+    def command_with(self, properties: Path) -> list[str]:
+        """The broker's command with one of its two properties files."""
+        return [word.replace(PLACE, str(properties)) for word in self.command]
+
+
+def start_broker(guarded: Guarded) -> int:
+    """Start the broker as it may be started. Returns its exit status; not at all where it opens at once."""
+    if not is_new(guarded.data):
+        from orchestrator.operations.guarded_broker import GuardedBroker  # noqa: PLC0415 - see above
+
+        broker = GuardedBroker(guarded)
+        if not broker.may_open():
+            return broker.run()
+    command = guarded.command_with(guarded.opened)
+    return os.execvp(command[0], command)  # noqa: S606 - the broker takes this process's place and pid
+
+
+def is_new(data: Path) -> bool:
+    """Whether no broker has ever run on this folder: it holds no partition, only what formatting leaves."""
+    return not any(entry.is_dir() for entry in data.glob("*"))
+
+
+def _guarded(arguments: Sequence[str]) -> Guarded:
+    parser = argparse.ArgumentParser(prog="boot_guard", description="Start a broker, closed if need be.")
+    for name in ("cluster", "server"):
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("file", "data", "open", "closed"):
+        parser.add_argument(f"--{name}", required=True, type=Path)
+    parser.add_argument("--wait-s", type=float, default=10.0)
+    parser.add_argument("command", nargs="+")
+    found = parser.parse_args(arguments)
+    return Guarded(
+        file=found.file,
+        cluster=found.cluster,
+        server=found.server,
+        data=found.data,
+        opened=found.open,
+        closed=found.closed,
+        wait_s=found.wait_s,
+        command=tuple(found.command),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(start_broker(_guarded(sys.argv[1:])))
