@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit drills bench check layouts format lock java-lock clean
+.PHONY: help setup drill test unit drills faults bench check layouts format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -26,6 +26,9 @@ bench: setup ## measure what is promised in figures
 
 drills: setup ## every sabotage and the loss budget: a whole rehearsal each, half an hour
 	@$(BIN)/python -m pytest -m drills
+
+faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself
+	@$(BIN)/python -m pytest -m drills tests/faults
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

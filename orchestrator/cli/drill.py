@@ -26,7 +26,10 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         "default", "--scenario", metavar="NAME", help="How much the applications do."
     ),
     verb: str = typer.Option(
-        "failover", "--verb", metavar="VERB", help="What is rehearsed: failover or switchover."
+        "failover", "--verb", metavar="VERB", help="What is rehearsed: failover, switchover or failback."
+    ),
+    cycles: int = typer.Option(
+        1, "--cycles", metavar="N", min=1, help="With --verb failback: there and back N times."
     ),
     backend: str = typer.Option("process", "--backend", help="process (docker comes later)."),
     sabotage: str | None = typer.Option(
@@ -67,6 +70,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.errors import UsageError
     from orchestrator.planning.plan import Plan, RunEvent
     from orchestrator.simulation.drill import Drill, DrillOptions, DrillVerb
+    from orchestrator.simulation.return_drill import ReturnDrill, refuse_queries
     from orchestrator.simulation.sabotage import sabotage_named
     from orchestrator.simulation.workload.scenario import scenario_named
     from orchestrator.topology.loading import load_topology
@@ -74,11 +78,16 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     if backend != "process":
         raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
     if verb not in get_args(DrillVerb):
-        listed = " or ".join(get_args(DrillVerb))
+        listed = ", ".join(get_args(DrillVerb))
         raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
+    if cycles > 1 and verb != "failback":
+        raise UsageError(f"--cycles {cycles}", f"a {verb} is rehearsed once", "take --verb failback")
+    if verb == "failback" and sabotage is not None:
+        raise UsageError(f"--sabotage {sabotage}", "is not rehearsed on the way back", "take --verb failover")
     options = DrillOptions(
         out=out,
         verb=cast("DrillVerb", verb),
+        cycles=cycles,
         scenario=replace(scenario_named(scenario), seed=secrets.randbelow(_SEEDS) if seed is None else seed),
         sabotage=sabotage_named(sabotage),
         accept_loss=accept_loss,
@@ -87,6 +96,9 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         owner_pid=None if keep else os.getpid(),
     )
     topology = load_topology(file)
+    if verb == "failback":
+        refuse_queries(topology)
+    rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
         titles: dict[str, str] = {}
         begun: dict[str, float] = {}
@@ -103,7 +115,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
                 seconds = event.at_s - begun.get(event.step, event.at_s)
                 tell.print(step_line(event, titles[event.step], seconds))
 
-        outcome = Drill(topology, options, tell, take_plan, take_event).run()
+        outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
         tell.stage("report", str(outcome.folder))
         status = _finish(outcome, as_json)
     raise typer.Exit(status)

@@ -36,7 +36,10 @@ from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.reader import read_samples
 
-DrillVerb = Literal["failover", "switchover"]
+DrillVerb = Literal["failover", "switchover", "failback"]
+
+# Moves of a rehearsal there and back follow each other at once.
+ACKNOWLEDGED = "drill: a rehearsal moves there and back at once"
 
 _STEADY_TIMEOUT_S = 60.0
 _DETECT_TIMEOUT_S = 30.0
@@ -58,11 +61,13 @@ class Teller(Protocol):
 class DrillOptions:
     """How to rehearse. `out` is the folder under which each drill leaves one of its own.
 
-    `verb`: the loss of the source and a failover, or a planned move while everything is well.
+    `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
+    the way back, `cycles` times (`return_drill`).
     """
 
     out: Path
     verb: DrillVerb = "failover"
+    cycles: int = 1
     scenario: Scenario = DEFAULT
     sabotage: Sabotage = NONE
     accept_loss: int | None = None
@@ -133,7 +138,7 @@ class Drill:
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         options = self.options
-        lost_dc = _only_datacenter(simulation.topology, self.mirror.source)
+        lost_dc = only_datacenter(simulation.topology, self.mirror.source)
         self._mark("simulation up")
         self._work(simulation)
         facts.lost_dc = lost_dc
@@ -143,7 +148,7 @@ class Drill:
             facts.fault_verified = facts.failover.outcome == "ok"
         else:
             self._lose(simulation, facts)
-            facts.failover = self._fail_over(simulation, lost_dc, evidence)
+            facts.failover = self._fail_over(simulation, lost_dc, evidence.folder / "run")
         with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
             self._go_on(simulation)
             # Spark takes seconds to start: it does so while the last records are read.
@@ -184,7 +189,7 @@ class Drill:
     def _stalled_mirror(self, simulation: Simulation) -> Iterator[None]:
         """The mirror's workers stand still for the last moments of the source, and then go on."""
         stall_s = self.options.scenario.mirror_stall_s
-        site = simulation.site(_only_datacenter(simulation.topology, self.mirror.target))
+        site = simulation.site(only_datacenter(simulation.topology, self.mirror.target))
         pids = [pid for name, pid in site.supervisor.program_ids().items() if name.startswith("connect-")]
         workers = [found for found in map(process_id, pids) if found is not None]
         if stall_s:
@@ -208,13 +213,14 @@ class Drill:
         facts.detected_at_s = time.time()
         self._mark("loss noticed by the watcher")
 
-    def _fail_over(self, simulation: Simulation, lost_dc: str, evidence: Evidence) -> FailoverResult:
+    def _fail_over(self, simulation: Simulation, lost_dc: str, folder: Path) -> FailoverResult:
         self.tell.stage("failover", "observing, planning, judging the gates")
         self._mark("failover commanded")
         request = FailoverRequest(
             to=self.mirror.target,
             attested=(lost_dc,),
             accept_loss=self.options.accept_loss,
+            acknowledge=ACKNOWLEDGED if self.options.verb == "failback" else "",
             by="drill",
             reason=f"rehearsal of the loss of {lost_dc}",
         )
@@ -225,7 +231,7 @@ class Drill:
             on_plan=self._take_plan,
             on_event=self.on_event,
             offset_shift=self.options.sabotage.offset_shift,
-            folder=evidence.folder / "run",
+            folder=folder,
         )
 
     def _switch_over(self, simulation: Simulation, evidence: Evidence) -> FailoverResult:
@@ -254,7 +260,7 @@ class Drill:
         while time.monotonic() < deadline:
             self.tell.stage("at the target", self._progress_text(simulation))
             time.sleep(_POLL_S)
-        stop_producers(simulation, _only_datacenter(simulation.topology, self.mirror.target))
+        stop_producers(simulation, only_datacenter(simulation.topology, self.mirror.target))
         self._mark("producers ended")
 
     def _drain(self, simulation: Simulation) -> bool:
@@ -268,7 +274,7 @@ class Drill:
             return not left
 
         is_drained = self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
-        stop_consumers(simulation, _only_datacenter(simulation.topology, target))
+        stop_consumers(simulation, only_datacenter(simulation.topology, target))
         self._mark("everything read" if is_drained else "not everything was read in time")
         return is_drained
 
@@ -337,6 +343,7 @@ class Drill:
         self.marks.append(Mark(at_s=time.time(), name=name, kind=kind))
 
 
-def _only_datacenter(topology: Topology, cluster: str) -> str:
+def only_datacenter(topology: Topology, cluster: str) -> str:
+    """The data centre of a cluster that has just one."""
     (dc,) = topology.clusters[cluster].datacenters
     return dc

@@ -13,7 +13,8 @@ import psutil
 
 from orchestrator import __version__
 from orchestrator.adapters.java.detection import find_java
-from orchestrator.audit.result import AuditResult
+from orchestrator.audit.result import AuditResult, Finding
+from orchestrator.audit.round_trip import TopicFigures
 from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, DcctlError
 from orchestrator.operations.failover import FailoverResult
@@ -40,7 +41,7 @@ class DrillFacts:
     mirror: Replication
     scenario: Scenario
     sabotage: str | None
-    verb: Literal["failover", "switchover"] = "failover"
+    verb: Literal["failover", "switchover", "failback"] = "failover"
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""
@@ -79,6 +80,55 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         "steps": [_step(step, failover) for step in failover.steps],
         "plan": _plan(facts, failover.plan),
         **audit.parts(),
+    }
+
+
+def returned_report(
+    facts: DrillFacts,
+    topics: Mapping[str, Mapping[str, TopicFigures]],
+    moves: Sequence[Mapping[str, Any]],
+    findings: Sequence[Finding],
+    marks: Sequence[Mark],
+) -> dict[str, Any]:
+    """The report of a rehearsal there and back: plan, gates and steps are those of the last way back."""
+    failback = facts.failover
+    if failback is None:
+        raise AuditError("drill", "there is no failback to judge")
+    found = [*findings]
+    if not facts.is_drained:
+        found.append(Finding("unknown", "not everything had been read when the audit began"))
+    if not facts.fault_verified:
+        found.append(Finding("unknown", "it was not verified that the fault took effect"))
+    invalid = [finding.reason for finding in found if finding.verdict == "invalid"]
+    unknown = [finding.reason for finding in found if finding.verdict == "unknown"]
+    pauses = [move["pause_s"] for move in moves]
+    return {
+        **_frame(facts, marks),
+        "verdict": "invalid" if invalid else "unknown" if unknown else "valid",
+        "reasons": [*invalid, *unknown, *facts.notes],
+        "run_id": failback.run_id,
+        "rto": {"seconds": None if None in pauses else max(pauses, default=None)},
+        "clusters": {
+            cluster: {"topics": {name: _returned_topic(figures) for name, figures in by_topic.items()}}
+            for cluster, by_topic in topics.items()
+        },
+        "moves": list(moves),
+        "gates": [_gate(gate) for gate in failback.gates],
+        "steps": [_step(step, failback) for step in failback.steps],
+        "plan": _plan(facts, failback.plan),
+    }
+
+
+def _returned_topic(figures: TopicFigures) -> dict[str, Any]:
+    return {
+        "acked": figures.acked,
+        "present": figures.acked - figures.missing,
+        "lost": {"tail": 0, "hole": figures.missing},
+        "quarantined": None,
+        "duplicates": figures.duplicates,
+        "reordered": figures.reordered,
+        "indeterminate": {"present": None, "absent": None},
+        "resent_copies": figures.resent_copies,
     }
 
 

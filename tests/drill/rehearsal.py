@@ -39,9 +39,15 @@ class Rehearsal:
         return [row for row in rows if row["source_offset"] is not None]
 
 
-def rehearse(tmp_path: Path, *options: str, max_loss_records: int | None = None) -> Rehearsal:
-    """Run `dcctl drill` with the small scenario in a state folder of its own, and wait for its end."""
-    topology = EXAMPLE
+def rehearse(
+    tmp_path: Path,
+    *options: str,
+    max_loss_records: int | None = None,
+    file: Path = EXAMPLE,
+    timeout_s: float = _TIMEOUT_S,
+) -> Rehearsal:
+    """Run `dcctl drill` in a state folder of its own, with the small scenario unless told otherwise."""
+    topology = file
     if max_loss_records is not None:
         data = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
         data["failover"]["max_loss"] = {"records": max_loss_records}
@@ -55,7 +61,7 @@ def rehearse(tmp_path: Path, *options: str, max_loss_records: int | None = None)
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=_TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
     )
     folders = sorted(out.glob("*"))

@@ -51,7 +51,7 @@ def test_an_unknown_sabotage_or_scenario_names_those_that_there_are() -> None:
     assert sabotage_named(None) is NONE
     with pytest.raises(UsageError, match="offsets, records, duplicates, ledger"):
         sabotage_named("frob")
-    with pytest.raises(UsageError, match="default, small"):
+    with pytest.raises(UsageError, match="default, small, tiny"):
         scenario_named("frob")
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from orchestrator.operations.report import figures
 from orchestrator.operations.report.document import parse_report
 from orchestrator.operations.report.model import Report, Verdict
+from orchestrator.operations.report.move_model import MoveEvidence
 from orchestrator.operations.report.story import MEANING
 from orchestrator.operations.report.summary import (
     ConsumerRow,
@@ -46,6 +47,8 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
         console.print(Text(f"  • {reason}"))
     if report.sabotage:
         console.print(Text(f"  Sabotaged on purpose: {report.sabotage}.", style="yellow"))
+    if report.moves:
+        console.print(_moves(report.moves))
     if topics := topic_rows(report):
         console.print(_topics(topics))
         _print_partitions(console, topics)
@@ -89,6 +92,35 @@ def _topics(rows: tuple[TopicRow, ...]) -> Table:
             _zero(evidence.lost.hole),
             _zero(evidence.duplicates),
             _zero(evidence.reordered),
+        )
+    return table
+
+
+def _moves(moves: tuple[MoveEvidence, ...]) -> Table:
+    headings = (
+        "took",
+        "no\nwrites",
+        "late",
+        "exact",
+        "wrong",
+        "skipped",
+        "read\nagain",
+        "at\nmost",
+        "late,\nagain",
+    )
+    table = _table("Moves: positions and records", "move", headings)
+    for number, move in enumerate(moves, 1):
+        table.add_row(
+            Text(f"{number} {move.verb}" + ("" if move.outcome == "ok" else f" ({move.outcome})")),
+            _duration(move.seconds),
+            _duration(move.pause_s),
+            _number(move.late),
+            f"{move.exact}/{move.positions}",
+            _zero(move.wrong),
+            _zero(move.skipped),
+            _number(move.read_again),
+            _number(move.read_again_at_most),
+            _number(move.read_again_late),
         )
     return table
 

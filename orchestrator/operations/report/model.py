@@ -17,6 +17,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from orchestrator.operations.report.move_model import MoveEvidence
+
 Verdict = Literal["valid", "invalid", "unknown"]
 GateOutcome = Literal["ok", "refused", "unknown"]
 StepOutcome = Literal["ok", "failed", "unknown", "skipped"]
@@ -373,6 +375,7 @@ class Report:
     predicted: Predicted = field(default_factory=Predicted)
     consumers: tuple[ConsumerPartition, ...] = ()
     spark: tuple[SparkQuery, ...] = ()
+    moves: tuple[MoveEvidence, ...] = ()
     gates: tuple[Gate, ...] = ()
     steps: tuple[Step, ...] = ()
     plan: PlanSummary = field(default_factory=PlanSummary)

@@ -99,7 +99,18 @@ SMALL = Scenario(
     keys=100,
 )
 
-SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in (DEFAULT, SMALL)}
+TINY = Scenario(
+    name="tiny",
+    records_before=3_000,
+    rate_records_per_s=300.0,
+    steady_s=3.0,
+    after_s=3.0,
+    mirror_stall_s=1.0,
+    roles=(AT_END, Role(name="200 behind", hold_lag_records=200)),
+    keys=100,
+)
+
+SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in (DEFAULT, SMALL, TINY)}
 
 
 def scenario_named(name: str) -> Scenario:

@@ -1,0 +1,156 @@
+"""A rehearsal of the way back: a site is lost, comes back with its disks, and everything returns to it.
+
+So often as it is asked for, under load throughout. What it comes to is measured at the end, over all lives of
+all clients (`audit.round_trip`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+
+from orchestrator.errors import SimulationError
+from orchestrator.operations.failback import run_failback
+from orchestrator.operations.failover import FailoverResult
+from orchestrator.planning.failback import FailbackRequest
+from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
+from orchestrator.simulation.drill_report import DrillFacts, returned_report
+from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.return_audit import audit_returns
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
+from orchestrator.simulation.workload.progress import lags
+from orchestrator.topology.model import Topology
+from orchestrator.watch.reader import read_samples
+
+_SETTLED_TIMEOUT_S = 90.0
+_DRAIN_TIMEOUT_S = 180.0
+_POLL_S = 1.0
+
+
+def refuse_queries(topology: Topology) -> None:
+    """Raise where a Spark query would have to come back: a failback would refuse it."""
+    names = [consumer.name for consumer in topology.consumers if consumer.kind == "spark"]
+    if names:
+        raise SimulationError(
+            f"drill --verb failback, topology {topology.name}",
+            f"{', '.join(names)}: the checkpoint of a Spark query cannot be brought back by this version",
+            "take it out of a copy of the file, and rehearse that",
+        )
+
+
+@dataclass(slots=True)
+class ReturnDrill(Drill):
+    """One rehearsal there and back. Use `run`."""
+
+    results: list[FailoverResult] = field(default_factory=list)
+
+    def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+        home, standby = self.mirror.source, self.mirror.target
+        facts.lost_dc = only_datacenter(simulation.topology, home)
+        self._mark("simulation up")
+        self._work(simulation)
+        for cycle in range(1, self.options.cycles + 1):
+            folder = evidence.folder / "runs" / f"{cycle}-failover"
+            self._lose(simulation, facts)
+            self._take(self._fail_over(simulation, facts.lost_dc, folder))
+            self._work_on(simulation, standby)
+            self._return(simulation, facts.lost_dc)
+            self._take(self._fail_back(simulation, evidence, cycle))
+            self._work_on(simulation, home)
+        facts.failover = self.results[-1]
+        stop_producers(simulation, facts.lost_dc)
+        self._mark("producers ended")
+        facts.is_drained = self._drain_both(simulation)
+        stop_consumers(simulation, facts.lost_dc)
+        return self._compare(simulation, evidence, facts)
+
+    def _take(self, result: FailoverResult) -> None:
+        """A move that did not end well ends the rehearsal: what follows would rehearse something else."""
+        self.results.append(result)
+        if result.outcome != "ok":
+            verb = result.plan["verb"]
+            raise SimulationError(
+                f"{verb} {result.run_id}", f"ended {result.outcome}: {result.reason}", str(result.folder)
+            )
+
+    def _return(self, simulation: Simulation, dc: str) -> None:
+        self.tell.stage("return", f"{dc} is switched on again, with its disks")
+        simulation.site(dc).restart()
+        simulation.await_site(dc, self.tell.stage)
+        self._mark(f"{dc} is back")
+
+    def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> FailoverResult:
+        self.tell.stage("failback", "observing, planning, judging the gates")
+        self._mark("failback commanded")
+        request = FailbackRequest(
+            to=self.mirror.source,
+            acknowledge=ACKNOWLEDGED,
+            by="drill",
+            reason="rehearsal of the way back",
+        )
+        return run_failback(
+            simulation.topology,
+            request,
+            on_plan=self._take_plan,
+            on_event=self.on_event,
+            folder=evidence.folder / "runs" / f"{cycle}-failback",
+        )
+
+    def _work_on(self, simulation: Simulation, cluster: str) -> None:
+        """Let applications work there; and where the site may be lost next, until the watcher has seen it."""
+        self._mark(f"applications work at {cluster}")
+        since_s, deadline = time.time(), time.monotonic() + self.options.scenario.after_s
+        while time.monotonic() < deadline:
+            self.tell.stage(f"at {cluster}", self._progress_text(simulation))
+            time.sleep(_POLL_S)
+
+        def is_settled() -> bool:
+            behind = {name: lag for name, lag in lags(simulation, cluster).items() if lag > self._slack}
+            seen_s = since_s
+            if cluster == self.mirror.source:
+                target = simulation.cluster(self.mirror.target)
+                seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
+            self.tell.stage(f"at {cluster}", f"still behind: {behind or 'nobody'}")
+            return not behind and seen_s >= since_s
+
+        problem = f"the applications did not catch up at {cluster}"
+        self._await(f"at {cluster}", is_settled, _SETTLED_TIMEOUT_S, problem)
+
+    @property
+    def _slack(self) -> int:
+        return round(self.options.scenario.rate_records_per_s * 4)
+
+    def _drain_both(self, simulation: Simulation) -> bool:
+        """Wait until consumers at the primary have read everything, and the standby has everything."""
+        mirror = self.mirror
+
+        def is_done() -> bool:
+            left = {name: lag for name, lag in lags(simulation, mirror.source).items() if lag}
+            self.tell.stage("drain", f"still to be read: {left or 'nothing'}")
+            return not left and self._mirror_is_drained(simulation)
+
+        return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
+
+    def _mirror_is_drained(self, simulation: Simulation) -> bool:
+        """The mirror has copied at least as many records as there are; a replay would be more."""
+        mirror = self.mirror
+        source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
+        partitions = [tp for topic in source.topics(mirror.topics).values() for tp in topic.partitions]
+        ends = source.end_offsets(partitions)
+        copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
+        return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
+
+    def _compare(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+        self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
+        audited = audit_returns(simulation, self.mirror, [result.as_json() for result in self.results])
+        self._mark("audit done")
+        evidence.take_ledgers(simulation.ledgers)
+        report = returned_report(
+            facts,
+            audited.topics,
+            [asdict(move) for move in audited.moves],
+            audited.findings,
+            tuple(self.marks),
+        )
+        return DrillOutcome(folder=evidence.folder, report=report)

@@ -1,0 +1,1 @@
+"""What is killed in the middle, on real servers. `make faults`."""

@@ -1,0 +1,100 @@
+"""A returning primary takes no writes while the other side is primary, whoever switches it on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.kafka import produce_records
+from orchestrator.errors import ClusterError
+from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.workload.install import client_programs
+from orchestrator.simulation.workload.progress import workload_progress
+from tests.faults.estate import at_work
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+
+_WORK_S = 3.0
+
+
+def test_producers_that_start_by_themselves_at_a_returned_site_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its machines start without dcctl, its applications too; a failback brings everything to work."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        simulation = estate.simulation()
+        estate.must("sim", "kill", "west")
+        failover = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
+        estate.must(*failover)
+
+        # Only the site's own supervisor is at work here, as an operating system would be.
+        simulation.site("west").restart()
+        simulation.await_site("west", lambda _stage, _detail: None)
+        before = _ends(simulation)
+        simulation.site("west").start(client_programs(simulation.topology, "west"))
+        time.sleep(_WORK_S)
+        _assert_refused(simulation)
+        assert _ends(simulation) == before
+        simulation.site("west").stop(client_programs(simulation.topology, "west"))
+        _assert_said(simulation, "closed to applications: east has taken over from it")
+
+        estate.must("failback", "--acknowledge", "test: there and back at once", "--yes")
+        acked = sum(workload_progress(simulation.ledgers).acked.values())
+        time.sleep(_WORK_S)
+        assert sum(workload_progress(simulation.ledgers).acked.values()) > acked
+        assert _ends(simulation) > before
+        _assert_said(simulation, "opens to applications")
+
+        # While it is primary, its brokers open whenever they start.
+        estate.must("sim", "restart", "west")
+        assert _is_let_in(simulation)
+
+
+def test_without_an_answer_it_stays_closed_and_opens_when_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ensemble is away when a primary's machines start: closed is the safe side, and it is asked again."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        simulation = estate.simulation()
+        site = simulation.site("west")
+        site.stop(client_programs(simulation.topology, "west"))
+        simulation.coordination.stop(["zookeeper"])
+        site.restart()
+        simulation.await_site("west", lambda _stage, _detail: None)
+        _assert_refused(simulation)
+        _assert_said(simulation, "the coordination ensemble does not answer")
+        simulation.coordination.start(["zookeeper"])
+        deadline = time.monotonic() + 60
+        while not _is_let_in(simulation):
+            assert time.monotonic() < deadline
+
+
+def _is_let_in(simulation: Simulation) -> bool:
+    checkout = simulation.client_properties("west", "User:checkout")
+    try:
+        produce_records("west", checkout, "orders", [(b"k", b"v")], timeout_s=3)
+    except ClusterError:
+        return False
+    return True
+
+
+def _assert_refused(simulation: Simulation) -> None:
+    """An application cannot log in; who runs the estate can."""
+    assert not _is_let_in(simulation)
+    assert simulation.cluster("west").brokers()
+
+
+def _assert_said(simulation: Simulation, words: str) -> None:
+    log = simulation.site("west").supervisor.log("broker-1").read_text(encoding="utf-8", errors="replace")
+    assert words in log
+
+
+def _ends(simulation: Simulation) -> int:
+    west = simulation.cluster("west")
+    names = simulation.topology.replication[0].topics
+    return sum(
+        west.end_offsets(tp for topic in west.topics(names).values() for tp in topic.partitions).values()
+    )

@@ -1,0 +1,57 @@
+"""`kill -9` of dcctl in each phase of a failover and of a failback, then `resume`: the audit is valid."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.estate import at_work
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+
+_WORK_S = 4.0
+# One for each phase and for each kind of effect, in the order in which a run comes to them.
+OF_A_FAILOVER = ("let-land", "stop-mirror", "write-offsets", "start-consumers", "consumers-progress")
+OF_A_FAILBACK = (
+    "hold-returned",
+    "returned-opens",
+    "compare-returned",
+    "create-reverse",
+    "caught-up",
+    "stop-producers",
+    "stands-still",
+    "pause-mirror",
+    "write-offsets",
+    "thaw",
+    "start-consumers",
+    "consumers-progress",
+    "open-standby",
+)
+
+
+def test_killed_in_every_phase_and_resumed_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One failover and one failback, each killed again and again, one phase further each time."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        estate.must("sim", "kill", "west")
+        words = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
+        run = ""
+        for step in OF_A_FAILOVER:
+            run = estate.killed_at(step, *(("resume", run) if run else words))
+        estate.resumed(run)
+        time.sleep(_WORK_S)
+        estate.must("sim", "restart", "west")
+        run = ""
+        for step in OF_A_FAILBACK:
+            back = ("failback", "--acknowledge", "test: there and back at once", "--yes")
+            run = estate.killed_at(step, *(("resume", run) if run else back))
+        estate.resumed(run)
+        time.sleep(_WORK_S)
+        found = estate.audited()
+        assert [reason for _, reason in found.findings] == []
+        assert [(move.verb, move.outcome) for move in found.moves] == [("failover", "ok"), ("failback", "ok")]
+        assert all(move.exact == move.positions for move in found.moves)
