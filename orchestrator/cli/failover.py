@@ -36,6 +36,11 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         metavar="OWNER: COMMENT",
         help="Who answers for a move so soon after another one, and why.",
     ),
+    without_coordination: bool = typer.Option(
+        False,
+        "--without-coordination",
+        help="The ensemble is gone too: go on without lock, journal in a file. Wants --reason.",
+    ),
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
     out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
@@ -45,16 +50,19 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     """Move producers, consumers and Spark queries to the surviving side of a mirror."""
     import getpass
 
-    from orchestrator.cli.verb import run_verb
+    from orchestrator.cli.verb import run_verb, warn_of_being_alone
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.overrides import acknowledgement
 
     topology = given_topology(file)
+    if without_coordination:
+        warn_of_being_alone(topology, reason)
     request = FailoverRequest(
         attested=tuple(attest_down),
         to=to,
         accept_loss=accept_loss,
         acknowledge=acknowledgement(acknowledge),
+        without_coordination=without_coordination,
         by=getpass.getuser(),
         reason=reason,
     )

@@ -16,14 +16,21 @@ _GATE_MARKS = {"ok": "[green]✓[/]", "refused": "[bold red]✗[/]", "unknown": 
 Rows = Iterable[Mapping[str, Any]]
 
 
-def render_history(runs: Rows, unlocks: Rows, holds: Rows, primaries: Rows, console: Console) -> None:
-    """One line for each run, lock taken away, hold put or released, and change of primary; in order."""
+def render_history(runs: Rows, others: Rows, console: Console) -> None:
+    """One line for each run, and between them what else has happened: see `_line`."""
     lines = [(float(row["started_at_s"]), _run_line(row)) for row in runs]
-    lines += [(float(row["at_s"]), _unlock_line(row)) for row in unlocks]
-    lines += [(float(row["at_s"]), _hold_line(row)) for row in holds]
-    lines += [(float(row["at_s"]), _primary_line(row)) for row in primaries]
+    lines += [(float(row["at_s"]), _line(row)) for row in others]
     for at_s, line in sorted(lines):
         console.print(f"{utc_text(at_s)}  {line}")
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """A lock taken away, a hold put or released, a change of primary, a journal brought in."""
+    if "taken_from" in row:
+        return _unlock_line(row)
+    if "event" in row:
+        return _hold_line(row)
+    return _primary_line(row) if "home" in row else _import_line(row)
 
 
 def _run_line(row: Mapping[str, Any]) -> str:
@@ -41,6 +48,10 @@ def _unlock_line(row: Mapping[str, Any]) -> str:
 
 def _primary_line(row: Mapping[str, Any]) -> str:
     return f"{escape(row['primary'])} is primary for {len(row['topics'])} topics, by {escape(row['run_id'])}"
+
+
+def _import_line(row: Mapping[str, Any]) -> str:
+    return f"{escape(row['run_id'])}: {row['records']} records brought in by {escape(row['by'])}"
 
 
 def _hold_line(row: Mapping[str, Any]) -> str:

@@ -17,19 +17,7 @@ def end_with(result: FailoverResult, as_json: bool, *, is_abort: bool = False) -
     from orchestrator.cli.output import console, emit
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
 
-    seconds = result.ended_at_s - result.started_at_s
-    what = f"{result.target} has taken over from {result.source}"
-    if result.plan["verb"] == "apply":
-        what = f"{result.plan['topology']}: everything that could be done is done"
-    elif not result.target:
-        what = f"{result.source} is {result.plan['verb']}d"
-    summary = f"{what} ({seconds:.1f} s). Run {result.run_id}"
-    if is_abort and result.outcome == "undone":
-        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
-    elif result.outcome != "ok":
-        summary = f"{result.outcome}: {result.reason}"
-    elif result.reason:
-        summary += f". But: {result.reason}"
+    summary = _summary(result, is_abort=is_abort)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
         emit(
             result.as_json(),
@@ -50,3 +38,31 @@ def end_with(result: FailoverResult, as_json: bool, *, is_abort: bool = False) -
         raise IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":
         raise OutcomeUnknownError(f"run {result.run_id}", result.reason, hint)
+
+
+def _summary(result: FailoverResult, *, is_abort: bool) -> str:
+    seconds = result.ended_at_s - result.started_at_s
+    what = f"{result.target} has taken over from {result.source}"
+    if result.plan["verb"] == "apply":
+        what = f"{result.plan['topology']}: everything that could be done is done"
+    elif not result.target:
+        what = f"{result.source} is {result.plan['verb']}d"
+    summary = f"{what} ({seconds:.1f} s). Run {result.run_id}"
+    if is_abort and result.outcome == "undone":
+        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
+    elif result.outcome != "ok":
+        summary = f"{result.outcome}: {result.reason}"
+    elif result.reason and result.outcome == "ok":
+        summary += f". But: {result.reason}"
+    journal = _own_journal(result)
+    if journal:
+        summary += f". To be imported: dcctl history --import {journal}"
+    return summary
+
+
+def _own_journal(result: FailoverResult) -> str:
+    """The journal of a run that had no ensemble, empty for any other."""
+    from orchestrator.operations.alone import has_local_journal, local_journal
+
+    name = str(result.plan["topology"])
+    return str(local_journal(name, result.run_id)) if has_local_journal(name, result.run_id) else ""

@@ -12,6 +12,7 @@ from orchestrator.cli.files import given_topology
 if TYPE_CHECKING:
     from orchestrator.adapters.zookeeper import Holder
     from orchestrator.engine import RunState
+    from orchestrator.topology.model import Topology
 
 _FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
 _RUN = typer.Argument(..., metavar="RUN")
@@ -92,23 +93,50 @@ def unlock(
     emit({"unlock": record}, as_json=as_json, summary=f"the lock is free; dcctl resume {run}")
 
 
-def history(file: Path | None = _FILE, as_json: bool = _JSON) -> None:
+def history(
+    file: Path | None = _FILE,
+    import_file: Path | None = typer.Option(
+        None, "--import", metavar="JOURNAL", help="Bring in the journal of a run without coordination."
+    ),
+    as_json: bool = _JSON,
+) -> None:
     """List the runs of a topology, newest last."""
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
     from orchestrator.operations.history import primary_records, run_rows
+    from orchestrator.operations.history_import import import_rows
     from orchestrator.operations.holds import hold_events
     from orchestrator.operations.unlock import unlock_rows
 
     topology = given_topology(file)
+    if import_file is not None:
+        _import(topology, import_file, as_json)
+        return
     rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
-    primaries = primary_records(topology)
+    primaries, imports = primary_records(topology), import_rows(topology)
     emit(
-        {"runs": rows, "unlocks": unlocks, "holds": holds, "primaries": primaries},
+        {
+            "runs": rows,
+            "unlocks": unlocks,
+            "holds": holds,
+            "primaries": primaries,
+            "imports": imports,
+        },
         as_json=as_json,
         summary=f"{len(rows)} runs",
-        render=lambda console: render_history(rows, unlocks, holds, primaries, console),
+        render=lambda console: render_history(rows, [*unlocks, *holds, *primaries, *imports], console),
     )
+
+
+def _import(topology: Topology, file: Path, as_json: bool) -> None:
+    from orchestrator.cli.output import emit
+    from orchestrator.operations.history_import import import_journal
+
+    told = import_journal(topology, file)
+    primary = f"; primary: {told['primary']}" if told.get("primary") else ""
+    problem = f"; {told['primary_problem']}" if told.get("primary_problem") else ""
+    summary = f"run {told['run_id']}: {told['records']} records are in the journal{primary}{problem}"
+    emit({"imported": told}, as_json=as_json, summary=summary)
 
 
 def show(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:

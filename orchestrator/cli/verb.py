@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.operations.failover_result import FailoverResult
     from orchestrator.operations.procedure import Approve, OnPlan
     from orchestrator.planning.plan import Plan
+    from orchestrator.topology.model import Topology
 
 Execute = Callable[["OnPlan", "Approve", "OnEvent"], "FailoverResult"]
 
@@ -61,6 +62,22 @@ def run_verb(
                 emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
             raise
     end_with(result, as_json)
+
+
+def warn_of_being_alone(topology: Topology, reason: str) -> None:
+    """What is given up without the coordination ensemble, in words. Raises `UsageError` without a reason."""
+    from orchestrator.cli.output import err_console
+    from orchestrator.errors import UsageError
+    from orchestrator.planning.coordination_gates import GIVEN_UP
+
+    if not reason.strip():
+        problem = "wants a reason: who has made sure that nobody else acts, and how"
+        raise UsageError("--without-coordination", problem, "--reason TEXT")
+    err_console.print(f"[bold red]without coordination[/] {GIVEN_UP}.")
+    err_console.print(
+        f"  Make sure by other means that nobody does. Once the ensemble of {topology.name} is back:"
+        " dcctl history --import JOURNAL"
+    )
 
 
 def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -> None:

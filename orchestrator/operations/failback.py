@@ -37,6 +37,7 @@ class FailbackProcedure:
     """See `operations.procedure.Procedure`."""
 
     verb = "failback"
+    is_alone = False
     gates_of_resumed = frozenset(
         {"coordination", "not-held", "target-healthy", "standby-healthy", "fenceable"}
     )

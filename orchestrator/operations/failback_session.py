@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.session import Session
@@ -29,7 +30,7 @@ class FailbackSession(Session):
         request: FailbackRequest,
         folder: Path,
         run_id: str,
-        primaries: PrimaryStore | None = None,
+        primaries: PrimaryStore | LocalPrimaries | None = None,
     ) -> None:
         super().__init__(estate, picture.observation, folder, run_id=run_id, primaries=primaries)
         self.file = topology

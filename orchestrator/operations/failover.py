@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.alone import has_local_journal, local_state
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.observation import Observation
+from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.support import refuse_unsupported
@@ -37,12 +39,16 @@ class FailoverProcedure:
         self.mirror = mirror_to_fail_over(topology, request)
         self.command = f"failover {self.mirror.source} → {self.mirror.target}"
         self._offset_shift = offset_shift
+        self.is_alone = request.without_coordination
         self.about: Mapping[str, Any] = {"sabotage_offset_shift": offset_shift} if offset_shift else {}
 
     @classmethod
     def of_run(cls, topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure:
         """As an earlier run was asked for."""
-        request = FailoverRequest(**{**plan.request, "to": plan.target})
+        # Once its journal is in the ensemble, it goes on with the ensemble.
+        is_alone = has_local_journal(topology.name, first.run_id)
+        asked = {**plan.request, "to": plan.target, "without_coordination": is_alone}
+        request = FailoverRequest(**asked)
         return cls(topology, request, int(first.data.get("sabotage_offset_shift", 0)))
 
     def open_estate(self) -> Estate:
@@ -51,7 +57,12 @@ class FailoverProcedure:
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
         """Both sides, from the target."""
-        return observe(estate, own_lock=own_lock, own_run=own_run)
+        seen = observe(estate, own_lock=own_lock, own_run=own_run)
+        away = seen.coordination
+        if not self.is_alone or away.value is not None:
+            return seen
+        state = local_state(self.topology.name, f"{away.source}: {away.problem}", own_run=own_run)
+        return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""

@@ -50,6 +50,7 @@ class ClusterEstate:
 class FenceProcedure:
     """See `operations.procedure.Procedure`."""
 
+    is_alone = False
     gates_of_resumed = frozenset({"coordination", "not-held", "reachable"})
 
     def __init__(self, topology: Topology, request: FenceRequest, verb: FenceVerb) -> None:

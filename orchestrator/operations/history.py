@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.operations.alone import has_local_journal, local_journal, read_local_journal
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.primaries import read_primaries
@@ -23,7 +24,9 @@ def run_rows(topology: Topology) -> list[dict[str, Any]]:
 
 
 def run_records(topology: Topology, run_id: str) -> list[RunEvent]:
-    """Every record of one run."""
+    """Every record of one run; of one that had no ensemble, from this machine until it is imported."""
+    if has_local_journal(topology.name, run_id):
+        return read_local_journal(local_journal(topology.name, run_id))
     with coordination_of(topology) as coordination:
         return journal_records(coordination, topology.name, run_id, run_folder(run_id))
 

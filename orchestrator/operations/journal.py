@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -125,8 +125,17 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
     if not names:
         return None
     first, last = (unpacked(coordination.read(f"{path}/{name}") or b"{}") for name in (names[0], names[-1]))
+    return _told(run_id, first, last, is_begun=any(is_intent(name) for name in names))
+
+
+def earlier_run(records: Sequence[Mapping[str, Any]]) -> EarlierRun:
+    """A run by all of its records, as JSON data."""
+    is_begun = any(record.get("kind") == "step-intent" for record in records)
+    return _told(str(records[0]["run_id"]), records[0], records[-1], is_begun=is_begun)
+
+
+def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_begun: bool) -> EarlierRun:
     data = first.get("data", {})
-    is_begun = any(is_intent(name) for name in names)
     outcome = "incomplete" if is_begun else "not begun"
     if last.get("kind") == "run-ended":
         outcome = str(last.get("data", {}).get("outcome", outcome))

@@ -26,8 +26,8 @@ from orchestrator.engine import (
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.actions.hooks import refuse_missing_hooks
 from orchestrator.operations.holds import holds_in_the_way
-from orchestrator.operations.journal import journal_records
-from orchestrator.operations.run import Run, RunEstate, new_run_id, run_folder
+from orchestrator.operations.run import Run, RunEstate, new_run_id
+from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.overrides import override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology
@@ -55,7 +55,7 @@ class Procedure(Protocol[E, P]):
     """One verb on one topology, as asked for. `about` goes to the first record of the run.
 
     `gates_of_resumed` are those that must hold when a run goes on; the others judge a state that its own
-    steps have changed.
+    steps have changed. `is_alone`: it runs without the coordination ensemble, see `operations.alone`.
     """
 
     verb: str
@@ -63,6 +63,7 @@ class Procedure(Protocol[E, P]):
     command: str
     about: Mapping[str, Any]
     gates_of_resumed: frozenset[str]
+    is_alone: bool
 
     def open_estate(self) -> E:
         """Connections to all that it needs."""
@@ -140,6 +141,8 @@ def run_procedure(
             timing = Timing(started_at_s, observed_at_s, now_s, now_s)
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
+        if procedure.is_alone:
+            about |= {"without_coordination": True, "given_up": GIVEN_UP}
         run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
         for override in overrides(plan.request):
             run.record("override", message=override_text(override), data=override)
@@ -208,7 +211,8 @@ def abort_procedure(
         _raise_unless_undoable(state, records, frozenset(leave))
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
-        holds = holds_in_the_way(run.coordination, run.topology, clusters_of(plan, run.topology))
+        clusters = clusters_of(plan, run.topology)
+        holds = "" if run.is_alone else holds_in_the_way(run.coordination, run.topology, clusters)
         if holds:
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {holds}. The run stays as it was")
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
@@ -253,12 +257,13 @@ def _opened(
         command=command,
         folder=folder,
         on_event=on_event,
+        is_alone=procedure.is_alone,
     )
 
 
 def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[RunEvent]]:
     """Plan and records of an interrupted run, read under the lock: until now another may have gone on."""
-    records = journal_records(run.coordination, run.topology.name, run.run_id, run_folder(run.run_id))
+    records = run.earlier_records()
     plan = plan_of_run(records)
     # Only a plan that was allowed, approved and begun is gone on with.
     if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
@@ -309,8 +314,9 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     timing: Timing,
     undo: UndoAsked | None = None,
 ) -> Ended:
-    brake = HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology))
-    ports = Ports(run.journal, run.lock, procedure.actions(run, plan, picture), _CLOCK, brake)
+    clusters = clusters_of(plan, run.topology)
+    brake = None if run.is_alone else HoldBrake(run.coordination, run.topology, clusters)
+    ports = Ports(run.journal, run.guard, procedure.actions(run, plan, picture), _CLOCK, brake)
     end = run_plan(plan, run.run_id, ports, records=tuple(run.events), undo=undo, on_event=run.note)
     timing = Timing(timing.started_at_s, timing.observed_at_s, timing.decided_at_s, _CLOCK.now_s())
     return Ended(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -11,14 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-import platformdirs
-
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
-from orchestrator.engine import OnEvent
+from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
-from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
+from orchestrator.operations.alone import (
+    LocalJournal,
+    LocalLock,
+    LocalPrimaries,
+    local_journal,
+    read_local_journal,
+)
+from orchestrator.operations.journal import RunJournal, about_this_process, journal_records, lock_path
 from orchestrator.operations.primaries import PrimaryStore
+from orchestrator.operations.state_folder import state_folder
 from orchestrator.planning.plan import EventKind, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -50,9 +55,7 @@ def new_run_id(verb: str, at_s: float) -> str:
 
 def run_folder(run_id: str) -> Path:
     """Where a run keeps its evidence by default: below `$DCCTL_STATE_DIR` or the user's state folder."""
-    chosen = os.environ.get("DCCTL_STATE_DIR")
-    root = Path(chosen).absolute() if chosen else platformdirs.user_state_path("dcctl")
-    return root / "runs" / run_id
+    return state_folder() / "runs" / run_id
 
 
 class Run(Generic[E]):
@@ -73,6 +76,7 @@ class Run(Generic[E]):
         command: str,
         folder: Path | None,
         on_event: OnEvent,
+        is_alone: bool = False,
     ) -> None:
         self.topology, self.run_id = topology, run_id
         self._open_estate = open_estate
@@ -81,8 +85,10 @@ class Run(Generic[E]):
         self._command = command
         self._on_event = on_event
         self._next_sequence = 1
+        self.is_alone = is_alone
         self._lock: HeldLock | None = None
-        self._journal: RunJournal | None = None
+        self._own_lock: LocalLock | None = None
+        self._journal: RunJournal | LocalJournal | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -95,7 +101,10 @@ class Run(Generic[E]):
             ) from None
         self.estate: E = self._open_estate()
         try:
-            if self.estate.coordination is not None:
+            if self.is_alone:
+                self._own_lock = LocalLock(self.topology.name)
+                self._journal = LocalJournal(self.topology.name, self.run_id)
+            elif self.estate.coordination is not None:
                 about = about_this_process(self._command, self.run_id)
                 self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
                 self._journal = RunJournal(self._lock, self.topology.name, self.run_id, self.folder)
@@ -110,8 +119,9 @@ class Run(Generic[E]):
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        for lock in (self._lock, self._own_lock):
+            if lock is not None:
+                lock.release()
         self.estate.close()
 
     @property
@@ -134,16 +144,29 @@ class Run(Generic[E]):
         return self._lock
 
     @property
-    def journal(self) -> RunJournal:
+    def guard(self) -> Lock:
+        """The engine's port to the lock, in the ensemble or here."""
+        return self._own_lock if self._own_lock is not None else self.lock
+
+    @property
+    def journal(self) -> Journal:
         """The journal. Raises `DcctlError` where there is none."""
         if self._journal is None:
             raise DcctlError("coordination", self.estate.coordination_problem)
         return self._journal
 
     @property
-    def primaries(self) -> PrimaryStore:
+    def primaries(self) -> PrimaryStore | LocalPrimaries:
         """Where this run records which side is primary. Raises `DcctlError` where there is no ensemble."""
+        if self.is_alone:
+            return LocalPrimaries(self.topology.name, self.run_id)
         return PrimaryStore(self.coordination, self.lock, self.topology.name, self.run_id)
+
+    def earlier_records(self) -> list[RunEvent]:
+        """What an interrupted run has written so far."""
+        if self.is_alone:
+            return read_local_journal(local_journal(self.topology.name, self.run_id))
+        return journal_records(self.coordination, self.topology.name, self.run_id, run_folder(self.run_id))
 
     def restore(self, records: Iterable[RunEvent]) -> None:
         """Take over the records of an interrupted run: further ones follow behind them."""

@@ -12,6 +12,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.topology.model import Topology
 from orchestrator.watch.estate import kafka_cluster
@@ -23,7 +24,12 @@ class RunSession:
     """One run's connections, opened when they are first needed. `primaries`: of a run that moves topics."""
 
     def __init__(
-        self, topology: Topology, folder: Path, *, run_id: str, primaries: PrimaryStore | None = None
+        self,
+        topology: Topology,
+        folder: Path,
+        *,
+        run_id: str,
+        primaries: PrimaryStore | LocalPrimaries | None = None,
     ) -> None:
         self.primaries = primaries
         self.topology = topology

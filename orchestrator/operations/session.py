@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError
+from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
@@ -32,7 +33,7 @@ class Session(RunSession):
         *,
         run_id: str,
         offset_shift: int = 0,
-        primaries: PrimaryStore | None = None,
+        primaries: PrimaryStore | LocalPrimaries | None = None,
     ) -> None:
         super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries)
         self.estate = estate

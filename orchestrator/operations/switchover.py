@@ -33,6 +33,7 @@ class SwitchoverProcedure:
     """See `operations.procedure.Procedure`. `offset_shift` is a rehearsal's sabotage."""
 
     verb = "switchover"
+    is_alone = False
     gates_of_resumed = frozenset(
         {"coordination", "not-held", "target-healthy", "mirror-controlled", "fenceable"}
     )

@@ -10,12 +10,16 @@ from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import absent, gate_result
 from orchestrator.topology.model import Topology
 
+GIVEN_UP = "the guarantee of one holder is given up: another dcctl elsewhere may act at the same time"
 
-def coordination_gate(part: Part[CoordinationState]) -> GateResult:
-    """Lock and journal are at hand."""
+
+def coordination_gate(part: Part[CoordinationState], *, is_given_up: bool = False) -> GateResult:
+    """Lock and journal are at hand. `is_given_up`: a person goes on without them, if they are away."""
     limit = "the ensemble answers, and nobody else holds the lock"
     if part.value is None:
         return absent("coordination", part, limit)
+    if is_given_up:
+        return _given_up(part.source, part.value.alone)
     holder = part.value.holder
     return gate_result(
         "coordination",
@@ -27,8 +31,21 @@ def coordination_gate(part: Part[CoordinationState]) -> GateResult:
     )
 
 
+def _given_up(source: str, why_away: str) -> GateResult:
+    limit = "the ensemble does not answer: only then is it gone on without"
+    if not why_away:
+        reason = "it answers: nothing has to be given up"
+        hint = "without --without-coordination; dcctl history --import brings in what was done meanwhile"
+        return gate_result("coordination", "refused", source, limit, reason, hint)
+    reason = f"{GIVEN_UP}; the journal is a file of this machine"
+    return gate_result("coordination", "ok", why_away, limit, reason)
+
+
 def not_held_gate(part: Part[CoordinationState], topology: Topology, clusters: Iterable[str]) -> GateResult:
     """Nobody has put a hold on what is to be touched."""
     if part.value is None:
         return absent("not-held", part, "it is known that nobody keeps our hands off")
+    if part.value.alone:
+        reason = "given up with the ensemble: whoever holds it is not heard"
+        return gate_result("not-held", "ok", "not known", "a person goes on without knowing it", reason)
     return not_held(topology, clusters, part.value.holds, part.at_s)

@@ -261,7 +261,7 @@ def _target_datacenters(s: Situation) -> tuple[str, ...]:
 
 
 def _coordination(s: Situation) -> GateResult:
-    return coordination_gate(s.observation.coordination)
+    return coordination_gate(s.observation.coordination, is_given_up=s.request.without_coordination)
 
 
 def _not_held(s: Situation) -> GateResult:

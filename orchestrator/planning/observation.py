@@ -90,13 +90,15 @@ class CoordinationState:
     """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process.
 
     `holds` is all that people have put there to keep the tool's hands off something; `primaries`, by the
-    cluster that the file gives a topic and its name, where the moves have left it.
+    cluster that the file gives a topic and its name, where the moves have left it. `alone` is why there is
+    no ensemble, where a person goes on without one: the rest is then what this machine alone knows.
     """
 
     holder: str
     runs: tuple[EarlierRun, ...] = ()
     holds: tuple[Hold, ...] = ()
     primaries: Primaries = field(default_factory=dict)
+    alone: str = ""
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

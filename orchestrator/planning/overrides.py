@@ -15,6 +15,7 @@ _OPTIONS: Mapping[str, str] = {
     "accept_loss": "--accept-loss",
     "accept_reread": "--accept-reread",
     "acknowledge": "--acknowledge",
+    "without_coordination": "--without-coordination",
 }
 _ACKNOWLEDGED = re.compile(r"\s*([^:]*[^:\s])\s*:\s*(\S.*?)\s*", re.DOTALL)
 

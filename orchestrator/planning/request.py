@@ -17,13 +17,15 @@ class FailoverRequest:
 
     `attested`: data centres that a person says are down. `accept_loss`: records that this person
     accepts to lose, in place of the file's budget. `acknowledge`: `OWNER: comment` of whoever answers for
-    a move that follows another one soon. `by` and `reason` go to the journal.
+    a move that follows another one soon. `without_coordination`: this person knows that the ensemble is
+    gone, and that nobody else acts meanwhile. `by` and `reason` go to the journal.
     """
 
     attested: tuple[str, ...]
     to: str | None = None
     accept_loss: int | None = None
     acknowledge: str = ""
+    without_coordination: bool = False
     by: str = ""
     reason: str = ""
 
@@ -34,6 +36,7 @@ class FailoverRequest:
             "to": self.to,
             "accept_loss": self.accept_loss,
             "acknowledge": self.acknowledge,
+            "without_coordination": self.without_coordination,
             "by": self.by,
             "reason": self.reason,
         }

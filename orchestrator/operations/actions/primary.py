@@ -6,6 +6,7 @@ from time import time
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError
+from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.plan import Step
@@ -44,7 +45,7 @@ def primary_is_forgotten(session: RunSession, step: Step, _results: Results) -> 
     return StepOutcome("failed" if is_there else "ok", "still recorded" if is_there else "as before")
 
 
-def _store(session: RunSession, step: Step) -> PrimaryStore:
+def _store(session: RunSession, step: Step) -> PrimaryStore | LocalPrimaries:
     if session.primaries is None:
         raise DcctlError(f"step {step.id}", "this run has no store for it")
     return session.primaries

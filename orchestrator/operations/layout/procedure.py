@@ -84,6 +84,7 @@ class LayoutProcedure:
     """
 
     verb = VERB
+    is_alone = False
     gates_of_resumed = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
 
     def __init__(self, topology: Topology, given: Plan | None = None) -> None:

@@ -1,0 +1,181 @@
+"""A run without the coordination ensemble: its lock, journal and records in files of this machine.
+
+For the worst night only. What is given up is the guarantee of one holder: the lock here keeps a second
+dcctl of this machine away, and nobody else's. The journal is a file of canonical JSON, one record a line,
+each on the disk before the run goes on; `history_import` brings it into the ensemble afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from orchestrator.engine import state_from_journal
+from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.operations.journal import earlier_run
+from orchestrator.operations.state_folder import state_folder
+from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.plan import RunEvent, canonical_json, event_from_json, plan_from_json, to_json
+from orchestrator.planning.primaries import PrimaryRecord, primaries_of
+
+IMPORTED = ".imported"
+
+
+def local_journal(topology: str, run_id: str) -> Path:
+    """Where the journal of such a run lies."""
+    return _folder(topology) / f"{run_id}.jsonl"
+
+
+def has_local_journal(topology: str, run_id: str) -> bool:
+    """Whether a run was begun without the ensemble here, and is not imported yet."""
+    return local_journal(topology, run_id).is_file()
+
+
+class LocalLock:
+    """Keeps a second dcctl of this machine and user away. Nothing takes it away from a process that lives."""
+
+    def __init__(self, topology: str) -> None:
+        folder = _folder(topology)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(folder / "lock")
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise LockHeldError(f"lock {folder / 'lock'}", "held by another dcctl of this machine") from None
+        except OSError as error:
+            raise DcctlError(str(folder), f"cannot be written: {error.strerror}") from None
+
+    def on_loss(self, callback: Callable[[str], None]) -> None:
+        """It is never lost."""
+
+    def release(self) -> None:
+        """Let go."""
+        self._lock.release()
+
+
+class LocalJournal:
+    """The journal of one run in a file; see `engine.ports.Journal`."""
+
+    def __init__(self, topology: str, run_id: str) -> None:
+        self.file = local_journal(topology, run_id)
+
+    def append(self, record: RunEvent) -> None:
+        """Write one record, and wait until it is on the disk. What a crash has torn is cut off before."""
+        text = canonical_json(to_json(record)) + "\n"
+        try:
+            whole = _whole_lines(self.file.read_bytes()) if self.file.exists() else b""
+            with self.file.open("r+b" if self.file.exists() else "xb") as file:
+                file.truncate(len(whole))
+                file.seek(len(whole))
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            if not whole:
+                _sync_folder(self.file.parent)
+        except OSError as error:
+            raise DcctlError(str(self.file), f"cannot be written: {error.strerror}") from None
+
+
+def read_local_journal(file: Path) -> list[RunEvent]:
+    """Every record of a local journal, in order. A last line that a crash has torn is none.
+
+    Raises `DcctlError` for a file that is not one whole journal of one run, or was changed.
+    """
+    try:
+        lines = _whole_lines(file.read_bytes()).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DcctlError(str(file), f"cannot be read: {error}") from None
+    records: list[RunEvent] = []
+    for number, line in enumerate(lines, start=1):
+        subject = f"{file}, line {number}"
+        try:
+            data = json.loads(line)
+        except ValueError:
+            raise DcctlError(subject, "is no record of a journal") from None
+        if canonical_json(data) != line:
+            raise DcctlError(subject, "is not as dcctl writes it: was it changed by hand?")
+        record = event_from_json(data)
+        if record.sequence != number or (records and record.run_id != records[0].run_id):
+            raise DcctlError(subject, f"is record {record.sequence} of {record.run_id}: does not follow")
+        records.append(record)
+    if not records:
+        raise DcctlError(str(file), "holds no record")
+    return records
+
+
+def local_state(topology: str, problem: str, *, own_run: str = "") -> CoordinationState:
+    """What this machine itself knows, where the ensemble does not answer (`problem`)."""
+    runs, primaries = [], []
+    for file in sorted(_folder(topology).glob("*.jsonl")):
+        records = read_local_journal(file)
+        if records[0].run_id != own_run:
+            runs.append(earlier_run([to_json(record) for record in records]))
+            primaries += primary_of(records)
+    return CoordinationState("", tuple(runs), primaries=primaries_of(primaries), alone=problem)
+
+
+def primary_of(records: Iterable[RunEvent]) -> list[PrimaryRecord]:
+    """What a run has recorded of which side is primary, unless that was taken back."""
+    records = list(records)
+    first = records[0]
+    if "plan" not in first.data:
+        return []
+    state = state_from_journal(plan_from_json(first.data["plan"]), first.run_id, records)
+    found = state.results.get("record-primary", {}).get("record")
+    if found is None or state.status("record-primary", "undo") == "ok":
+        return []
+    return [PrimaryRecord(**{**found, "topics": tuple(found["topics"])})]
+
+
+class LocalPrimaries:
+    """The record of which side is primary, in a file until it is imported with the journal."""
+
+    def __init__(self, topology: str, run_id: str) -> None:
+        self.run_id = run_id
+        self._file = _folder(topology) / f"{run_id}.primary.json"
+
+    def record(self, *, home: str, primary: str, topics: Iterable[str], at_s: float) -> None:
+        """Write it; once is enough."""
+        record = PrimaryRecord(
+            home=home, primary=primary, topics=tuple(topics), at_s=at_s, run_id=self.run_id
+        )
+        if self.find() is None:
+            temporary = self._file.with_suffix(".tmp")
+            with temporary.open("wb") as file:
+                file.write(canonical_json(record.as_json()).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._file)
+            _sync_folder(self._file.parent)
+
+    def forget(self) -> None:
+        """Take it away."""
+        self._file.unlink(missing_ok=True)
+
+    def find(self) -> PrimaryRecord | None:
+        """The record, if it is there."""
+        if not self._file.exists():
+            return None
+        data = json.loads(self._file.read_text(encoding="utf-8"))
+        return PrimaryRecord(**{**data, "topics": tuple(data["topics"])})
+
+
+def _folder(topology: str) -> Path:
+    return state_folder() / "alone" / topology
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file's name has to be on the disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,240 @@
+"""A failover without the coordination ensemble: only when it is gone, resumable, and imported afterwards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.cli.main import run
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
+from orchestrator.operations import failover, history
+from orchestrator.operations.actions.primary import primary_is_recorded, record_primary
+from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
+from orchestrator.operations.failover import FailoverProcedure, run_failover
+from orchestrator.operations.history_import import import_journal, import_rows
+from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.primaries import PrimaryStore, read_primaries
+from orchestrator.operations.run import run_folder
+from orchestrator.operations.run_session import RunSession
+from orchestrator.operations.runs import resume_run
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.observation import CoordinationState, Observation
+from orchestrator.planning.plan import Step, canonical_json
+from orchestrator.topology.loading import dump_topology
+from tests.engine.any_world import AnyWorld
+from tests.engine.crashes import SimulatedCrash
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
+
+TOPOLOGY = topology()
+ASKED = replace(REQUEST, without_coordination=True, reason="fire; the bridge agrees that only I act")
+
+
+@dataclass
+class East(AnyWorld):
+    """The effects of a failover, killed at the step `dies_at`; which side is primary is really recorded."""
+
+    dies_at: int = 0
+    done: int = 0
+    session: RunSession | None = None
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        self.done += 1
+        found = super().perform(step, results)
+        if step.id == "record-primary":
+            assert self.session is not None
+            record_primary(self.session, step, results)
+        if self.done == self.dies_at:
+            raise SimulatedCrash
+        return found
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        if step.id == "record-primary":
+            assert self.session is not None
+            return primary_is_recorded(self.session, step, results)
+        return super().verify(step, results)
+
+
+@dataclass
+class Night:
+    """East, an ensemble that is away until `answers`, and what is observed."""
+
+    ensemble: MemoryEnsemble
+    east: East
+    answers: bool = False
+
+    def observe(self, _estate: Estate, *, own_lock: bool, own_run: str) -> Observation:  # noqa: ARG002
+        if not self.answers:
+            return replace(observation(), coordination=ABSENT)
+        runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
+        return replace(observation(), coordination=part(CoordinationState("", runs)))
+
+
+@pytest.fixture
+def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
+    plan = plan_failover(TOPOLOGY, observation(), REQUEST)
+    east = East(plan=plan, process="p", holder="p")
+    found = Night(MemoryEnsemble(), east)
+
+    def open_estate(*_: Any) -> Estate:
+        ensemble = found.ensemble if found.answers else None
+        return Estate(TOPOLOGY, MIRROR, None, None, ensemble, "no answer")  # type: ignore[arg-type]
+
+    def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
+        east.session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, primaries=run.primaries)
+        return east
+
+    monkeypatch.setattr(failover, "open_estate", open_estate)
+    monkeypatch.setattr(failover, "observe", found.observe)
+    monkeypatch.setattr(FailoverProcedure, "actions", actions)
+    monkeypatch.setattr(history, "coordination_connection", lambda _: found.ensemble)
+    return found
+
+
+def journals() -> list[Path]:
+    return sorted(local_journal(TOPOLOGY.name, "x").parent.glob("*.jsonl"))
+
+
+def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> None:
+    """The words stand in it; the ensemble then knows the run and who is primary as if it had been there."""
+    result = run_failover(TOPOLOGY, ASKED)
+    assert result.outcome == "ok"
+    (file,) = journals()
+    lines = file.read_text().splitlines()
+    assert [canonical_json(json.loads(line)) for line in lines] == lines
+    records = read_local_journal(file)
+    assert "guarantee of one holder is given up" in records[0].data["given_up"]
+    overrides = [record.message for record in records if record.kind == "override"]
+    assert "--without-coordination by ada: fire; the bridge agrees that only I act" in overrides
+    assert night.ensemble.nodes == {}
+
+    told = import_journal(TOPOLOGY, file)
+    assert (told["records"], told["primary"]) == (len(records), "east")
+    assert journal_records(night.ensemble, TOPOLOGY.name, result.run_id, run_folder(result.run_id)) == records
+    assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["ok"]
+    (primary,) = read_primaries(night.ensemble, TOPOLOGY.name)
+    assert (primary.primary, primary.run_id) == ("east", result.run_id)
+    assert journals() == []
+    before = dict(night.ensemble.nodes)
+    import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED))
+    assert night.ensemble.nodes == before, "twice is as good as once"
+    assert [row["run_id"] for row in import_rows(TOPOLOGY)] == [result.run_id]
+
+
+def test_killed_at_each_step_it_is_gone_on_with_alone(night: Night) -> None:
+    """By `resume` as ever; a second failover is sent back to it."""
+    steps = len(night.east.steps)
+    night.east.dies_at = steps // 2
+    with pytest.raises(SimulatedCrash):
+        run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    run_id = read_local_journal(file)[0].run_id
+    with pytest.raises(GateRefusedError, match=f"dcctl resume {run_id}"):
+        run_failover(TOPOLOGY, ASKED)
+    night.east.dies_at = 0
+    assert resume_run(TOPOLOGY, run_id).outcome == "ok"
+    assert night.east.effects == {step.id for step in night.east.steps}
+    assert night.east.problems == []
+    again = run_failover(TOPOLOGY, ASKED)
+    assert (again.outcome, again.reason) == (
+        "nothing-to-do",
+        f"east has taken over already, by run {run_id}",
+    )
+
+
+def test_once_imported_an_open_run_goes_on_with_the_ensemble(night: Night) -> None:
+    """Begun alone, imported when the ensemble is back, resumed under its lock."""
+    night.east.dies_at = 4
+    with pytest.raises(SimulatedCrash):
+        run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    run_id = read_local_journal(file)[0].run_id
+    night.east.dies_at, night.answers = 0, True
+    with pytest.raises(GateRefusedError, match="it answers: nothing has to be given up"):
+        resume_run(TOPOLOGY, run_id)
+    import_journal(TOPOLOGY, file)
+    assert resume_run(TOPOLOGY, run_id).outcome == "ok"
+    assert [run.outcome for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["ok"]
+    assert read_primaries(night.ensemble, TOPOLOGY.name)[0].primary == "east"
+
+
+def test_an_ensemble_that_answers_is_not_gone_on_without(night: Night) -> None:
+    """Refused, with nothing changed."""
+    night.answers = True
+    with pytest.raises(GateRefusedError, match="coordination refused: it answers"):
+        run_failover(TOPOLOGY, ASKED)
+    assert night.east.effects == set()
+
+
+def test_a_second_one_of_this_machine_is_kept_away(night: Night) -> None:
+    """That much can still be promised. Status 5."""
+    lock = LocalLock(TOPOLOGY.name)
+    with pytest.raises(LockHeldError, match="another dcctl of this machine"):
+        run_failover(TOPOLOGY, ASKED)
+    lock.release()
+    assert run_failover(TOPOLOGY, ASKED).outcome == "ok"
+
+
+def test_a_later_move_is_not_overruled_by_an_import(night: Night) -> None:
+    """Somebody has moved it back meanwhile; the night's word came first."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    later = PrimaryStore(night.ensemble, MemoryLock(night.ensemble, "l"), TOPOLOGY.name, "later")
+    later.record(home="west", primary="west", topics=list(MIRROR.topics), at_s=9e9)
+    assert "later has moved it since" in import_journal(TOPOLOGY, file)["primary_problem"]
+    assert [record.primary for record in read_primaries(night.ensemble, TOPOLOGY.name)] == ["west"]
+
+
+def test_only_a_whole_journal_of_this_topology_is_imported(night: Night, tmp_path: Path) -> None:
+    """Changed, cut in the middle, of another topology: each is named. A torn last line is none."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    text = file.read_text()
+    lines = text.splitlines(keepends=True)
+
+    def with_text(changed: str) -> Path:
+        other = tmp_path / "other.jsonl"
+        other.write_text(changed)
+        return other
+
+    cases = {
+        text.replace('"east"', '"west" ', 1): "changed by hand",
+        "".join([*lines[:3], *lines[4:]]): "does not follow",
+        "garbage\n" + text: "no record",
+        "": "no record",
+    }
+    for changed, words in cases.items():
+        with pytest.raises(DcctlError, match=words):
+            import_journal(TOPOLOGY, with_text(changed))
+    with pytest.raises(DcctlError, match="is a journal of payments, not of other"):
+        import_journal(replace(TOPOLOGY, name="other"), file)
+    assert night.ensemble.nodes == {}
+    assert len(read_local_journal(with_text(text + lines[0][:40]))) == len(lines)
+
+
+def test_on_the_command_line_it_wants_a_reason_and_says_what_is_given_up(
+    night: Night, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is done; at the end the way to import it."""
+    file = tmp_path / "payments.yaml"
+    file.write_text(yaml.safe_dump(dump_topology(TOPOLOGY)), encoding="utf-8")
+    command = ["failover", str(file), "--attest-down", "west", "--without-coordination", "--yes"]
+    assert run(command) == 2
+    assert "wants a reason" in capfd.readouterr().err
+    assert run([*command, "--reason", "only I act"]) == 0
+    said = capfd.readouterr()
+    assert "the guarantee of one holder is given up" in " ".join(said.err.split())
+    (journal,) = journals()
+    assert f"dcctl history --import {journal}" in " ".join(said.out.split())
+    assert run(["history", str(file), "--import", str(journal)]) == 0
+    assert "records are in the journal; primary: east" in capfd.readouterr().out
+    assert run(["history", str(file)]) == 0
+    assert "east is primary for" in capfd.readouterr().out
