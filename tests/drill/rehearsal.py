@@ -49,7 +49,7 @@ def rehearse(
     """Run `dcctl drill` in a state folder of its own, with the small scenario unless told otherwise."""
     topology = file
     if max_loss_records is not None:
-        data = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
         data["failover"]["max_loss"] = {"records": max_loss_records}
         topology = tmp_path / "topology.yaml"
         topology.write_text(yaml.safe_dump(data), encoding="utf-8")

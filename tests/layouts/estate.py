@@ -11,8 +11,11 @@ from typing import Any
 
 import yaml
 
+from orchestrator.adapters.java.client_properties import java_client_properties
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.secrets import resolve_secrets
+from orchestrator.simulation.servers import java_properties
 from tests.drill.rehearsal import ROOT
 
 _TIMEOUT_S = 240
@@ -58,16 +61,9 @@ class Estate:
     def change_by_hand(self, cluster: str, topic: str, setting: str) -> None:
         """Set a topic's configuration with Kafka's own tool."""
         described = self.topology["clusters"][cluster]
-        client = described["client"]
-        password = Path(client["sasl.password"].removeprefix("${file:").removesuffix("}")).read_text().strip()
         properties = self.state / "tool.properties"
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        properties.write_text(
-            f"security.protocol={client['security.protocol']}\n"
-            f"sasl.mechanism=PLAIN\n"
-            f'sasl.jaas.config={module} required username="{client["sasl.username"]}" password="{password}";\n',
-            encoding="utf-8",
-        )
+        client = java_client_properties(resolve_secrets(described["client"], cluster))
+        properties.write_text(java_properties(client), encoding="utf-8")
         java = find_java()
         runtime = kafka_runtime(described["kafka"], java)
         tool = [str(java.executable), "-cp", runtime.class_path, "kafka.admin.ConfigCommand"]

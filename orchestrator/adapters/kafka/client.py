@@ -39,6 +39,32 @@ def client_properties(name: str, bootstrap: Sequence[str], client: Mapping[str, 
     }
 
 
+class Refusals:
+    """Why a client gets no answer, as far as librdkafka tells it: whoever is refused only sees a time-out.
+
+    To be given as `error_cb`. A call that succeeds makes what was told before it history.
+    """
+
+    def __init__(self) -> None:
+        self._last: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        """What librdkafka calls, from within `poll`."""
+        if error.name() in _REFUSALS:
+            self._last = error
+
+    def forget(self) -> None:
+        """A call has succeeded."""
+        self._last = None
+
+    def behind(self, error: object, client: Any) -> object:
+        """The refusal behind a time-out of `client`; the error itself where there is none."""
+        if isinstance(error, KafkaError) and error.name() in _NO_ANSWER:
+            client.poll(0)
+            return self._last or error
+        return error
+
+
 @contextmanager
 def translated_errors(subject: str, doing: str) -> Iterator[None]:
     """Turn confluent-kafka's exceptions into `ClusterError` about `subject` while `doing`."""
@@ -56,10 +82,17 @@ def cluster_error(subject: str, doing: str, error: object) -> ClusterError:
     return ClusterError(subject, f"{doing}: {error}")
 
 
+# A listener that speaks TLS closes the connection of a client that does not, without a word.
+_NO_BROKER = (
+    "is the cluster up, are the bootstrap addresses right, and does security.protocol fit its listeners?"
+)
+_NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_REFUSALS = ("_AUTHENTICATION", "_SSL")
 _HINTS = {
-    "_TRANSPORT": "no broker answers: is the cluster up, and are the bootstrap addresses right?",
-    "_ALL_BROKERS_DOWN": "no broker answers: is the cluster up, and are the bootstrap addresses right?",
-    "_TIMED_OUT": "no answer in time: is the cluster up, and are the bootstrap addresses right?",
+    "_SSL": "is ssl.ca.location under clusters.<name>.client the authority of its brokers?",
+    "_TRANSPORT": _NO_BROKER,
+    "_ALL_BROKERS_DOWN": _NO_BROKER,
+    "_TIMED_OUT": _NO_BROKER,
     "_AUTHENTICATION": "check the user and the secret under clusters.<name>.client",
     "SASL_AUTHENTICATION_FAILED": "check the user and the secret under clusters.<name>.client",
     "TOPIC_AUTHORIZATION_FAILED": "the principal lacks an ACL on the topic",

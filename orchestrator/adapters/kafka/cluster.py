@@ -20,7 +20,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from orchestrator.adapters.kafka.client import client_properties, cluster_error, logger, translated_errors
+from orchestrator.adapters.kafka.client import (
+    Refusals,
+    client_properties,
+    cluster_error,
+    logger,
+    translated_errors,
+)
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -48,7 +54,8 @@ class KafkaCluster:
     def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
         self.name = name
         self.properties = client_properties(name, bootstrap, client)
-        self._admin = AdminClient(dict(self.properties), logger=logger)
+        self._refusals = Refusals()
+        self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
 
     def reconnect(self) -> None:
         """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
@@ -68,8 +75,10 @@ class KafkaCluster:
 
     def topic_names(self, timeout_s: float = 10.0) -> set[str]:
         """Every topic that the operator may see."""
-        with translated_errors(self.subject, "listing topics"):
+        try:
             return set(self._admin.list_topics(timeout=timeout_s).topics)
+        except KafkaException as error:
+            raise self._error("listing topics", error) from None
 
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
@@ -294,8 +303,13 @@ class KafkaCluster:
     def _result(self, future: Future[Any], doing: str, timeout_s: float) -> Any:
         try:
             # librdkafka answers by itself at its own deadline; ours only guards against it not doing so.
-            return future.result(timeout_s + 5)
+            answer = future.result(timeout_s + 5)
         except KafkaException as error:
-            raise cluster_error(self.subject, doing, error.args[0]) from None
+            raise self._error(doing, error) from None
         except TimeoutError:
             raise ClusterError(self.subject, f"{doing}: no answer within {timeout_s:g} s") from None
+        self._refusals.forget()
+        return answer
+
+    def _error(self, doing: str, error: KafkaException) -> ClusterError:
+        return cluster_error(self.subject, doing, self._refusals.behind(error.args[0], self._admin))

@@ -185,7 +185,9 @@ def _options(runtime: KafkaRuntime) -> list[str]:
 
 _WRAPPINGS = ("java.util.concurrent.ExecutionException: ", "java.util.concurrent.CompletionException: ")
 
-_NO_ANSWER = "is the cluster up, and are the bootstrap addresses right?"
+_NO_ANSWER = (
+    "is the cluster up, are the bootstrap addresses right, and does security.protocol fit its listeners?"
+)
 _LACKS = "the principal under clusters.<name>.client lacks an ACL"
 _HINTS = {
     "Timeout": _NO_ANSWER,

@@ -167,6 +167,9 @@ class WorkloadProducer:
                 "enable.idempotence": self._config.acks == "all",
                 # Few larger requests: each one costs every replica and every reader a round of its own.
                 "linger.ms": 100,
+                # The time-out of a record begins when it is queued. The default queue of 100,000 takes longer
+                # than that to pass on a busy machine, and records would fail that no broker ever saw.
+                "queue.buffering.max.messages": 20_000,
                 "message.timeout.ms": int(self._config.message_timeout_s * 1000),
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
