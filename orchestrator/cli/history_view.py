@@ -12,7 +12,6 @@ from orchestrator.adapters.clock import utc_text
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import RunEvent
 
-_GATE_MARKS = {"ok": "[green]✓[/]", "refused": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
 Rows = Iterable[Mapping[str, Any]]
 
 
@@ -35,7 +34,9 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def _run_line(row: Mapping[str, Any]) -> str:
     way = row["source"] + (f" → {row['target']}" if row["target"] else "")
-    return f"{row['run_id']}  {row['verb']} {escape(way)}  {row['outcome']}"
+    seconds = max(0.0, row["ended_at_s"] - row["started_at_s"])
+    why = f"  [dim]{escape(row['who'] or 'somebody')}: {escape(row['reason'] or 'no reason given')}[/]"
+    return f"{row['run_id']}  {row['verb']} {escape(way)}  {row['outcome']} ({seconds:.0f} s){why}"
 
 
 def _unlock_line(row: Mapping[str, Any]) -> str:
@@ -69,9 +70,3 @@ def render_records(records: Iterable[RunEvent], console: Console) -> None:
         console.print(
             f"{utc_text(record.at_s)}  {record.kind}{step}{outcome}  [dim]{escape(record.message)}[/]"
         )
-        if record.kind == "run-started" and "plan" in record.data:
-            request = record.data["plan"]["request"]
-            why = str(request.get("reason") or "no reason given")
-            console.print(f"    by {escape(str(request.get('by')))}: {escape(why)}")
-            for gate in record.data["plan"]["gates"]:
-                console.print(f"    {_GATE_MARKS[gate['outcome']]} {gate['id']}: {escape(gate['measured'])}")

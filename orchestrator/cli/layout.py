@@ -53,6 +53,7 @@ def plan(
 
 def apply(
     file: Path = typer.Argument(..., metavar="FILE|PLAN", help="A topology file, or a plan of `dcctl plan`."),
+    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
     as_json: bool = _JSON,
 ) -> None:
@@ -84,7 +85,12 @@ def apply(
 
         try:
             result = run_apply(
-                topology, given=given, on_plan=take_plan, approve=ask, on_event=view.take_event
+                topology,
+                given=given,
+                on_plan=take_plan,
+                approve=ask,
+                on_event=view.take_event,
+                reason=reason,
             )
         except GateRefusedError:
             if as_json and view.plan is not None:

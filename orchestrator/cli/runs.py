@@ -139,17 +139,27 @@ def _import(topology: Topology, file: Path, as_json: bool) -> None:
     emit({"imported": told}, as_json=as_json, summary=summary)
 
 
-def show(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:
-    """Tell one run from its journal: who, why, what was measured, decided and done."""
+def show(
+    run: str = _RUN,
+    file: Path | None = _FILE,
+    records_only: bool = typer.Option(False, "--records", help="The journal's records as they are."),
+    as_json: bool = _JSON,
+) -> None:
+    """Tell one run from its journal: who, why, what was measured, decided and done, and how long it took."""
     from orchestrator.cli.history_view import render_records
     from orchestrator.cli.output import emit
+    from orchestrator.cli.story_view import render_story
     from orchestrator.operations.history import run_records
+    from orchestrator.operations.run_story import run_story
     from orchestrator.planning.plan import to_json
 
     records = run_records(given_topology(file), run)
+    story = run_story(records)
     emit(
-        {"records": [to_json(record) for record in records]},
+        {"story": story, "records": [to_json(record) for record in records]},
         as_json=as_json,
         summary=f"{len(records)} records",
-        render=lambda console: render_records(records, console),
+        render=lambda console: (
+            render_records(records, console) if records_only else render_story(story, console)
+        ),
     )

@@ -136,6 +136,7 @@ def earlier_run(records: Sequence[Mapping[str, Any]]) -> EarlierRun:
 
 def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_begun: bool) -> EarlierRun:
     data = first.get("data", {})
+    request = data.get("plan", {}).get("request", {})
     outcome = "incomplete" if is_begun else "not begun"
     if last.get("kind") == "run-ended":
         outcome = str(last.get("data", {}).get("outcome", outcome))
@@ -152,6 +153,8 @@ def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_
         started_at_s=float(first.get("at_s", 0.0)),
         outcome=outcome,
         ended_at_s=float(last.get("at_s", 0.0)),
+        who=str(data.get("by", {}).get("who") or request.get("by", "")),
+        reason=str(request.get("reason") or data.get("reason", "")),
     )
 
 

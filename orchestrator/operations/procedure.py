@@ -26,6 +26,7 @@ from orchestrator.engine import (
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.actions.hooks import refuse_missing_hooks
 from orchestrator.operations.holds import holds_in_the_way
+from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.overrides import override_text, overrides
@@ -141,6 +142,8 @@ def run_procedure(
             timing = Timing(started_at_s, observed_at_s, now_s, now_s)
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
+        about |= {"by": about_this_process(procedure.command, run_id)}
+        about |= {"asked_at_s": started_at_s, "observed_at_s": observed_at_s}
         if procedure.is_alone:
             about |= {"without_coordination": True, "given_up": GIVEN_UP}
         run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
@@ -182,7 +185,7 @@ def resume_procedure(
             if said:
                 # Nothing is recorded: an end would hide from the next verb what this run has done.
                 raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
-        run.record("run-resumed")
+        run.record("run-resumed", data={"by": about_this_process(f"resume {run_id}", run_id)})
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
         return _act(run, procedure, plan, picture, timing)
 

@@ -78,6 +78,8 @@ class EarlierRun:
     started_at_s: float
     outcome: str
     ended_at_s: float = 0.0
+    who: str = ""
+    reason: str = ""
 
     @property
     def has_begun(self) -> bool:

@@ -171,7 +171,7 @@ def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told:
     status, out, _ = told("history", file, "--json")
     (row,) = json.loads(out)["runs"]
     assert (status, row["verb"], row["outcome"]) == (0, "apply", "ok")
-    status, out, _ = told("show", row["run_id"], file)
+    status, out, _ = told("show", row["run_id"], file, "--records")
     assert status == 0
     assert "step-outcome create-topics-west-1 ok" in out
 

@@ -31,13 +31,16 @@ def run_apply(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    reason: str = "",
 ) -> FailoverResult:
     """Bring the clusters to what the file says; with `given` by exactly that plan. See `run_procedure`.
+
+    `reason` goes to the journal.
 
     Raises `GateRefusedError`, naming what moved, where the world is not as the given plan found it.
     """
     ended = run_procedure(
-        LayoutProcedure(topology, given),
+        LayoutProcedure(topology, given, reason),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

@@ -87,10 +87,10 @@ class LayoutProcedure:
     is_alone = False
     gates_of_resumed = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
 
-    def __init__(self, topology: Topology, given: Plan | None = None) -> None:
+    def __init__(self, topology: Topology, given: Plan | None = None, reason: str = "") -> None:
         self.topology = topology
         self.command = f"apply {topology.name}"
-        self.about: Mapping[str, Any] = {}
+        self.about: Mapping[str, Any] = {"reason": reason} if reason else {}
         self._given = given
 
     @classmethod

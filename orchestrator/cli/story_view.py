@@ -1,0 +1,137 @@
+"""How `dcctl show RUN` looks: one run, for somebody who was not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.adapters.clock import utc_text
+from orchestrator.planning.overrides import override_text
+
+_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "refused": "[bold red]✗[/]"}
+_UNKNOWN = "[bold yellow]?[/]"
+_COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "open": "yellow"}
+_LISTED = 4
+Story = Mapping[str, Any]
+
+
+def render_story(story: Story, console: Console) -> None:
+    """Who and why, what was measured, what was decided, what was done, how long it took, how it ended."""
+    way = story["source"] + (f" → {story['target']}" if story["target"] else "")
+    colour = _COLOURS.get(story["outcome"], "red")
+    of = f" of {story['topology']}" if story["topology"] else ""
+    console.print(
+        f"[bold]{escape(story['verb'].capitalize())} {escape(way)}[/]{escape(of)}:"
+        f" [bold {colour}]{escape(story['outcome'])}[/]"
+    )
+    _head(story, console)
+    _measured(story, console)
+    _predicted(story["predicted"], console)
+    _done(story, console)
+    _ended(story, console)
+
+
+def _head(story: Story, console: Console) -> None:
+    who = story["who"]
+    place = f" on {who['host']}" if who["host"] else ""
+    pid = f" (process {who['pid']})" if who["pid"] else ""
+    _row(console, "run", story["run_id"])
+    _row(console, "who", f"{who['who'] or 'not recorded'}{place}{pid}")
+    _row(console, "why", story["reason"] or "no reason given")
+    stopped = f", of which {_seconds(story['stopped_seconds'])} stopped" if story["stopped_seconds"] else ""
+    took = f"{_seconds(story['seconds'])}{stopped}"
+    _row(console, "when", f"{utc_text(story['asked_at_s'])} to {utc_text(story['ended_at_s'])} ({took})")
+    if story["given_up"]:
+        _row(console, "given up", f"[bold red]{escape(story['given_up'])}[/]", is_marked_up=True)
+    for override in story["overrides"]:
+        _row(console, "set aside", override_text(override))
+
+
+def _row(console: Console, name: str, text: str, *, is_marked_up: bool = False) -> None:
+    console.print(f"  {name:<10} {text if is_marked_up else escape(text)}")
+
+
+def _measured(story: Story, console: Console) -> None:
+    if story["gates"]:
+        console.print("\n[bold]Measured, and what it decided[/]")
+    for gate in story["gates"]:
+        mark = _MARKS.get(gate["outcome"], _UNKNOWN)
+        console.print(f"  {mark} {gate['id']}: {escape(gate['reason'])} [dim]({escape(gate['measured'])})[/]")
+        if gate["outcome"] != "ok":
+            console.print(f"      limit: {escape(gate['limit'])}")
+
+
+def _predicted(predicted: Mapping[str, Any], console: Console) -> None:
+    if not predicted:
+        return
+    console.print(f"\n[bold]Predicted[/] {_seconds(float(predicted.get('seconds', 0.0)))}")
+    losses = predicted.get("loss", {})
+    for topic, loss in losses.items():
+        if loss.get("at_most") != 0:
+            at_most, expected = _number(loss.get("at_most")), _number(loss.get("expected"))
+            console.print(f"  {escape(topic)}: {expected} records lost, at most {at_most}")
+    if losses and all(loss.get("at_most") == 0 for loss in losses.values()):
+        console.print("  no record lost")
+    rereads = predicted.get("reread", {})
+    for consumer, cost in rereads.items():
+        if cost.get("at_most") != 0:
+            console.print(f"  {escape(consumer)}: reads at most {_number(cost.get('at_most'))} records again")
+    if rereads and all(cost.get("at_most") == 0 for cost in rereads.values()):
+        console.print("  nothing read again")
+
+
+def _done(story: Story, console: Console) -> None:
+    if not story["acts"]:
+        console.print("\n[bold]Done[/] nothing")
+        return
+    console.print("\n[bold]Done[/]")
+    for act in story["acts"]:
+        console.print(f"  {_clock(act['at_s'])}  {_act(act)}")
+    left = story["not_done"]
+    for title in left[:_LISTED]:
+        console.print(f"  [dim]not done  · {escape(title)}[/]")
+    if len(left) > _LISTED:
+        console.print(f"  [dim]not done  · and {len(left) - _LISTED} more[/]")
+    phases: Iterable[Mapping[str, Any]] = story["phases"]
+    if phases:
+        said = "   ".join(f"{phase['name']} {_seconds(phase['seconds'])}" for phase in phases)
+        console.print(f"\n[bold]Phases[/] (side by side)\n  {said}")
+
+
+def _act(act: Mapping[str, Any]) -> str:
+    by = f" by {act['who']}" if act.get("who") else ""
+    on = f" on {act['host']}" if act.get("host") else ""
+    if act["what"] == "gone on":
+        after = _seconds(act["after_s"])
+        return f"[bold yellow]▶ gone on with{escape(by)}{escape(on)}[/], {after} after the last record"
+    if act["what"] == "taken back":
+        return f"[bold yellow]↶ taken back[/]{escape(by)}: {escape(act['message'])}"
+    undone = "undone: " if act["what"] == "undone" else ""
+    if act["outcome"] is None:
+        return f"{_UNKNOWN} {undone}{escape(act['title'])}  [dim]begun; nobody saw its end[/]"
+    mark = _MARKS.get(act["outcome"], _UNKNOWN)
+    seen = ", found so after a restart" if act.get("found_after_restart") else ""
+    message = f"  [dim]{escape(act['message'])}[/]" if act["message"] else ""
+    return f"{mark} {undone}{escape(act['title'])} [dim]({_seconds(act['seconds'])}{seen})[/]{message}"
+
+
+def _ended(story: Story, console: Console) -> None:
+    reason = f": {story['outcome_reason']}" if story["outcome_reason"] else ""
+    console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
+    if story["outcome"] in ("incomplete", "unknown", "open"):
+        console.print(f"  to go on: dcctl resume {story['run_id']}; back: dcctl abort {story['run_id']}")
+
+
+def _clock(at_s: float) -> str:
+    return utc_text(at_s).split()[1]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _number(value: int | None) -> str:
+    return "an unknown number of" if value is None else f"{value:,}"
