@@ -30,7 +30,14 @@ def import_(  # noqa: PLR0917 - typer passes them by name
         [],
         "--connect",
         metavar="[NAME=]URL",
-        help="A Connect worker that runs mirrors into the cluster; a user and password in it are used only.",
+        help="A Connect worker that runs mirrors into the cluster; a user and password in it are used only. "
+        "The password may be ${env:NAME}.",
+    ),
+    connect_ca: list[str] = typer.Option(
+        [],
+        "--connect-ca",
+        metavar="[NAME=]FILE",
+        help="PEM file of the authority behind https addresses of Connect, if it is not the system's.",
     ),
     zookeeper: list[str] = typer.Option(
         [],
@@ -59,7 +66,7 @@ def import_(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.operations.importing.request import places_to_look
     from orchestrator.operations.importing.run import import_estate
 
-    places = places_to_look(bootstrap, client, connect, zookeeper)
+    places = places_to_look(bootstrap, client, connect, zookeeper, connect_ca)
     result = import_estate(name, places, inventory=inventory, coordination=coordination)
     topology = result.imported.topology
     if out is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -41,6 +41,7 @@ def places_to_look(
     client: Sequence[str] = (),
     connect: Sequence[str] = (),
     zookeeper: Sequence[str] = (),
+    connect_ca: Sequence[str] = (),
 ) -> tuple[LookAt, ...]:
     """The clusters that the options speak of, in the order in which they were named.
 
@@ -59,8 +60,16 @@ def places_to_look(
         urls[name] += [part.strip() for part in value.split(",") if part.strip()]
     files = {name: Path(value) for name, value in _named(client, addresses, "--client")}
     ensembles = dict(_named(zookeeper, addresses, "--zookeeper"))
+    authorities = dict(_named(connect_ca, addresses, "--connect-ca"))
     return tuple(
-        _look_at(name, tuple(listed), urls[name], files.get(name), ensembles.get(name, ""))
+        _look_at(
+            name,
+            tuple(listed),
+            urls[name],
+            files.get(name),
+            zookeeper=ensembles.get(name, ""),
+            connect_ca=authorities.get(name),
+        )
         for name, listed in addresses.items()
     )
 
@@ -93,18 +102,28 @@ def _check_addresses(name: str, addresses: Iterable[str]) -> None:
 
 
 def _look_at(
-    name: str, bootstrap: tuple[str, ...], urls: Sequence[str], file: Path | None, zookeeper: str
+    name: str,
+    bootstrap: tuple[str, ...],
+    urls: Sequence[str],
+    file: Path | None,
+    *,
+    zookeeper: str,
+    connect_ca: str | None,
 ) -> LookAt:
     client = read_client_file(file) if file is not None else {}
     written, variables = _referenced(client, name)
     plain = tuple(_without_user(url) for url in urls)
     users = [urlsplit(url) for url in urls if urlsplit(url).username]
-    connect_client = written_connect = None
+    connect_client = ConnectClient(ca_location=connect_ca) if connect_ca else None
+    written_connect = connect_client
     if users:
-        variable = _variable(name, "connect.password")
-        connect_client = ConnectClient(username=users[0].username, password=users[0].password or "")
-        written_connect = ConnectClient(username=users[0].username, password=f"${{env:{variable}}}")
-        variables = (*variables, variable)
+        user, password = users[0].username, users[0].password or ""
+        connect_client = ConnectClient(username=user, password=password, ca_location=connect_ca)
+        written_connect = connect_client
+        if not _REFERENCE.fullmatch(password):
+            variable = _variable(name, "connect.password")
+            written_connect = replace(connect_client, password=f"${{env:{variable}}}")
+            variables = (*variables, variable)
     return LookAt(
         name=name,
         bootstrap=bootstrap,

@@ -79,3 +79,22 @@ def test_client_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a=1\nnonsense\n", encoding="utf-8")
     with pytest.raises(DcctlError, match=r"f:2: is no property"):
         read_client_file(tmp_path / "f")
+
+
+def test_a_password_by_reference_stays_one() -> None:
+    """It is then in no command line; and the authority behind https goes into the file."""
+    (place,) = places_to_look(
+        ["a:1"], connect=["https://me:${env:CONNECT}@c:8083"], connect_ca=["/etc/authority.pem"]
+    )
+    assert place.connect == ("https://c:8083",)
+    assert place.connect_client is not None
+    assert place.connect_client == place.written_connect_client
+    assert (place.connect_client.password, place.variables) == ("${env:CONNECT}", ())
+    assert place.connect_client.ca_location == "/etc/authority.pem"
+
+
+def test_an_authority_needs_no_login() -> None:
+    """A worker behind https that lets everybody in."""
+    (place,) = places_to_look(["a:1"], connect=["https://c:8083"], connect_ca=["/etc/authority.pem"])
+    assert place.connect_client is not None
+    assert (place.connect_client.username, place.connect_client.ca_location) == (None, "/etc/authority.pem")
