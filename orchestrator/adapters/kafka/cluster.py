@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicCollection
+from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import (
     AclBinding,
@@ -27,6 +27,7 @@ from orchestrator.adapters.kafka.client import (
     logger,
     translated_errors,
 )
+from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -56,10 +57,13 @@ class KafkaCluster:
         self.properties = client_properties(name, bootstrap, client)
         self._refusals = Refusals()
         self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
+        # Coordinators are asked by a process of its own (see `group_admin`).
+        self._isolated = IsolatedCluster(name, bootstrap, client, asks_again=True)
 
     def reconnect(self) -> None:
         """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
         self._admin = AdminClient(dict(self.properties), logger=logger)
+        self._isolated.reset()
 
     @property
     def subject(self) -> str:
@@ -155,61 +159,17 @@ class KafkaCluster:
         self, groups: Iterable[str], timeout_s: float = 10.0
     ) -> dict[str, dict[TopicPartition, int]]:
         """Committed offsets (the next to read) of each group; a group without any has an empty mapping."""
-        wanted = list(groups)
-        try:
-            return self._committed(wanted, timeout_s)
-        except ClusterError as error:
-            if error.code != "_TIMED_OUT":
-                raise
-        self.reconnect()
-        return self._committed(wanted, timeout_s)
-
-    def _committed(self, groups: Sequence[str], timeout_s: float) -> dict[str, dict[TopicPartition, int]]:
-        futures: dict[str, Future[Any]] = {}
-        with translated_errors(self.subject, "asking for group offsets"):
-            for group in groups:
-                futures |= self._admin.list_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
-                )
-        return {
-            group: {
-                TopicPartition(tp.topic, tp.partition): tp.offset
-                for tp in self._result(
-                    future, f"asking for the offsets of group {group}", timeout_s
-                ).topic_partitions
-                if tp.offset >= 0
-            }
-            for group, future in futures.items()
-        }
+        return self._isolated.committed(groups, timeout_s)
 
     def write_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 10.0
     ) -> None:
         """Set the committed offsets of an empty group. Raises when the group has running members."""
-        request = ConsumerGroupTopicPartitions(
-            group,
-            [LibTopicPartition(tp.topic, tp.partition, offset) for tp, offset in sorted(offsets.items())],
-        )
-        doing = f"writing the offsets of group {group}"
-        with translated_errors(self.subject, doing):
-            futures = self._admin.alter_consumer_group_offsets([request], request_timeout=timeout_s)
-        answer = self._result(futures[group], doing, timeout_s)
-        for partition in answer.topic_partitions:
-            if partition.error is not None:
-                raise cluster_error(
-                    f"{self.subject}, {partition.topic}-{partition.partition}", doing, partition.error
-                )
+        self._isolated.write_group_offsets(group, offsets, timeout_s)
 
     def group_members(self, groups: Iterable[str], timeout_s: float = 10.0) -> dict[str, int]:
         """Number of running members of each group (0 for one that is empty or not known)."""
-        wanted = sorted(set(groups))
-        if not wanted:
-            return {}
-        futures = self._admin.describe_consumer_groups(wanted, request_timeout=timeout_s)
-        return {
-            group: len(self._result(future, f"describing group {group}", timeout_s).members)
-            for group, future in futures.items()
-        }
+        return self._isolated.group_members(groups, timeout_s)
 
     def create_topics(
         self,

@@ -2,7 +2,8 @@
 
 librdkafka (2.16 and before) aborts the whole process when connections break at an unlucky moment of an
 admin call: `rd_kafka_enq_once_del_source_return: Assertion eonce->refcnt > 0` (confluentinc/librdkafka
-issue 4605, pull request 5397), `rd_kafka_admin_response_parse: Assertion rko_result`. And a client may
+issue 4605, pull request 5397), `rd_kafka_admin_response_parse: Assertion rko_result`; and it follows a null
+pointer when a group's coordinator has just moved (`group_admin`). And a client may
 hang for minutes on a broker that was frozen for seconds, while a new one is answered at once. Both
 happen just when a watcher is needed most. Here only the helper dies or is replaced.
 
@@ -17,23 +18,47 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
+if TYPE_CHECKING:
+    from orchestrator.adapters.kafka.cluster import TopicDescription
+
+T = TypeVar("T")
+
 # librdkafka keeps the deadline itself; this is for the way there and back on a busy machine.
 _GRACE_S = 1.0
+_AGAIN_AFTER_S = 0.2
+_START_S = 30.0
+HELLO = -1
+"""The number of the helper's first message: it has started."""
+
+_COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
+_LATE = ("_TIMED_OUT", "_TRANSPORT")
+
+
+class HelperDiedError(ClusterError):
+    """The helper died while it owed an answer: what it was asked to do may have been done."""
 
 
 class IsolatedCluster:
-    """What `KafkaCluster` answers, from another process. Every method raises `ClusterError`."""
+    """What `KafkaCluster` answers, from another process. Every method raises `ClusterError`.
 
-    def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
+    With `asks_again` a group's coordinator that moves, and a helper that dies of one, are asked again until
+    the deadline. A watcher comes again by itself.
+    """
+
+    def __init__(
+        self, name: str, bootstrap: Sequence[str], client: Mapping[str, str], *, asks_again: bool = False
+    ) -> None:
         self.name = name
+        self._asks_again = asks_again
         self._hello = (name, tuple(bootstrap), dict(client))
         self._helper: _Helper | None = None
         self._turn = threading.Lock()
@@ -58,8 +83,18 @@ class IsolatedCluster:
 
     def committed(self, groups: Iterable[str], timeout_s: float) -> dict[str, dict[TopicPartition, int]]:
         """See `KafkaCluster.committed`."""
-        answer = self._ask("committed", timeout_s, sorted(groups))
+        answer = self._ask_coordinators("committed", timeout_s, sorted(groups))
         return cast("dict[str, dict[TopicPartition, int]]", answer)
+
+    def group_members(self, groups: Iterable[str], timeout_s: float) -> dict[str, int]:
+        """See `KafkaCluster.group_members`."""
+        return cast("dict[str, int]", self._ask_coordinators("group_members", timeout_s, sorted(groups)))
+
+    def write_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float
+    ) -> None:
+        """See `KafkaCluster.write_group_offsets`. Written twice they are the same."""
+        self._ask_coordinators("write_group_offsets", timeout_s, group, dict(offsets))
 
     def reset(self) -> None:
         """End the helper with all it waits for; the next call starts another one."""
@@ -68,11 +103,39 @@ class IsolatedCluster:
         if helper is not None:
             helper.end()
 
+    def _ask_coordinators(self, method: str, timeout_s: float, *arguments: Any) -> Any:
+        """Ask, and ask again until the deadline where a coordinator moves, or the helper died of it.
+
+        After a time-out another helper is asked once: librdkafka may wait on the connection to a coordinator
+        that was restarted, and a new client is answered at once.
+        """
+        if not self._asks_again:
+            return self._ask(method, timeout_s, *arguments)
+        deadline = time.monotonic() + timeout_s
+        is_second = False
+        while True:
+            left_s = deadline - time.monotonic()
+            try:
+                return self._ask(method, max(left_s, _AGAIN_AFTER_S), *arguments)
+            except HelperDiedError:
+                if time.monotonic() > deadline:
+                    raise
+            except ClusterError as error:
+                if error.code in _LATE and not is_second:
+                    is_second = True
+                    deadline = time.monotonic() + timeout_s
+                    self.reset()
+                elif error.code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    raise
+            time.sleep(_AGAIN_AFTER_S)
+
     def _ask(self, method: str, timeout_s: float, *arguments: Any) -> Any:
         with self._turn:
             if self._helper is None or not self._helper.is_alive:
                 self._helper = _Helper(self.name, self._hello)
+                weakref.finalize(self, self._helper.end)
             helper = self._helper
+        helper.await_start()
         try:
             return helper.ask(method, (*arguments, timeout_s)).result(timeout_s + _GRACE_S)
         except TimeoutError:
@@ -89,6 +152,7 @@ class _Helper:
         self._owed: dict[int, Future[Any]] = {}
         self._writing = threading.Lock()
         self.is_alive = True
+        self._started = threading.Event()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "orchestrator.adapters.kafka.isolated_helper"],
             stdin=subprocess.PIPE,
@@ -100,6 +164,11 @@ class _Helper:
         )
         self._send(hello)
         threading.Thread(target=self._read, name=f"isolated-{name}", daemon=True).start()
+
+    def await_start(self) -> None:
+        """Wait until it listens, so that no deadline counts the start of a process on a busy machine."""
+        if not self._started.wait(_START_S):
+            raise ClusterError(self._subject, f"the process that asks it did not start within {_START_S:g} s")
 
     def ask(self, method: str, arguments: tuple[Any, ...]) -> Future[Any]:
         """Put a question; the future fails with `ClusterError`."""
@@ -134,12 +203,16 @@ class _Helper:
                 number, answer, problem = pickle.load(self._process.stdout)  # type: ignore[arg-type] # noqa: S301 - our own child
             except (EOFError, OSError, ValueError, pickle.UnpicklingError):
                 break
+            self._started.set()
+            if number == HELLO:
+                continue
             future = self._owed.pop(number)
             if problem is None:
                 future.set_result(answer)
             else:
                 future.set_exception(ClusterError(*problem))
         self.end()
+        self._started.set()
         self._fail_all()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -152,4 +225,4 @@ class _Helper:
         for number in list(self._owed):
             future = self._owed.pop(number, None)
             if future is not None:
-                future.set_exception(ClusterError(self._subject, "the connection broke"))
+                future.set_exception(HelperDiedError(self._subject, "the connection broke"))

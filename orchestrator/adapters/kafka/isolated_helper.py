@@ -9,10 +9,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from orchestrator.adapters.kafka.cluster import KafkaCluster
+from orchestrator.adapters.kafka.group_admin import GroupAdmin
+from orchestrator.adapters.kafka.isolated import HELLO
 from orchestrator.errors import DcctlError
 
-_METHODS = frozenset({"brokers", "topics", "log_ends", "groups", "committed"})
+_METHODS = frozenset(
+    {"brokers", "topics", "log_ends", "groups", "committed", "write_group_offsets", "group_members"}
+)
 
 
 class Server:
@@ -20,7 +23,7 @@ class Server:
 
     def __init__(self, hello: tuple[Any, Any, Any]) -> None:
         self._hello = hello
-        self._cluster: KafkaCluster | None = None
+        self._cluster: GroupAdmin | None = None
         self._writing = threading.Lock()
 
     def answer(self, number: int, method: str, arguments: tuple[Any, ...]) -> None:
@@ -29,13 +32,13 @@ class Server:
         problem = None
         try:
             with self._writing:
-                self._cluster = self._cluster or KafkaCluster(*self._hello)
+                self._cluster = self._cluster or GroupAdmin(*self._hello)
             if method in _METHODS:
                 value = getattr(self._cluster, method)(*arguments)
         except DcctlError as error:
-            problem = (error.subject, error.problem, error.hint)
+            problem = (error.subject, error.problem, error.hint, getattr(error, "code", ""))
         except Exception as error:  # noqa: BLE001 - whatever it was, the parent must not wait for ever
-            problem = (f"cluster {self._hello[0]}", f"asking for {method}: {error!r}", "")
+            problem = (f"cluster {self._hello[0]}", f"asking for {method}: {error!r}", "", "")
         with self._writing:
             pickle.dump((number, value, problem), sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -46,6 +49,8 @@ def main() -> None:
     pool = ThreadPoolExecutor(max_workers=8)
     try:
         server = Server(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
+        pickle.dump((HELLO, None, None), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
         while True:
             pool.submit(server.answer, *pickle.load(sys.stdin.buffer))  # noqa: S301 - the same
     except (EOFError, KeyboardInterrupt):
