@@ -70,6 +70,7 @@ def _situation(
         and observation.offset_map.value is not None
         and observation.log_ends.value is not None
     ):
+        sampled_ends = history.newest_ends()
         for group in consumers:
             if group.kind == "group":
                 positions += target_positions(
@@ -77,7 +78,7 @@ def _situation(
                     mirror,
                     group,
                     recorded=history.positions(group.name),
-                    sampled_ends=history.newest_ends(),
+                    sampled_ends=sampled_ends,
                     offset_map=observation.offset_map.value,
                     made_anew=history.made_anew,
                     by_time=(observation.by_time.value or {}).get(group.name, {}),
@@ -195,8 +196,12 @@ def _reread_by_consumer(s: Situation) -> dict[str, dict[str, int | None]]:
         return {}
     until_s = s.window.first_failed_at_s if s.window else s.now_s
     found: dict[str, dict[str, int | None]] = {}
+    by_group: dict[str, list[TargetPosition]] = {group.name: [] for group in s.groups}
+    for position in s.positions:
+        if position.source_offset is not None:
+            by_group[position.group].append(position)
     for group in s.groups:
-        rows = [p for p in s.positions if p.group == group.name and p.source_offset is not None]
+        rows = by_group[group.name]
         recorded = history.positions(group.name)
         known = {p.source_partition: recorded[p.source_partition] for p in rows}
         by_map = {p.source_partition: p.reread_at_most for p in rows}

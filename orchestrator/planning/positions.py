@@ -51,26 +51,25 @@ class TargetPosition:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def source_partitions(topology: Topology, mirror: Replication) -> tuple[TopicPartition, ...]:
-    """Every partition of every mirrored topic, as the source names it."""
+def source_partitions(
+    topology: Topology, mirror: Replication, consumer: Consumer | None = None
+) -> tuple[TopicPartition, ...]:
+    """Every partition of every mirrored topic, as the source names it; of those that `consumer` reads."""
+    wanted = None if consumer is None else frozenset(consumer.topics)
     return tuple(
         TopicPartition(name, number)
         for name in mirror.topics
+        if wanted is None or name in wanted
         if (topic := topology.topic(name, mirror.source)) is not None
         for number in range(topic.partitions)
     )
-
-
-def landing_partitions(topology: Topology, mirror: Replication) -> tuple[TopicPartition, ...]:
-    """Every partition that producers write at the target: the same names as at the source."""
-    return source_partitions(topology, mirror)
 
 
 def partitions_to_read(
     topology: Topology, mirror: Replication, consumer: Consumer
 ) -> tuple[TopicPartition, ...]:
     """What a consumer reads at the target: of each of its topics the mirrored and the landing partitions."""
-    own = [tp for tp in source_partitions(topology, mirror) if tp.topic in consumer.topics]
+    own = source_partitions(topology, mirror, consumer)
     return tuple(dict.fromkeys([*(mirror.mirrored(tp) for tp in own), *own]))
 
 
@@ -95,9 +94,7 @@ def target_positions(
     `by_time`: target offsets by source partition, for a consumer that takes them where there is no other.
     """
     rows = []
-    for source in source_partitions(topology, mirror):
-        if source.topic not in consumer.topics:
-            continue
+    for source in source_partitions(topology, mirror, consumer):
         target = mirror.mirrored(source)
         position = recorded.get(source)
         upstream = _next_to_read(position, sampled_ends.get(source))
@@ -138,7 +135,8 @@ def offsets_to_write(
     """
     wanted: dict[str, dict[TopicPartition, int]] = {}
     for consumer in consumers:
-        own = [tp for tp in landing_partitions(topology, mirror) if tp.topic in consumer.topics]
+        # Producers write topics of the same names there as at the source.
+        own = source_partitions(topology, mirror, consumer)
         wanted[consumer.name] = {tp: landing_ends[tp] for tp in own}
     for position in positions:
         if position.target_offset is not None and position.group in wanted:

@@ -6,7 +6,7 @@ Adding the same set of records in any order, any of them several times, gives th
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from orchestrator.planning.outage import LossWindow, loss_window
@@ -115,6 +115,9 @@ class SampleHistory:
         self._watchers: dict[str, _Watcher] = {}
         self._copies: dict[str, CheckpointCopy] = {}
         self._trimmed_at_s = 0.0
+        # What many consumers ask of the same samples; made when first asked, until a sample is added.
+        self._ends: dict[TopicPartition, SampledEnd] | None = None
+        self._topics: dict[str, SampledTopic] | None = None
 
     def add_record(self, key: bytes, value: bytes | None) -> None:
         """Take one record of the samples topic. One that is not ours is counted in `unreadable`.
@@ -131,6 +134,7 @@ class SampleHistory:
 
     def add(self, sample: Sample) -> None:
         """Take one sample."""
+        self._ends = self._topics = None
         if isinstance(sample, CheckpointCopy):
             known = self._copies.get(sample.query)
             if known is None or _copy_order(known) < _copy_order(sample):
@@ -220,22 +224,29 @@ class SampleHistory:
             for partition, offset in block.offsets.items()
         }
 
-    def sampled_ends(self) -> dict[TopicPartition, SampledEnd]:
+    def sampled_ends(self) -> Mapping[TopicPartition, SampledEnd]:
         """The newest log ends, each with its time."""
-        return {
-            TopicPartition(block.topic, partition): SampledEnd(end, confirmed)
-            for block, confirmed in self._newest(_ENDS)
-            if isinstance(block, TopicEnds)
-            for partition, end in block.ends.items()
-        }
+        if self._ends is None:
+            self._ends = {
+                TopicPartition(block.topic, partition): SampledEnd(end, confirmed)
+                for block, confirmed in self._newest(_ENDS)
+                if isinstance(block, TopicEnds)
+                for partition, end in block.ends.items()
+            }
+        return self._ends
 
     def newest_ends(self) -> dict[TopicPartition, LogEnd]:
         """The newest log ends."""
         return {tp: sampled.end for tp, sampled in self.sampled_ends().items()}
 
     @property
-    def topics(self) -> dict[str, SampledTopic]:
+    def topics(self) -> Mapping[str, SampledTopic]:
         """The source's topics, as of the newest sample of each."""
+        if self._topics is None:
+            self._topics = self._newest_topics()
+        return self._topics
+
+    def _newest_topics(self) -> dict[str, SampledTopic]:
         newest: dict[str, SampledTopic] = {}
         for block, confirmed in self._newest(_ENDS):
             if isinstance(block, TopicEnds):

@@ -67,7 +67,7 @@ class Recorder:
     def take_over(self, known: SampleHistory) -> None:
         """Go on from what earlier watchers have recorded: when the source was last seen, and which topics."""
         self.last_good_at_s = known.last_good_at_s
-        self._topics = known.topics
+        self._topics = dict(known.topics)
 
     def records(self, reading: SourceReading) -> tuple[list[Sample], Round]:
         """The samples to write, and the round to write after all of them are acknowledged."""

@@ -59,11 +59,15 @@ def landing_offsets(
         return {}
     offset_map = read_offset_map(target, reverse, made_anew={})
     logs = target.log_ends(session.partitions(mirror.topics))
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for tp in logs:
+        by_topic.setdefault(tp.topic, []).append(tp)
     found: dict[str, dict[TopicPartition, int]] = {}
     for consumer in session.consumers(recorded):
         own = found.setdefault(consumer.name, {})
-        for landing, log in logs.items():
-            if landing.topic not in consumer.topics or not offset_map.runs(landing):
+        for landing in (tp for topic in consumer.topics for tp in by_topic.get(topic, ())):
+            log = logs[landing]
+            if not offset_map.runs(landing):
                 continue  # nothing of it was ever brought over: its end holds
             position = recorded[consumer.name].get(reverse.mirrored(landing))
             at = 0 if position is None else position.offset
