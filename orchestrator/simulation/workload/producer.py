@@ -26,6 +26,8 @@ from orchestrator.simulation.workload.records import RecordId, record_key, recor
 SABOTAGE_HEADER = "dcctl-sabotage"
 
 _BURST_RECORDS = 1_000
+# As fast as the cluster takes them means: with so many on their way, enough for several full requests.
+_UNANSWERED_RECORDS = 4_000
 _WRITE_INTERVAL_S = 0.05
 _FLUSH_TIMEOUT_S = 5.0
 # After these the broker may hold the record all the same: nobody can tell (indeterminate).
@@ -78,11 +80,21 @@ class WorkloadProducer:
                 due = min(due, first + int((time.monotonic() - started_at_s) * rate_records_per_s))
             if end is not None:
                 due = min(due, end)
+            if rate_records_per_s is None:
+                self._await_answers()
             self._announce(due, _BURST_RECORDS if rate_records_per_s is None else rate_records_per_s / 4)
             while self._next < due:
                 self._send(self._next, is_resent=False)
                 self._next += 1
             self._poll(0 if rate_records_per_s is None else 0.01)
+
+    def _await_answers(self) -> None:
+        """Until few records wait for an answer: their time-out begins when they are queued.
+
+        On a busy machine a full queue takes longer than that to pass; records fail that no broker ever saw.
+        """
+        while not self.is_stopping and len(self._client) > _UNANSWERED_RECORDS:
+            self._poll(0.02)
 
     def _await_word(self) -> None:
         """Stand still until the rest may follow; answers to what was sent are still written down."""
@@ -167,9 +179,6 @@ class WorkloadProducer:
                 "enable.idempotence": self._config.acks == "all",
                 # Few larger requests: each one costs every replica and every reader a round of its own.
                 "linger.ms": 100,
-                # The time-out of a record begins when it is queued. The default queue of 100,000 takes longer
-                # than that to pass on a busy machine, and records would fail that no broker ever saw.
-                "queue.buffering.max.messages": 20_000,
                 "message.timeout.ms": int(self._config.message_timeout_s * 1000),
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
