@@ -120,6 +120,31 @@ def test_the_mirror_copies(simulation: Simulation) -> None:
         time.sleep(0.2)
 
 
+def test_what_is_imported_over_tls_plans_to_no_change(
+    estate: Estate, simulation: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By references alone: no secret is on the command line, and none comes into the file."""
+    clusters = simulation.topology.clusters
+    words = ["import", "--name", simulation.topology.name, "-o", str(tmp_path / "imported.yaml")]
+    for name, cluster in clusters.items():
+        client = tmp_path / f"{name}.properties"
+        client.write_text("".join(f"{key}={value}\n" for key, value in cluster.client.items()))
+        words += ["--bootstrap", f"{name}={','.join(cluster.bootstrap)}", "--client", f"{name}={client}"]
+    east = clusters["east"]
+    assert east.connect_client is not None
+    assert east.connect_client.ca_location is not None
+    monkeypatch.setenv("CONNECT", (simulation.folder / "logins" / "connect").read_text())
+    address = east.connect[0].replace("https://", "https://connect:${env:CONNECT}@")
+    words += ["--connect", f"east={address}", "--connect-ca", f"east={east.connect_client.ca_location}"]
+    assert estate.dcctl(*words)["variables"] == []
+    imported = load_topology(tmp_path / "imported.yaml")
+    assert imported.clusters["east"].mirror_client == east.mirror_client
+    assert imported.clusters["east"].connect_client is not None
+    assert imported.clusters["east"].connect_client.password == "${env:CONNECT}"
+    found = estate.dcctl("drift", str(tmp_path / "imported.yaml"))
+    assert found["drift"] == found["change"] == []
+
+
 def test_everything_works_and_no_secret_lies_about(
     estate: Estate, simulation: Simulation, tmp_path: Path
 ) -> None:
