@@ -27,6 +27,7 @@ _POLL_S = 1.0
 _STOP_TIMEOUT_S = 60.0
 _TURN_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 3.0
+_SAID_LATELY_S = 15.0
 
 
 def guards_path(topology: str, cluster: str) -> str:
@@ -37,6 +38,19 @@ def guards_path(topology: str, cluster: str) -> str:
 def turn_path(topology: str, cluster: str) -> str:
     """The lock of the server that opens just now."""
     return f"/dcctl/{topology}/guard-turns/{cluster}"
+
+
+def kept_closed(coordination: Coordination, topology: str, cluster: str, now_s: float) -> str:
+    """Why the guards of a cluster keep applications out of all its brokers; empty where one does not.
+
+    A guard that is at work says it again each second: what was said long ago counts for nothing.
+    """
+    said = [
+        json.loads(value) for value in coordination.read_children(guards_path(topology, cluster)).values()
+    ]
+    lately = [word for word in said if abs(now_s - word["at_s"]) < _SAID_LATELY_S]
+    is_closed = bool(lately) and all(word["state"] == "closed" for word in said)
+    return str(lately[0]["reason"]) if is_closed else ""
 
 
 def past_runs(coordination: Coordination, topology: str) -> Iterator[PastRun]:

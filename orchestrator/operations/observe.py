@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
+from orchestrator.operations.guarded_broker import kept_closed
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder
 from orchestrator.planning.clients import ClientHost
@@ -268,7 +269,7 @@ def _mirror_offsets(estate: Estate) -> dict[TopicPartition, int]:
 
 
 def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationState:
-    return read_coordination(
+    found = read_coordination(
         estate.coordination,
         estate.coordination_problem,
         estate.topology,
@@ -276,6 +277,10 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
         own_run=own_run,
         between=[(estate.mirror.source, estate.mirror.target)],
     )
+    if estate.coordination is None:
+        return found
+    closed = kept_closed(estate.coordination, estate.topology.name, estate.mirror.source, _CLOCK.now_s())
+    return replace(found, kept_closed=closed)
 
 
 def _inventory(estate: Estate) -> tuple[ClientHost, ...]:

@@ -93,9 +93,14 @@ def _source_unreachable(s: Situation) -> GateResult:
     probe = part.value
     states = listed(f"{address} {state}" for address, state in probe.addresses.items())
     window = s.window
+    coordination = s.observation.coordination.value
+    closed = coordination.kept_closed if coordination is not None else ""
     if not probe.addresses:
         outcome: GateOutcome = "unknown"
         reason, hint = "nobody was asked: the file names no address", f"clusters.{s.mirror.source}.bootstrap"
+    elif probe.answers and closed:
+        outcome, hint = "ok", ""
+        reason = f"it is back, but its guard keeps applications out: {closed}"
     elif probe.answers:
         outcome = "refused"
         reason, hint = "the source answers: it is not lost", "a planned move loses nothing: dcctl switchover"

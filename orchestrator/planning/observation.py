@@ -94,6 +94,7 @@ class CoordinationState:
     `holds` is all that people have put there to keep the tool's hands off something; `primaries`, by the
     cluster that the file gives a topic and its name, where the moves have left it. `alone` is why there is
     no ensemble, where a person goes on without one: the rest is then what this machine alone knows.
+    `kept_closed`: why the guards of all brokers of the source keep applications out, empty where they do not.
     """
 
     holder: str
@@ -101,6 +102,7 @@ class CoordinationState:
     holds: tuple[Hold, ...] = ()
     primaries: Primaries = field(default_factory=dict)
     alone: str = ""
+    kept_closed: str = ""
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

@@ -16,6 +16,7 @@ from tests.faults.estate import at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
+FAILOVER = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
 _WORK_S = 3.0
 
 
@@ -27,8 +28,7 @@ def test_producers_that_start_by_themselves_at_a_returned_site_write_nothing(
         time.sleep(_WORK_S)
         simulation = estate.simulation()
         estate.must("sim", "kill", "west")
-        failover = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
-        estate.must(*failover)
+        estate.must(*FAILOVER)
 
         # Only the site's own supervisor is at work here, as an operating system would be.
         simulation.site("west").restart()
@@ -51,6 +51,26 @@ def test_producers_that_start_by_themselves_at_a_returned_site_write_nothing(
         # While it is primary, its brokers open whenever they start.
         estate.must("sim", "restart", "west")
         assert _is_let_in(simulation)
+
+
+def test_a_site_that_returns_in_the_middle_of_a_failover_stays_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first effect on; and the failover is gone on with although its source answers again."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        simulation = estate.simulation()
+        estate.must("sim", "kill", "west")
+        run = estate.killed_at("write-offsets", *FAILOVER)
+        simulation.site("west").restart()
+        simulation.await_site("west", lambda _stage, _detail: None)
+        _assert_refused(simulation)
+        estate.resumed(run)
+        _assert_refused(simulation)
+        estate.must("failback", "--acknowledge", "test: there and back at once", "--yes")
+        time.sleep(_WORK_S)
+        found = estate.audited()
+        assert [reason for _, reason in found.findings] == []
 
 
 def test_without_an_answer_it_stays_closed_and_opens_when_there_is_one(

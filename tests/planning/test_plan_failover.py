@@ -109,6 +109,15 @@ def waits_for(graph: Any, step: str) -> set[str]:
     return set(nx.ancestors(graph, step))  # type: ignore[no-untyped-call]
 
 
+def test_a_source_that_is_back_and_kept_closed_is_no_reason_to_stop() -> None:
+    """A failover on its way is gone on with: its guards let no application in."""
+    kept = replace(HEALTHY.coordination.value or CoordinationState(""), kept_closed="east takes over (run 1)")
+    seen = changed(source=SourceProbe({"west:1": "yes"}, ""), coordination=kept)
+    gates = {gate.id: gate for gate in plan_failover(topology(), seen, REQUEST).gates}
+    assert gates["source-unreachable"].outcome == "ok"
+    assert "keeps applications out: east takes over (run 1)" in gates["source-unreachable"].reason
+
+
 REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
     "the source answers": (
         "source-unreachable",
