@@ -107,18 +107,23 @@ class Estate:
 
     def resumed(self, run: str) -> None:
         """Go on with a run to its end."""
+        self.ended("resume", run)
+
+    def ended(self, *words: str) -> None:
+        """Run one command to its good end, once the lock that a killed process has left is free."""
         deadline = time.monotonic() + _LOCK_FREE_WITHIN_S
         while True:
-            done = self.command("resume", run)
+            done = self.command(*words)
             if done.returncode != _LOCK_HELD or time.monotonic() > deadline:
-                assert done.returncode == 0, (run, done.stdout, done.stderr)
+                assert done.returncode == 0, (words, done.stdout, done.stderr)
                 return
             time.sleep(1)
 
     def results(self) -> list[dict[str, Any]]:
-        """What each run that ended came to."""
+        """What each run came to that ended and was not taken back."""
         files = [folder / "result.json" for folder in self.runs()]
-        return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
+        found = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
+        return [result for result in found if result["outcome"] != "undone"]
 
     def audited(self) -> AuditedReturns:
         """Let everything be read to its end at the primary, and compare."""

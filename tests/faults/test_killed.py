@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.simulation.workload.progress import workload_progress
 from tests.faults.estate import at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
+FAILOVER = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
+FAILBACK = ("failback", "--acknowledge", "test: there and back at once", "--yes")
 _WORK_S = 4.0
 # One for each phase and for each kind of effect, in the order in which a run comes to them.
 OF_A_FAILOVER = ("let-land", "stop-mirror", "write-offsets", "start-consumers", "consumers-progress")
@@ -38,20 +41,43 @@ def test_killed_in_every_phase_and_resumed_nothing_is_lost(
     with at_work(tmp_path / "state", monkeypatch) as estate:
         time.sleep(_WORK_S)
         estate.must("sim", "kill", "west")
-        words = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
         run = ""
         for step in OF_A_FAILOVER:
-            run = estate.killed_at(step, *(("resume", run) if run else words))
+            run = estate.killed_at(step, *(("resume", run) if run else FAILOVER))
         estate.resumed(run)
         time.sleep(_WORK_S)
         estate.must("sim", "restart", "west")
         run = ""
         for step in OF_A_FAILBACK:
-            back = ("failback", "--acknowledge", "test: there and back at once", "--yes")
-            run = estate.killed_at(step, *(("resume", run) if run else back))
+            run = estate.killed_at(step, *(("resume", run) if run else FAILBACK))
         estate.resumed(run)
         time.sleep(_WORK_S)
         found = estate.audited()
         assert [reason for _, reason in found.findings] == []
         assert [(move.verb, move.outcome) for move in found.moves] == [("failover", "ok"), ("failback", "ok")]
         assert all(move.exact == move.positions for move in found.moves)
+
+
+def test_taken_back_on_its_way_everybody_works_at_the_standby_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed when all is drained and translated, then aborted; the next failback finds a standby, and ends."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        estate.must("sim", "kill", "west")
+        estate.must(*FAILOVER)
+        time.sleep(_WORK_S)
+        estate.must("sim", "restart", "west")
+        run = estate.killed_at("write-offsets", *FAILBACK)
+        estate.ended("abort", run, "--yes", "--reason", "not tonight")
+        assert "undone" in estate.must("history")
+        simulation = estate.simulation()
+        before = workload_progress(simulation.ledgers)
+        time.sleep(_WORK_S)
+        after = workload_progress(simulation.ledgers)
+        assert all(after.acked[name] > count for name, count in before.acked.items())
+        assert all(after.processed[name] > count for name, count in before.processed.items())
+        estate.must(*FAILBACK)
+        time.sleep(_WORK_S)
+        found = estate.audited()
+        assert [reason for _, reason in found.findings] == []
