@@ -63,7 +63,14 @@ class Estate:
         return open_simulation()
 
     def killed_at(self, step: str, *words: str) -> str:
-        """Run a command, end it by SIGKILL while `step` is under way, and return the run's id.
+        """Run a command, end it by SIGKILL while `step` is under way, and return the run's id."""
+        with self.under_way(step, *words) as (process, run):
+            process.send_signal(signal.SIGKILL)
+        return run
+
+    @contextmanager
+    def under_way(self, step: str, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+        """A command while one of its steps is under way, and the id of its run.
 
         A lock that a killed process has left is waited for, as a person would.
         """
@@ -79,15 +86,16 @@ class Estate:
                 stderr=subprocess.PIPE,
                 text=True,
             ) as process:
-                reached = self._killed(process, step, words, known, before)
+                run = self._reached(process, step, words, known, before)
+                if run:
+                    yield process, run
+                    return
                 said = process.stderr.read() if process.stderr else ""
-            if reached:
-                return reached
             assert process.returncode == _LOCK_HELD, (step, words, process.returncode, said)
             assert time.monotonic() < deadline, said
             time.sleep(1)
 
-    def _killed(
+    def _reached(
         self, process: subprocess.Popen[str], step: str, words: Sequence[str], known: int, before: int
     ) -> str:
         while process.poll() is None:
@@ -99,8 +107,6 @@ class Estate:
                     record["step"] for record in _records(folder)[before:] if record["kind"] == "step-intent"
                 }
                 if step in begun:
-                    process.send_signal(signal.SIGKILL)
-                    process.wait()
                     return folder.name
             time.sleep(0.02)
         return ""
