@@ -10,8 +10,9 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
 from orchestrator.topology.flows import Consumer, Producer, Replication, Sink, Topic
@@ -149,6 +150,11 @@ class _Lookups:
     _tables: _Tables
 
 
+def _no_truth(value: Any) -> Any:
+    """For Python `true` equals 1."""
+    return str(value) if isinstance(value, bool) else value
+
+
 class _Tables:
     """A file may hold ten thousand topics: whoever walks over them must not search them for each."""
 
@@ -176,7 +182,7 @@ class _Tables:
 class Topology(_Lookups):
     """One topology file."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_no_truth)]
     name: Name
     layout: Layout
     datacenters: tuple[Name, ...]

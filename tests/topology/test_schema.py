@@ -95,3 +95,10 @@ def changed_files(draw: st.DrawFn) -> Any:
 def test_schema_and_model_agree_on_broken_files(data: Any) -> None:
     """What the one refuses the other refuses, whatever was done to a file; and nothing crashes."""
     assert VALIDATOR.is_valid(data) == (not structural_errors(data)), structural_errors(data)
+
+
+def test_truth_is_no_number() -> None:
+    """`version: true` equals 1 for Python, and is no version."""
+    data = {**copy.deepcopy(next(iter(EXAMPLES.values()))), "version": True}
+    assert not VALIDATOR.is_valid(data)
+    assert structural_errors(data)
