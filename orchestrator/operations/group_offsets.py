@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.operations.holds import refuse_held
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
@@ -85,6 +86,7 @@ def restore_snapshot(
     Partitions that the snapshot does not name keep their offsets. Raises `DcctlError`.
     """
     known_cluster(topology, cluster)
+    refuse_held(topology, [cluster], f"offsets restore at {cluster}")
     wanted = {group: snapshot.groups[group] for group in _known_groups(snapshot, groups)}
     kafka = kafka_cluster(topology, cluster)
     running = sorted(group for group, members in kafka.group_members(wanted).items() if members)

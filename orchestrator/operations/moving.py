@@ -12,6 +12,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.group_offsets import Snapshot
+from orchestrator.operations.holds import refuse_held
 from orchestrator.operations.relocation import (
     RelocationReport,
     checkpoint_positions,
@@ -59,6 +60,8 @@ def move_group(
     refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, group, "group")
     mirror = _mirror(topology, consumer, to)
+    if write:
+        refuse_held(topology, [to], f"relocate group {group}")
     target = kafka_cluster(topology, to)
     translations = translate_groups(topology, mirror, [group], snapshot)
     without = [f"{r.source_partition}: {r.reason}" for r in translations.rows if r.target_offset is None]
@@ -98,6 +101,7 @@ def move_query(
     refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, query, "spark")
     mirror = _mirror(topology, consumer, to)
+    refuse_held(topology, [to], f"relocate spark {query}")
     target = kafka_cluster(topology, to)
     if checkpoint is not None and not is_attested_stopped:
         refuse_running_original(checkpoint, time.time())

@@ -10,14 +10,17 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.engine import OnEvent
-from orchestrator.operations import holds
+from orchestrator.operations import history, holds
+from orchestrator.operations.group_offsets import Snapshot, write_snapshot
 from orchestrator.operations.holds import HOLDS_PATH, put_hold, release_hold
 from orchestrator.operations.layout.apply import plan_apply, run_apply
 from orchestrator.operations.runs import resume_run
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.loading import dump_topology
 from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.layout.layouts import active_active
+from tests.planning.pictures import topology
 
 Said = Callable[[], str]
 
@@ -146,3 +149,28 @@ def test_held_before_its_first_step_a_run_stands_in_nobodys_way(world: Rehearsal
     assert (end.outcome, [s for s in end.steps if s["outcome"] != "not done"]) == ("incomplete", [])
     release_hold(world.topology, "all")
     assert run_apply(world.topology).outcome == "ok"
+
+
+def test_what_writes_without_a_run_is_held_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Said
+) -> None:
+    """Offsets restored, groups and queries moved by hand: 4 while held, 7 where nobody can tell."""
+    file = topology()
+    ensemble = MemoryEnsemble()
+    monkeypatch.setattr(history, "coordination_connection", lambda _: ensemble)
+    path = tmp_path / "payments.yaml"
+    path.write_text(json.dumps(dump_topology(file)), encoding="utf-8")
+    saved = tmp_path / "saved.json"
+    write_snapshot(Snapshot("east", 1.0, {"billing": {}}), saved)
+    commands = [
+        ["offsets", "restore", str(path), str(saved)],
+        ["relocate", "spark", str(path), "--query", "revenue", "--to", "east"],
+    ]
+    put_hold(file, "dc:east", reason="no hands")
+    for command in commands:
+        assert run(command) == 4
+        assert "no hands" in said()
+    ensemble.nodes[f"{HOLDS_PATH}/all@eve"] = b"?"
+    for command in commands:
+        assert run(command) == 7
+        assert "not-held unknown" in said()
