@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -58,10 +59,11 @@ class LocalLock:
 
 
 class LocalJournal:
-    """The journal of one run in a file; see `engine.ports.Journal`."""
+    """The journal of one run in a file; see `engine.ports.Journal`. `folder` gets the run's usual copy."""
 
-    def __init__(self, topology: str, run_id: str) -> None:
+    def __init__(self, topology: str, run_id: str, folder: Path) -> None:
         self.file = local_journal(topology, run_id)
+        self._folder = folder
 
     def append(self, record: RunEvent) -> None:
         """Write one record, and wait until it is on the disk. What a crash has torn is cut off before."""
@@ -78,6 +80,8 @@ class LocalJournal:
                 _sync_folder(self.file.parent)
         except OSError as error:
             raise DcctlError(str(self.file), f"cannot be written: {error.strerror}") from None
+        with suppress(OSError), (self._folder / "journal.jsonl").open("a", encoding="utf-8") as copy:
+            copy.write(text)
 
 
 def read_local_journal(file: Path) -> list[RunEvent]:

@@ -103,7 +103,7 @@ class Run(Generic[E]):
         try:
             if self.is_alone:
                 self._own_lock = LocalLock(self.topology.name)
-                self._journal = LocalJournal(self.topology.name, self.run_id)
+                self._journal = LocalJournal(self.topology.name, self.run_id, self.folder)
             elif self.estate.coordination is not None:
                 about = about_this_process(self._command, self.run_id)
                 self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
