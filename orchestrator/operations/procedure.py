@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import (
     Actions,
     OnEvent,
@@ -25,11 +24,11 @@ from orchestrator.engine import (
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.actions.hooks import refuse_missing_hooks
-from orchestrator.operations.holds import holds_in_the_way
+from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
-from orchestrator.planning.overrides import override_text, overrides
+from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
@@ -214,10 +213,12 @@ def abort_procedure(
         _raise_unless_undoable(state, records, frozenset(leave))
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
-        clusters = clusters_of(plan, run.topology)
-        holds = "" if run.is_alone else holds_in_the_way(run.coordination, run.topology, clusters)
-        if holds:
-            raise GateRefusedError(f"run {run_id}", f"not-held refused: {holds}. The run stays as it was")
+        brake = brake_of(run, plan)
+        if brake is not None and brake.reason():
+            problem = f"not-held refused: {brake.reason()}. The run stays as it was"
+            raise GateRefusedError(f"run {run_id}", problem)
+        for override in left_standing(leave, reason):
+            run.record("override", message=override_text(override), data=override)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
         undo = UndoAsked(reason, frozenset(leave))
@@ -230,24 +231,6 @@ def plan_of_run(records: Sequence[RunEvent]) -> Plan:
     if "plan" not in first.data:
         raise DcctlError(f"run {first.run_id}", "its first record holds no plan")
     return plan_from_json(first.data["plan"])
-
-
-def clusters_of(plan: Plan, topology: Topology) -> tuple[str, ...]:
-    """The clusters that a plan touches: of a move both, of an apply all."""
-    return tuple(name for name in (plan.source, plan.target) if name) or tuple(topology.clusters)
-
-
-@dataclass(frozen=True, slots=True)
-class HoldBrake:
-    """The engine's port to the holds: see `engine.ports.Brake`."""
-
-    coordination: Coordination
-    topology: Topology
-    clusters: tuple[str, ...]
-
-    def reason(self) -> str:
-        """The holds that are in the way now."""
-        return holds_in_the_way(self.coordination, self.topology, self.clusters)
 
 
 def _opened(
@@ -317,9 +300,8 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     timing: Timing,
     undo: UndoAsked | None = None,
 ) -> Ended:
-    clusters = clusters_of(plan, run.topology)
-    brake = None if run.is_alone else HoldBrake(run.coordination, run.topology, clusters)
-    ports = Ports(run.journal, run.guard, procedure.actions(run, plan, picture), _CLOCK, brake)
+    actions = procedure.actions(run, plan, picture)
+    ports = Ports(run.journal, run.guard, actions, _CLOCK, brake_of(run, plan))
     end = run_plan(plan, run.run_id, ports, records=tuple(run.events), undo=undo, on_event=run.note)
     timing = Timing(timing.started_at_s, timing.observed_at_s, timing.decided_at_s, _CLOCK.now_s())
     return Ended(

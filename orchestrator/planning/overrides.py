@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.errors import UsageError
@@ -45,6 +45,13 @@ def overrides(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             why = each.partition(": ")[2] if field == "acknowledge" else reason
             owner = {"owner": each.partition(": ")[0]} if field == "acknowledge" else {}
             yield {"option": option, "value": each, "by": by, "reason": why, **owner}
+
+
+def left_standing(steps: Iterable[str], said: str) -> Iterator[dict[str, Any]]:
+    """What an abort lets stand by name; `said` is `WHO: why`."""
+    by, _, reason = said.partition(": ")
+    for step in sorted(steps):
+        yield {"option": "--leave", "value": step, "by": by, "reason": reason}
 
 
 def override_text(data: Mapping[str, Any]) -> str:

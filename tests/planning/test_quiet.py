@@ -10,7 +10,7 @@ from orchestrator.errors import UsageError
 from orchestrator.planning.failback import plan_failback
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
-from orchestrator.planning.overrides import acknowledgement, override_text, overrides
+from orchestrator.planning.overrides import acknowledgement, left_standing, override_text, overrides
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.switchover import plan_switchover
@@ -111,6 +111,10 @@ def test_each_override_is_named_with_who_and_why() -> None:
     ]
     assert list(overrides(test_switchover.REQUEST.as_json())) == []
     assert list(overrides(failback_pictures.REQUEST.as_json())) == []
+    assert [override_text(row) for row in left_standing(["b", "a"], "ada: it works there")] == [
+        "--leave a by ada: it works there",
+        "--leave b by ada: it works there",
+    ]
     reread = replace(failback_pictures.REQUEST, accept_reread=7, reason="")
     assert [override_text(row) for row in overrides(reread.as_json())] == [
         "--accept-reread 7 by ada: no reason given"
