@@ -9,7 +9,7 @@ from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.primary import source_primary
+from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.returned import Returned
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
@@ -34,13 +34,14 @@ class FailbackSituation:
 def failback_gates(s: FailbackSituation) -> tuple[GateResult, ...]:
     """Every gate, in the order in which a person would ask."""
     topology = s.common.topology
+    seen = Reality(connectors=s.common.observation.connectors.value)
     common = (gate(s.common) for gate in MOVE_GATES)
     at_home = fenceable(s.picture.home_access, topology, s.mirror.source, s.principals)
     at_standby = fenceable(s.picture.standby.access, topology, s.mirror.target, s.principals)
     return (
         *(gate for gate in common if gate.id in _COMMON),
         _moved_away(s),
-        source_primary(s.common.observation.coordination, s.mirror, s.mirror.target),
+        source_primary(s.common.observation.coordination, topology, s.mirror, s.mirror.target, seen),
         _same_topics(s),
         _returned_log(s),
         _standby_healthy(s),

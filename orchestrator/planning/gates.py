@@ -16,7 +16,7 @@ from orchestrator.planning.cost_gates import (
 )
 from orchestrator.planning.observation import EarlierRun, TopicState
 from orchestrator.planning.plan import GateOutcome, GateResult
-from orchestrator.planning.primary import source_primary
+from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
@@ -70,7 +70,8 @@ def _not_flapping(s: Situation) -> GateResult:
 
 
 def _source_primary(s: Situation) -> GateResult:
-    return source_primary(s.observation.coordination, s.mirror, s.mirror.source)
+    seen = Reality(connectors=s.observation.connectors.value)
+    return source_primary(s.observation.coordination, s.topology, s.mirror, s.mirror.source, seen)
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:

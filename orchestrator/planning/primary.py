@@ -38,31 +38,6 @@ def record_primary_step(
     )
 
 
-def source_primary(part: Part[CoordinationState], mirror: Replication, at: str) -> GateResult:
-    """The gate `source-primary`: what is to be moved away from `at` is primary there."""
-    limit = f"{at} is primary for every topic of the mirror"
-    if part.value is None:
-        return absent("source-primary", part, limit)
-    known = {
-        topic: part.value.primaries[mirror.source, topic]
-        for topic in mirror.topics
-        if (mirror.source, topic) in part.value.primaries
-    }
-    elsewhere = [
-        f"{topic} is primary at {primary.cluster} ({primary.run_id})"
-        for topic, primary in known.items()
-        if primary.cluster != at
-    ]
-    return gate_result(
-        "source-primary",
-        "refused" if elsewhere else "ok",
-        measured=f"recorded for {len(known)} of {len(mirror.topics)} topics",
-        limit=limit,
-        reason=listed(elsewhere) or ("it is" if known else "nothing is recorded against it"),
-        hint="dcctl history tells the runs; dcctl status, what is written where" if elsewhere else "",
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reality:
     """What the world shows of it. `growing`: cluster -> topics whose logs were seen to grow there.
@@ -72,6 +47,36 @@ class Reality:
 
     connectors: Mapping[str, str] | None = None
     growing: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def source_primary(
+    part: Part[CoordinationState], topology: Topology, mirror: Replication, at: str, reality: Reality
+) -> GateResult:
+    """The gate `source-primary`: what is to be moved away from `at` is primary there.
+
+    Where the world does not agree with the record that is said; it is for the other gates to refuse it.
+    """
+    limit = f"{at} is primary for every topic of the mirror"
+    if part.value is None:
+        return absent("source-primary", part, limit)
+    rows = primary_rows(topology, mirror, part.value.primaries)
+    known = [row for row in rows if row["run_id"]]
+    elsewhere = [row for row in known if row["primary"] != at]
+    runs = listed(dict.fromkeys(str(row["run_id"]) for row in elsewhere))
+    reason = f"primary elsewhere by {runs}: {listed(str(row['topic']) for row in elsewhere)}"
+    if not elsewhere:
+        drift = "; ".join(primary_drift(mirror, known, reality))
+        reason = ("it is" if known else "nothing is recorded against it") + (
+            f"; but {drift}" if drift else ""
+        )
+    return gate_result(
+        "source-primary",
+        "refused" if elsewhere else "ok",
+        measured=f"recorded for {len(known)} of {len(mirror.topics)} topics",
+        limit=limit,
+        reason=reason,
+        hint="dcctl history tells the runs; dcctl status, what is written where" if elsewhere else "",
+    )
 
 
 def primary_rows(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +44,16 @@ class East(AnyWorld):
     """The effects of a failover, killed at the step `dies_at`; which side is primary is really recorded."""
 
     dies_at: int = 0
-    done: int = 0
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
     session: RunSession | None = None
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
-        self.done += 1
+        number = next(self.numbers)
         found = super().perform(step, results)
         if step.id == "record-primary":
             assert self.session is not None
             record_primary(self.session, step, results)
-        if self.done == self.dies_at:
+        if number == self.dies_at:
             raise SimulatedCrash
         return found
 

@@ -130,3 +130,15 @@ def test_status_names_the_side_and_the_run() -> None:
     assert {(row["primary"], row["run_id"]) for row in rows} == {("east", "r1")}
     assert {row["primary"] for row in primary_rows(FILE, MIRROR, {})} == {"west"}
     assert {row["primary"] for row in primary_rows(FILE, MIRROR, None)} == {None}
+
+
+def test_the_gate_says_what_the_world_thinks_of_the_record() -> None:
+    """It refuses nothing by that: a mirror that is stopped has a gate of its own."""
+    stopped = dict.fromkeys(connector_names(MIRROR), "STOPPED")
+    state = part(CoordinationState("", primaries=recorded("east", "west")))
+    seen = replace(observation(), coordination=state, connectors=part(stopped))
+    (found,) = (g for g in plan_failover(FILE, seen, REQUEST).gates if g.id == "source-primary")
+    assert (found.outcome, found.reason) == (
+        "ok",
+        "it is; but west is primary, and the mirror into east is stopped",
+    )
