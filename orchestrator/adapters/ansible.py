@@ -97,6 +97,10 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
             failures.append(f"{data.get('host')}, task “{data.get('task')}”: {_message(data.get('res', {}))}")
         return True  # keep the event's file: it is evidence
 
+    def note_status(status: Mapping[str, Any], **_config: object) -> None:
+        if status["status"] != "starting":  # from here on the file is written
+            _forget_environment(folder / "artifacts" / "ansible" / "command")
+
     result = ansible_runner.run(
         private_data_dir=str(folder),
         ident="ansible",
@@ -108,6 +112,7 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         settings={"job_timeout": int(timeout_s), "pexpect_timeout": 0.2},
         quiet=True,
         event_handler=note_event,
+        status_handler=note_status,
         # With a callback of ours ansible-runner leaves the process's signal handlers alone.
         cancel_callback=is_cancelled,
     )
@@ -167,6 +172,16 @@ def _environment(scratch: Path) -> dict[str, str]:
         "ANSIBLE_LOCAL_TEMP": str(scratch),
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
     }
+
+
+def _forget_environment(command: Path) -> None:
+    """Keep what was run, and not in which environment: that may hold secrets, and this is evidence."""
+    try:
+        kept = json.loads(command.read_text(encoding="utf-8"))
+        if kept.pop("env", None) is not None:
+            command.write_text(json.dumps(kept), encoding="utf-8")
+    except (OSError, ValueError):
+        command.unlink(missing_ok=True)
 
 
 def _check_exists(inventory: Path) -> None:

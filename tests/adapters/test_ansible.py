@@ -114,6 +114,27 @@ def test_a_failed_task_is_told_in_its_own_words(
     assert capfd.readouterr().out == ""
 
 
+def test_nothing_of_the_environment_is_kept(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """References to secrets may name variables; what a run leaves is shown to others. Failed or not."""
+    monkeypatch.setenv("KAFKA_PASSWORD", "hunter2")
+    for client in ("producer-a", "producer-ghost"):
+        variables = {"datacenters": ["east"], "clients": [client]}
+        try:
+            run_playbook(
+                "start-clients.yml",
+                inventory=site / "inventory.yaml",
+                variables=variables,
+                folder=tmp_path / client,
+            )
+        except PlaybookError:
+            assert client == "producer-ghost"
+        kept = [file for file in (tmp_path / client).rglob("*") if file.is_file()]
+        assert "start-clients.yml" in next(f for f in kept if f.name == "command").read_text()
+        assert not [file for file in kept if b"hunter2" in file.read_bytes()]
+
+
 @pytest.mark.parametrize("nowhere", [{"datacenters": ["north"]}, {"clients": ["producer-elsewhere"]}])
 def test_no_host_with_anything_to_do_is_a_failure(
     site: Path, tmp_path: Path, nowhere: dict[str, list[str]]
