@@ -58,9 +58,13 @@ def failover_result(ended: Ended) -> FailoverResult:
     if ended.end is None:
         return _nothing_to_do(ended)
     result = _result(ended, ended.end)
-    # What is done is done: a full local disk makes no failure of it. The journal has it all.
-    with suppress(DcctlError):
-        write_json(ended.folder / "result.json", result.as_json())
+    file = ended.folder / "result.json"
+    # Who could not record the end may have been overtaken: what the other wrote stays.
+    is_recorded = bool(ended.events) and ended.events[-1].kind == "run-ended"
+    if is_recorded or not file.exists():
+        # What is done is done: a full local disk makes no failure of it. The journal has it all.
+        with suppress(DcctlError):
+            write_json(file, result.as_json())
     return result
 
 

@@ -22,9 +22,8 @@ def event(sequence: int, kind: EventKind, outcome: Outcome | None = None, *not_s
     )
 
 
-def result(*events: RunEvent) -> FailoverResult:
+def result(*events: RunEvent, folder: Path = Path("/nowhere")) -> FailoverResult:
     end = RunEnd("incomplete", "", state_from_journal(PLAN, "r", events))
-    folder = Path("/nowhere")
     return failover_result(
         Ended(run_id="r", plan=PLAN, end=end, events=events, timing=Timing(0, 1, 2, 99), folder=folder)
     )
@@ -43,3 +42,16 @@ def test_an_attempt_without_an_end_has_no_duration() -> None:
     events = (event(1, "step-intent"), event(2, "step-outcome", "failed"), event(3, "step-intent"))
     (row,) = (row for row in result(*events).steps if row["id"] == STEP)
     assert (row["started_at_s"], row["seconds"], row["outcome"]) == (30.0, None, "not done")
+
+
+def test_who_was_overtaken_does_not_write_over_the_result_of_the_other(tmp_path: Path) -> None:
+    """Without a lock the end could not be recorded: another may have gone on, and ended."""
+    begun, ended = event(1, "step-intent"), event(2, "run-ended")
+    file = tmp_path / "result.json"
+    result(begun, folder=tmp_path)
+    assert file.exists(), "nobody else has said anything: better than nothing"
+    file.write_text("of the other", encoding="utf-8")
+    result(begun, folder=tmp_path)
+    assert file.read_text(encoding="utf-8") == "of the other"
+    result(begun, ended, folder=tmp_path)
+    assert "incomplete" in file.read_text(encoding="utf-8")
