@@ -131,10 +131,10 @@ def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> Non
     assert [row["run_id"] for row in import_rows(TOPOLOGY)] == [result.run_id]
 
 
-def test_killed_at_each_step_it_is_gone_on_with_alone(night: Night) -> None:
+@pytest.mark.parametrize("dies_at", [1, 5, 9, 13])
+def test_killed_on_its_way_it_is_gone_on_with_alone(night: Night, dies_at: int) -> None:
     """By `resume` as ever; a second failover is sent back to it."""
-    steps = len(night.east.steps)
-    night.east.dies_at = steps // 2
+    night.east.dies_at = dies_at
     with pytest.raises(SimulatedCrash):
         run_failover(TOPOLOGY, ASKED)
     (file,) = journals()
