@@ -74,7 +74,14 @@ class ClusterError(DcctlError):
 
 
 class ConnectError(DcctlError):
-    """A Connect worker refused, or could not be asked."""
+    """A Connect worker refused, or could not be asked.
+
+    `is_passing`: asking again may help, for the workers rebalance, start, or did not answer in time.
+    """
+
+    def __init__(self, subject: str, problem: str, hint: str = "", *, is_passing: bool = False) -> None:
+        self.is_passing = is_passing
+        super().__init__(subject, problem, hint)
 
 
 class CoordinationError(DcctlError):

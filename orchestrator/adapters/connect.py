@@ -13,6 +13,8 @@ from orchestrator.errors import ConnectError
 from orchestrator.values import TopicPartition
 
 _REBALANCE_POLL_S = 0.2
+# The workers rebalance; a worker has not started yet.
+_PASSING = (409, 503)
 
 
 class ConnectCluster:
@@ -139,11 +141,13 @@ class ConnectCluster:
             raise ConnectError(
                 f"Connect at {self.name}",
                 f"{method} {path} answered {answer.status_code}: {_message(answer)}",
+                is_passing=answer.status_code in _PASSING,
             )
         raise ConnectError(
             f"Connect at {self.name}",
             f"no worker answers ({problem})",
             "is the worker up, and is the address right?",
+            is_passing=True,
         )
 
 

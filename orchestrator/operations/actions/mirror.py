@@ -57,22 +57,25 @@ def resume_connectors(session: Session, step: Step, _results: Results) -> StepOu
 
 
 def _ask_connectors(session: Session, step: Step, ask: Callable[[str], None]) -> StepOutcome:
-    """While Connect rebalances it answers 409, so it is asked again."""
+    """While Connect rebalances it refuses, or does not answer, so it is asked again."""
     waiting = list(step.arguments["connectors"])
+    said = ""
 
     def is_asked() -> bool:
+        nonlocal said
         while waiting:
             try:
                 ask(waiting[0])
             except ConnectError as error:
-                if "answered 409" not in error.problem:
+                if not error.is_passing:
                     raise
+                said = error.problem
                 return False
             waiting.pop(0)
         return True
 
     if not session.await_true(is_asked, step.timeout_s / 2):
-        return StepOutcome("unknown", f"Connect rebalances; not asked yet: {', '.join(waiting)}")
+        return StepOutcome("unknown", f"{said}; not asked yet: {', '.join(waiting)}")
     return StepOutcome("ok")
 
 

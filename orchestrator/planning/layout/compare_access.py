@@ -29,7 +29,7 @@ def compare_access(side: Comparison) -> Iterator[Finding]:
             _work("create-acls", side, rules),
         )
     own = {rule for rule in found if rule.principal in side.desired.principals}
-    for rules in _by_resource(own - side.desired.acls):
+    for rules in _by_resource(own - side.desired.acls - side.desired.spared_acls):
         yield _extra(side, rules, known)
 
 

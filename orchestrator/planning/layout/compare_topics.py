@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
 from orchestrator.planning.layout.compare_config import compare_config
 from orchestrator.planning.layout.comparison import Comparison
-from orchestrator.planning.layout.desired_topics import DesiredTopic
+from orchestrator.planning.layout.desired_topics import DesiredTopic, connect_topics
 from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.layout.placement import Replicas
@@ -196,12 +196,17 @@ def _partitions(
 
 
 def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
-    """Topics that the file had when it was applied, and has no more."""
+    """Topics that the file had when it was applied, and has no more.
+
+    Kafka's own and those of the Connect workers are never among them: no longer named is not no longer
+    needed, and connectors of others may rest on them.
+    """
     if side.applied is None:
         return
-    for name in sorted(side.applied.topics.keys() - side.desired.topics.keys()):
+    gone = side.applied.topics.keys() - side.desired.topics.keys()
+    for name in sorted(gone - set(connect_topics(side.desired.name).values())):
         found = side.observed.topics.get(name)
-        if found is None:
+        if found is None or found.is_internal:
             continue
         # Under another id it is somebody else's topic.
         if side.applied.topic_ids.get(name, found.topic_id) != found.topic_id:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.planning.layout.desired_acls import desired_acls, named_principals
+from orchestrator.planning.layout.desired_acls import desired_acls, named_principals, worker_acls
 from orchestrator.planning.layout.desired_topics import DesiredTopic, desired_topics
 from orchestrator.replication.connectors import desired_connectors, may_lack_tasks
 from orchestrator.topology.model import Replication, Topology
@@ -33,11 +33,13 @@ class DesiredCluster:
     """One cluster, with the connectors that shall run on its workers.
 
     Access rules are compared for `principals` alone, those that the file names: others belong to others.
+    Those in `spared_acls` are not asked for, and not taken away either.
     """
 
     name: str
     topics: Mapping[str, DesiredTopic]
     acls: frozenset[Acl]
+    spared_acls: frozenset[Acl]
     principals: frozenset[str]
     connectors: Mapping[str, DesiredConnector]
 
@@ -57,6 +59,7 @@ def desired_estate(topology: Topology) -> DesiredEstate:
                 name=name,
                 topics=desired_topics(topology, name),
                 acls=desired_acls(topology, name),
+                spared_acls=worker_acls(topology, name),
                 principals=named_principals(topology, name),
                 connectors=_connectors(topology, name),
             )

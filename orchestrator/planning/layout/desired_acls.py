@@ -45,6 +45,23 @@ def desired_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
     )
 
 
+def worker_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
+    """What the Connect workers of `cluster` cannot run without, as the mirror's principal.
+
+    They run on when the last mirror is gone, for the next one and for connectors of others.
+    """
+    if not topology.clusters[cluster].has_connect:
+        return frozenset()
+    return frozenset(_worker_rules(topology.clusters[cluster].mirror_principal, cluster))
+
+
+def _worker_rules(who: str, cluster: str) -> Iterator[Acl]:
+    for topic in connect_topics(cluster).values():
+        yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
+    # Connect's own group, and the offsets that MirrorMaker writes for others.
+    yield from _rules(who, "GROUP", "*", _READER)
+
+
 def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
     for producer in topology.producers:
         if producer.principal and (producer.cluster == cluster or topology.mirror(producer.cluster, cluster)):
@@ -110,12 +127,10 @@ def _mirror_rules(topology: Topology, mirror: Replication, cluster: str) -> Iter
             *heartbeats_through(topology, mirror),
             *([mirror.offset_syncs_topic] if mirror.offset_syncs == "target" else []),
             mirror.checkpoints_topic,
-            *connect_topics(cluster).values(),
         ]
         for topic in written:
             yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
-        # Connect's own group, and the offsets that MirrorMaker writes for others.
-        yield from _rules(who, "GROUP", "*", _READER)
+        yield from _worker_rules(who, cluster)
         yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
 
 

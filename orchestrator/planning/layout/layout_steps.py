@@ -180,7 +180,7 @@ class _Groups:
         here = {cluster}
         if _KINDS[action].phase == "mirrors":
             here |= {str(work.arguments["source"]) for work in works}
-        if action == "add-partitions" and stage == "sources":
+        if (action, stage) in _AFTER_ALL:
             here = set(self.desired.clusters)
         needed = _AFTER.get((action, stage), _AFTER.get((action, ""), ()))
         return [
@@ -218,7 +218,7 @@ class _Groups:
 
 
 # The order in which groups are made, and what each one waits for: (action, stage) of the same cluster, and of
-# the source for connectors, of every cluster for partitions of sources.
+# the source for connectors, of every cluster for `_AFTER_ALL`.
 _ORDER: tuple[tuple[str, str], ...] = (
     ("delete-connectors", ""),
     ("create-acls", ""),
@@ -257,6 +257,8 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("delete-acls", ""): (("delete-connectors", ""),),
     ("delete-topics", ""): (("delete-connectors", ""),),
 }
+# What waits for the other clusters as well: a source for its copies, and what a mirror used for its end.
+_AFTER_ALL = (("add-partitions", "sources"), ("delete-acls", ""), ("delete-topics", ""))
 
 
 def _together(first: Work, second: Work) -> Work:

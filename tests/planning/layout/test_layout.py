@@ -371,6 +371,40 @@ def test_topics_that_left_the_file_stay_unless_allowed() -> None:
     assert [step.irreversible for step in deleted] == [True, True]
 
 
+def test_workers_outlive_the_last_mirror_into_their_cluster() -> None:
+    """Their topics and rights stay: connectors of others rest on them, and the mirror may come back."""
+    before = active_active()
+    everything = ("delete-topics", "delete-acls", "delete-connectors")
+    file = replace(before, layout="active-passive", replication=before.replication[:1], allow=everything)
+    plan = planned(file, as_described(before), before)
+    deleted = {name for step in steps(plan, "delete-topics") for name in step["topics"]}
+    assert "east.orders" in deleted
+    assert not {name for name in deleted if name.startswith("connect-")}
+    withdrawn = {tuple(rule) for step in steps(plan, "delete-acls") for rule in step["rules"]}
+    assert ("User:mirror", "WRITE", "ALLOW", "TOPIC", "east.orders", "LITERAL", "*") in withdrawn
+    assert not {rule for rule in withdrawn if rule[3] == "GROUP" or rule[4].startswith("connect-")}
+    assert told(plan, mend="kept") == told(plan, mend="not-allowed") == []
+
+
+def test_what_a_mirror_used_goes_after_the_mirror_wherever_that_runs() -> None:
+    """Its connectors run at the target; rules and topics of its source wait for their end, too."""
+    before = active_active()
+    everything = ("delete-topics", "delete-acls", "delete-connectors")
+    file = replace(before, layout="active-passive", replication=before.replication[:1], allow=everything)
+    plan = planned(file, as_described(before), before)
+    at_source = [step for step in plan.steps if step.id in ("delete-acls-east-1", "delete-topics-east-1")]
+    assert {step.depends_on for step in at_source} == {("delete-connectors-west-1",)}
+
+
+def test_kafkas_own_topics_are_never_deleted() -> None:
+    """A file that says no more how durable they shall be does not want to be rid of them."""
+    internal = {"__consumer_offsets": InternalTopic(replicas=3, min_insync_replicas=2)}
+    west = replace(PAYMENTS.clusters["west"], internal_topics=internal)
+    before = replace(PAYMENTS, clusters={**PAYMENTS.clusters, "west": west})
+    file = replace(PAYMENTS, allow=("delete-topics",))
+    assert mending(planned(file, as_described(before), before)) == ()
+
+
 def test_somebody_elses_topic_of_the_same_name_is_not_deleted() -> None:
     """It has another id than the one that was applied."""
     file = replace(PAYMENTS, topics=PAYMENTS.topics[:1], replication=(), allow=("delete-topics",))

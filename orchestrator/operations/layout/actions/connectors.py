@@ -72,24 +72,30 @@ def connectors_are_gone(session: LayoutSession, step: Step, _results: Results) -
 def _for_each(
     session: LayoutSession, step: Step, do: Callable[[LayoutCluster, str, Mapping[str, Any]], None]
 ) -> StepOutcome:
-    """One after the other. While Connect rebalances it answers 409, so it is asked again."""
+    """One after the other. While Connect rebalances it refuses, or does not answer, so it is asked again.
+
+    Whatever it is asked for may be asked for twice.
+    """
     cluster = session.at(step.arguments["cluster"])
     waiting = dict(_connectors(step))
+    said = ""
 
     def all_done() -> bool:
+        nonlocal said
         while waiting:
             name = next(iter(waiting))
             try:
                 do(cluster, name, waiting[name])
             except ConnectError as error:
-                if "answered 409" not in error.problem:
+                if not error.is_passing:
                     raise
+                said = error.problem
                 return False
             del waiting[name]
         return True
 
     if not session.await_true(all_done, step.timeout_s / 2):
-        return StepOutcome("unknown", f"Connect rebalances; not asked yet: {', '.join(waiting)}")
+        return StepOutcome("unknown", f"{said}; not asked yet: {', '.join(waiting)}")
     return StepOutcome("ok")
 
 
