@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import client_properties, logger
@@ -15,6 +15,7 @@ from orchestrator.values import TopicPartition
 
 _ASK_TIMEOUT_S = 4.0
 _NOTHING_FOUND_S = 8.0
+_READ_WITHIN_S = 180.0
 
 
 def metadata_changes(simulation: Simulation, cluster: str, since_s: float, within_s: float) -> float | None:
@@ -42,7 +43,8 @@ def records_read(
 ) -> dict[TopicPartition, set[int]]:
     """The sequence numbers that a client finds, reading each partition from its beginning.
 
-    It reads until it has all that are wanted, or for some seconds has found none of them any more.
+    It reads until it has all that are wanted, or has come to the end of every log and found nothing there for
+    some seconds. A reader that does not come to an end has seen nothing, and says so.
     """
     described = simulation.topology.clusters[cluster]
     consumer = Consumer(
@@ -57,21 +59,37 @@ def records_read(
     )
     found: dict[TopicPartition, set[int]] = {partition: set() for partition in wanted}
     missing = {(partition, number) for partition, numbers in wanted.items() for number in numbers}
-    progress_at_s = time.monotonic()
+    deadline = time.monotonic() + _READ_WITHIN_S
+    at_end_since_s: float | None = None
     try:
         consumer.assign([LibTopicPartition(tp.topic, tp.partition, 0) for tp in wanted])
-        while missing and time.monotonic() - progress_at_s < _NOTHING_FOUND_S:
-            before = len(missing)
-            for message in consumer.consume(5000, timeout=0.5):
+        while missing and (at_end_since_s is None or time.monotonic() - at_end_since_s < _NOTHING_FOUND_S):
+            assert time.monotonic() < deadline, f"the end of {cluster}'s logs is not reached"
+            messages = consumer.consume(5000, timeout=0.5)
+            for message in messages:
                 if message.error() is None:
                     partition = TopicPartition(message.topic(), message.partition())
                     found[partition].add(int(message.value()))
                     missing.discard((partition, int(message.value())))
-            if len(missing) < before:
-                progress_at_s = time.monotonic()
+            if messages or not _is_at_end(consumer):
+                at_end_since_s = None
+            elif at_end_since_s is None:
+                at_end_since_s = time.monotonic()
     finally:
         consumer.close()
     return found
+
+
+def _is_at_end(consumer: Consumer) -> bool:
+    """Whether every log has been read up to where it ends now."""
+    try:
+        for at in consumer.position(consumer.assignment()):
+            _, end = consumer.get_watermark_offsets(LibTopicPartition(at.topic, at.partition), _ASK_TIMEOUT_S)
+            if max(at.offset, 0) < end:
+                return False
+    except KafkaException:
+        return False
+    return True
 
 
 def topic_partitions(simulation: Simulation, cluster: str) -> set[TopicPartition]:

@@ -87,11 +87,16 @@ class Writer:
         self._thread.join()
         self._producer.flush(_GIVE_UP_MS / 1000)
 
-    def await_acks(self, since_s: float, within_s: float) -> set[TopicPartition]:
-        """Partitions that take no write sent after `since_s`; none of them at once, or after `within_s`."""
+    def await_acks(
+        self, since_s: float, within_s: float, of: Collection[TopicPartition] | None = None
+    ) -> set[TopicPartition]:
+        """Partitions (`of` these; default: all) that take no write sent after `since_s`.
+
+        Returns as soon as there is none of them, else after `within_s`.
+        """
         deadline = time.monotonic() + within_s
         while True:
-            missing = set(self.partitions) - self.ledger.partitions_acked_since(since_s)
+            missing = set(self.partitions if of is None else of) - self.ledger.partitions_acked_since(since_s)
             if not missing or time.monotonic() > deadline:
                 return missing
             time.sleep(0.1)
