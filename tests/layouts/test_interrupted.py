@@ -73,11 +73,12 @@ class Pair:
 def less(described: dict[str, Any]) -> dict[str, Any]:
     """The smaller file: no mirror back, where there is one, and safer replicas of `audit`."""
     data = _copied(described)
-    (home, *_) = data["clusters"]
+    home = data["topics"][0]["cluster"]
     data["topics"] = [*data["topics"], _topic("audit", home, replicas=3, min_insync_replicas=2)]
     if data["layout"] == "active-active":
         data["layout"] = "active-passive"
         data["replication"] = data["replication"][:1]
+        data["producers"] = [one for one in data["producers"] if one["cluster"] == home]
         data["consumers"] = [one for one in data["consumers"] if one["name"] != "reporting"]
     return data
 
@@ -85,7 +86,7 @@ def less(described: dict[str, Any]) -> dict[str, Any]:
 def more(described: dict[str, Any]) -> dict[str, Any]:
     """The larger file: everything of the example, another topic with its application, other settings."""
     data = _copied(described)
-    (home, *_) = data["clusters"]
+    home = data["topics"][0]["cluster"]
     audit = _topic("audit", home, replicas=2, min_insync_replicas=1, config={"retention.ms": "3600000"})
     data["topics"] = [*data["topics"], audit, _topic("returns", home, replicas=3, min_insync_replicas=2)]
     user = "User:returns"
