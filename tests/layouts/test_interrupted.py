@@ -27,7 +27,7 @@ _ALLOWED = ["delete-topics", "reduce-durability", "reset-config", "delete-acls",
 _REFUSED = 4
 # Beside a kill at each record, one within what the step does after it.
 _WITHIN_S = (0.0, 0.03, 0.15)
-_SLICES = 4
+_SLICES = 6
 _WAYS = ("apply", "resume", "abort")
 
 
@@ -126,7 +126,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("first", range(_SLICES))
 @pytest.mark.parametrize("pair", ["active-active"], indirect=True)
 def test_killed_at_every_record_it_reaches_the_same_state(pair: Pair, first: int) -> None:
-    """Two clusters and their mirrors; every fourth point, so that four of these have them all."""
+    """Two clusters and their mirrors; every sixth point, so that six of these have them all."""
     expected: dict[str, dict[str, Any]] = {}
     records: dict[str, int] = {}
     # Once there and back, so that what Connect makes for itself is there in either.
