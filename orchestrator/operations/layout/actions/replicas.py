@@ -9,6 +9,8 @@ from orchestrator.planning.situation import listed
 from orchestrator.values import TopicPartition
 
 _POLL_S = 0.5
+# Brokers learn of what the controller has done a moment later: ten seconds of standing still are a failure.
+_STILL_POLLS = 20
 
 
 def move_replicas(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
@@ -42,8 +44,10 @@ def _moved(session: LayoutSession, step: Step, which: str) -> StepOutcome:
     wanted = _moves(step, which)
     waiting = dict(wanted)
     elsewhere: list[str] = []
+    still = 0
 
     def is_there() -> bool:
+        nonlocal still
         busy = cluster.moving()
         found = cluster.topics(step.arguments["topics"])
         for partition in list(waiting):
@@ -53,12 +57,13 @@ def _moved(session: LayoutSession, step: Step, which: str) -> StepOutcome:
                 del waiting[partition]
         elsewhere[:] = [str(tp) for tp in waiting if tp not in busy]
         # Nothing is copied, and still it is not there: it was never begun, or called off.
-        return not waiting or len(elsewhere) == len(waiting)
+        still = still + 1 if len(elsewhere) == len(waiting) else 0
+        return not waiting or still > _STILL_POLLS
 
-    is_settled = session.await_true(is_there, step.timeout_s, poll_s=_POLL_S)
+    session.await_true(is_there, step.timeout_s, poll_s=_POLL_S)
     if not waiting:
         return StepOutcome("ok", f"{len(wanted)} partitions")
-    if is_settled:
+    if len(elsewhere) == len(waiting):
         return StepOutcome("failed", f"not where they should be: {listed(elsewhere)}")
     return StepOutcome("unknown", f"still being copied: {listed(map(str, waiting))}")
 
