@@ -5,7 +5,7 @@ The actions are the real ones; the clusters live in memory, and each change of e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.difference import Difference
 from orchestrator.planning.layout.layout import plan_layout, record_of
-from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.planning.layout.observed import ObservedEstate, ObservedTopic
 from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
 from orchestrator.topology.model import Replication, Topic, Topology
 from orchestrator.values import Acl
@@ -300,6 +300,43 @@ def test_a_failed_step_stops_those_behind_it_and_no_others() -> None:
     assert "create-topics-east-1 failed" in end.reason
     assert "orders" in world.clusters["west"].picture.topics
     assert world.clusters["east"].connectors() == {}
+
+
+@pytest.mark.parametrize(("polls", "outcome"), [(5, "ok"), (1_000, "failed")])
+def test_a_move_of_which_a_broker_tells_late_is_waited_for(polls: int, outcome: str) -> None:
+    """Nothing is copied any more, and the metadata still show the old place: only if that stays is it wrong."""
+    world = _destruction()
+    (step,) = (step for step in world.plan().steps if step.action == "move-replicas")
+    before = world.clusters["main"].picture
+
+    class Late(MemoryCluster):
+        asked = 0
+
+        def topics(self, names: Iterable[str]) -> dict[str, ObservedTopic]:
+            self.asked += 1
+            wanted = set(names)
+            return (
+                {n: t for n, t in before.topics.items() if n in wanted}
+                if self.asked < polls
+                else super().topics(wanted)
+            )
+
+    class Patient(_Instant):
+        def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+            return any(condition() for _ in range(round(timeout_s / poll_s)))
+
+    world.clusters["main"].__class__ = Late
+    session = Patient(
+        world.topology,
+        Path("/nowhere"),
+        run_id="run-1",
+        clusters=world.clusters,
+        plan_again=lambda: pytest.fail("not asked for"),
+        keep=lambda _: None,
+    )
+    actions = TableActions(session, LAYOUT_TABLE)
+    assert actions.perform(step, {}).outcome == "ok"
+    assert actions.verify(step, {}).outcome == outcome
 
 
 def test_names_in_the_plan_are_names_in_the_table() -> None:
