@@ -87,7 +87,7 @@ def more(described: dict[str, Any]) -> dict[str, Any]:
     """The larger file: everything of the example, another topic with its application, other settings."""
     data = _copied(described)
     home = data["topics"][0]["cluster"]
-    audit = _topic("audit", home, replicas=2, min_insync_replicas=1, config={"retention.ms": "3600000"})
+    audit = _topic("audit", home, replicas=2, min_insync_replicas=1, config={"max.message.bytes": "2000000"})
     data["topics"] = [*data["topics"], audit, _topic("returns", home, replicas=3, min_insync_replicas=2)]
     user = "User:returns"
     data["producers"].append(
@@ -155,6 +155,7 @@ def _undisturbed(pair: Pair, kind: str) -> tuple[dict[str, Any], int]:
     file = pair.file(kind)
     result = run_apply(load_topology(file))
     assert result.outcome == "ok", result.reason
+    assert plan_apply(load_topology(file)).facts["differences"] == []
     journal = Path(result.folder) / "journal.jsonl"
     return pair.contents(file), len(journal.read_text(encoding="utf-8").splitlines())
 
