@@ -24,7 +24,7 @@ unit: setup ## the tests that take seconds
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench
 
-drills: setup ## every sabotage and the loss budget: a whole rehearsal each, half an hour
+drills: setup ## every sabotage, every layout, every loss: whole rehearsals with real servers, two hours
 	@$(BIN)/python -m pytest -m drills
 
 faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself

@@ -8,6 +8,7 @@ valid verdict, 1 for an invalid one and 7 for an unknown one.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import logging
 import os
@@ -22,6 +23,8 @@ from typer.main import get_command
 from orchestrator import __version__
 from orchestrator.cli.output import err_console, print_error
 from orchestrator.errors import DcctlError
+
+_COLLECT_EVERY = 50_000
 
 _GROUPS = (
     "topology",
@@ -83,6 +86,9 @@ def main(argv: list[str] | None = None) -> None:
 
 def run(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status; every error has become words on stderr."""
+    # Large files make millions of objects that live to the end; collected as often as by default they cost
+    # twice the time, and more for each object the larger the file.
+    gc.set_threshold(_COLLECT_EVERY)
     try:
         _register_commands()
         result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
