@@ -5,13 +5,14 @@ The actions are the real ones; the clusters live in memory, and each change of e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ConnectError
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.session import LayoutSession
@@ -302,6 +303,47 @@ def test_a_failed_step_stops_those_behind_it_and_no_others() -> None:
     assert world.clusters["east"].connectors() == {}
 
 
+class _Patient(_Instant):
+    """Asks as often as there is time for, in no time."""
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        return any(condition() for _ in range(round(timeout_s / poll_s)))
+
+
+def _patient(world: World) -> TableActions[LayoutSession]:
+    session = _Patient(
+        world.topology,
+        Path("/nowhere"),
+        run_id="run-1",
+        clusters=world.clusters,
+        plan_again=lambda: pytest.fail("not asked for"),
+        keep=lambda _: None,
+    )
+    return TableActions(session, LAYOUT_TABLE)
+
+
+@pytest.mark.parametrize(("refusals", "outcome"), [(5, "ok"), (10_000, "unknown")])
+def test_connect_is_asked_again_while_that_may_help(refusals: int, outcome: str) -> None:
+    """It rebalances, or does not answer in time."""
+    world = _everything()
+    step = next(step for step in world.plan().steps if step.action == "create-connectors")
+    said = ConnectError("Connect at west", "no worker answers (timed out)", is_passing=True)
+
+    class Busy(MemoryCluster):
+        asked = 0
+
+        def configure_connector(self, name: str, config: Mapping[str, str]) -> None:
+            self.asked += 1
+            if self.asked <= refusals:
+                raise said
+            super().configure_connector(name, config)
+
+    world.clusters[step.arguments["cluster"]].__class__ = Busy
+    found = _patient(world).perform(step, {})
+    assert found.outcome == outcome
+    assert ("no worker answers" in found.message) == (outcome == "unknown")
+
+
 @pytest.mark.parametrize(("polls", "outcome"), [(5, "ok"), (1_000, "failed")])
 def test_a_move_of_which_a_broker_tells_late_is_waited_for(polls: int, outcome: str) -> None:
     """Nothing is copied any more, and the metadata still show the old place: only if that stays is it wrong."""
@@ -321,20 +363,8 @@ def test_a_move_of_which_a_broker_tells_late_is_waited_for(polls: int, outcome: 
                 else super().topics(wanted)
             )
 
-    class Patient(_Instant):
-        def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
-            return any(condition() for _ in range(round(timeout_s / poll_s)))
-
     world.clusters["main"].__class__ = Late
-    session = Patient(
-        world.topology,
-        Path("/nowhere"),
-        run_id="run-1",
-        clusters=world.clusters,
-        plan_again=lambda: pytest.fail("not asked for"),
-        keep=lambda _: None,
-    )
-    actions = TableActions(session, LAYOUT_TABLE)
+    actions = _patient(world)
     assert actions.perform(step, {}).outcome == "ok"
     assert actions.verify(step, {}).outcome == outcome
 
