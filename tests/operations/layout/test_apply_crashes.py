@@ -19,7 +19,7 @@ from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.difference import Difference
 from orchestrator.planning.layout.layout import plan_layout, record_of
-from orchestrator.planning.layout.observed import ObservedEstate, ObservedTopic
+from orchestrator.planning.layout.observed import ObservedConnector, ObservedEstate, ObservedTopic
 from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
 from orchestrator.topology.model import Replication, Topic, Topology
 from orchestrator.values import Acl
@@ -342,6 +342,23 @@ def test_connect_is_asked_again_while_that_may_help(refusals: int, outcome: str)
     found = _patient(world).perform(step, {})
     assert found.outcome == outcome
     assert ("no worker answers" in found.message) == (outcome == "unknown")
+
+
+def test_connectors_that_nobody_asked_for_are_not_waited_for() -> None:
+    """Killed before it asked, an apply is resumed in seconds, not after the step's two minutes."""
+    world = _everything()
+    step = next(step for step in world.plan().steps if step.action == "create-connectors")
+    looks: list[None] = []
+
+    class Watched(MemoryCluster):
+        def connectors(self) -> dict[str, ObservedConnector]:
+            looks.append(None)
+            return super().connectors()
+
+    world.clusters[step.arguments["cluster"]].__class__ = Watched
+    found = _patient(world).verify(step, {})
+    assert (found.outcome, "is missing" in found.message) == ("failed", True)
+    assert len(looks) * 0.2 < 15 < step.timeout_s
 
 
 @pytest.mark.parametrize(("polls", "outcome"), [(5, "ok"), (1_000, "failed")])

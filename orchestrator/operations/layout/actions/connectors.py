@@ -14,6 +14,11 @@ from orchestrator.planning.plan import Step
 
 # A connector that has failed may just be starting anew: it has failed if it stays so.
 _FAILED_POLLS = 15
+# Workers show what they were asked for a moment later. What is not there by then was never asked for: whoever
+# was killed before it resumes without waiting for the whole step.
+_SETTLE_S = 10.0
+_SETTLE_POLLS = 50
+_NOT_ASKED = ("missing", "set up otherwise")
 
 
 def configure_connectors(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
@@ -43,6 +48,7 @@ def connectors_run(session: LayoutSession, step: Step, _results: Results) -> Ste
     cluster = session.at(step.arguments["cluster"])
     waiting: dict[str, str] = {}
     failed: dict[str, int] = {}
+    not_asked: dict[str, int] = {}
 
     def all_run() -> bool:
         found = cluster.connectors()
@@ -52,7 +58,12 @@ def connectors_run(session: LayoutSession, step: Step, _results: Results) -> Ste
             if said:
                 waiting[name] = said
             failed[name] = failed.get(name, 0) + 1 if said == "FAILED" else 0
-        return not waiting or any(count > _FAILED_POLLS for count in failed.values())
+            not_asked[name] = not_asked.get(name, 0) + 1 if said in _NOT_ASKED else 0
+        return (
+            not waiting
+            or any(count > _FAILED_POLLS for count in failed.values())
+            or any(count > _SETTLE_POLLS for count in not_asked.values())
+        )
 
     session.await_true(all_run, step.timeout_s)
     if not waiting:
@@ -64,7 +75,7 @@ def connectors_are_gone(session: LayoutSession, step: Step, _results: Results) -
     """None of them is there any more."""
     cluster = session.at(step.arguments["cluster"])
     names = set(_connectors(step))
-    if session.await_true(lambda: not names & cluster.connectors().keys(), step.timeout_s):
+    if session.await_true(lambda: not names & cluster.connectors().keys(), _SETTLE_S):
         return StepOutcome("ok")
     return StepOutcome("failed", f"still there: {', '.join(sorted(names & cluster.connectors().keys()))}")
 
