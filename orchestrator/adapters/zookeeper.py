@@ -215,7 +215,11 @@ class Coordination:
 
         def read_all() -> dict[str, bytes]:
             pending = {name: self._client.get_async(f"{path}/{name}") for name in names}
-            return {name: bytes(answer.get()[0]) for name, answer in pending.items()}
+            found = {}
+            for name, answer in pending.items():
+                with suppress(NoNodeError):  # removed since the names were listed
+                    found[name] = bytes(answer.get()[0])
+            return found
 
         names = self.names(path)
         found: dict[str, bytes] = self.call(f"reading {path}", read_all)

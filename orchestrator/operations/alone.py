@@ -68,6 +68,9 @@ class LocalJournal:
     def append(self, record: RunEvent) -> None:
         """Write one record, and wait until it is on the disk. What a crash has torn is cut off before."""
         text = canonical_json(to_json(record)) + "\n"
+        is_first = record.sequence == 1
+        if not is_first and not self.file.exists():
+            raise DcctlError(str(self.file), "is gone in the middle of its run", "was it imported meanwhile?")
         try:
             whole = _whole_lines(self.file.read_bytes()) if self.file.exists() else b""
             with self.file.open("r+b" if self.file.exists() else "xb") as file:
@@ -115,6 +118,8 @@ def local_state(topology: str, problem: str, *, own_run: str = "") -> Coordinati
     """What this machine itself knows, where the ensemble does not answer (`problem`)."""
     runs, primaries = [], []
     for file in sorted(_folder(topology).glob("*.jsonl")):
+        if file.is_file() and b"\n" not in file.read_bytes():
+            continue  # a crash before the first record was on the disk: nothing was begun
         records = read_local_journal(file)
         if records[0].run_id != own_run:
             runs.append(earlier_run([to_json(record) for record in records]))

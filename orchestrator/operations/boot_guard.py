@@ -57,7 +57,10 @@ def start_broker(guarded: Guarded) -> int:
 
 def is_new(data: Path) -> bool:
     """Whether no broker has ever run on this folder: it holds no partition, only what formatting leaves."""
-    return not any(entry.is_dir() for entry in data.glob("*"))
+    try:
+        return not any(entry.is_dir() for entry in data.iterdir())
+    except OSError:
+        return False  # one that is missing or cannot be read tells nothing
 
 
 def _guarded(arguments: Sequence[str]) -> Guarded:

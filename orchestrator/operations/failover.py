@@ -59,7 +59,8 @@ class FailoverProcedure:
         """Both sides, from the target."""
         seen = observe(estate, own_lock=own_lock, own_run=own_run)
         away = seen.coordination
-        if not self.is_alone or away.value is not None:
+        if not self.is_alone or away.value is not None or estate.coordination is not None:
+            # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
         state = local_state(self.topology.name, f"{away.source}: {away.problem}", own_run=own_run)
         return replace(seen, coordination=Part("journals of this machine", away.at_s, state))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import getpass
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
-from orchestrator.operations.alone import IMPORTED, local_journal, primary_of, read_local_journal
+from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, primary_of, read_local_journal
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
 from orchestrator.operations.primaries import PrimaryStore, read_primaries
@@ -39,7 +41,7 @@ def import_journal(topology: Topology, file: Path) -> dict[str, Any]:
     of = records[0].data.get("plan", {}).get("topology")
     if of != topology.name:
         raise DcctlError(str(file), f"is a journal of {of}, not of {topology.name}", "give its own file")
-    with coordination_of(topology) as coordination:
+    with _this_machine(topology.name), coordination_of(topology) as coordination:
         lock = coordination.acquire(lock_path(topology.name), about_this_process("history --import", run_id))
         try:
             folder = run_folder(run_id)
@@ -67,6 +69,16 @@ def import_rows(topology: Topology) -> list[dict[str, Any]]:
     with coordination_of(topology) as coordination:
         found = coordination.read_children(imports_path(topology.name))
     return [json.loads(value) for value in found.values()]
+
+
+@contextmanager
+def _this_machine(topology: str) -> Iterator[None]:
+    """While the run that wrote the journal is at work, it is not imported: both would go on with it."""
+    lock = LocalLock(topology)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _primary(

@@ -240,3 +240,34 @@ def test_on_the_command_line_it_wants_a_reason_and_says_what_is_given_up(
     assert "records are in the journal; primary: east" in capfd.readouterr().out
     assert run(["history", str(file)]) == 0
     assert "east is primary for" in capfd.readouterr().out
+
+
+def test_an_ensemble_that_answers_and_cannot_be_read_is_not_gone(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong login, say: what it knows is not known, so nothing is begun without it."""
+    night.answers = True
+    monkeypatch.setattr(failover, "observe", lambda *_, **__: replace(observation(), coordination=ABSENT))
+    with pytest.raises(DcctlError, match="coordination"):
+        run_failover(TOPOLOGY, ASKED)
+    assert night.east.effects == set()
+
+
+def test_a_crash_before_the_first_record_leaves_nothing_that_stops_the_next(night: Night) -> None:
+    """An empty file, and one with half a line."""
+    for name, content in (("20260101T000000-failover-a", b""), ("20260101T000000-failover-b", b'{"at')):
+        file = local_journal(TOPOLOGY.name, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    assert run_failover(TOPOLOGY, ASKED).outcome == "ok"
+
+
+def test_a_journal_is_not_imported_under_its_run(night: Night) -> None:
+    """Both would go on with it: the run that is at work here, and one under the ensemble's lock."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    at_work = LocalLock(TOPOLOGY.name)
+    with pytest.raises(LockHeldError):
+        import_journal(TOPOLOGY, file)
+    at_work.release()
+    assert import_journal(TOPOLOGY, file)["records"] > 0

@@ -62,7 +62,7 @@ class KafkaCluster:
 
     def reconnect(self) -> None:
         """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
-        self._admin = AdminClient(dict(self.properties), logger=logger)
+        self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
         self._isolated.reset()
 
     @property

@@ -33,16 +33,16 @@ class GroupAdmin(KafkaCluster):
                 futures |= self._admin.list_consumer_group_offsets(
                     [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
                 )
-        return {
-            group: {
-                TopicPartition(tp.topic, tp.partition): tp.offset
-                for tp in self._result(
-                    future, f"asking for the offsets of group {group}", timeout_s
-                ).topic_partitions
-                if tp.offset >= 0
-            }
-            for group, future in futures.items()
-        }
+        found: dict[str, dict[TopicPartition, int]] = {}
+        for group, future in futures.items():
+            doing = f"asking for the offsets of group {group}"
+            own = found[group] = {}
+            for tp in self._result(future, doing, timeout_s).topic_partitions:
+                if tp.error is not None:
+                    raise cluster_error(f"{self.subject}, {tp.topic}-{tp.partition}", doing, tp.error)
+                if tp.offset >= 0:
+                    own[TopicPartition(tp.topic, tp.partition)] = tp.offset
+        return found
 
     def write_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 10.0

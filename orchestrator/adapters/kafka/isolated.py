@@ -140,7 +140,7 @@ class IsolatedCluster:
             return helper.ask(method, (*arguments, timeout_s)).result(timeout_s + _GRACE_S)
         except TimeoutError:
             problem = f"no answer within {timeout_s:g} s"
-            raise ClusterError(f"cluster {self.name}", problem) from None
+            raise ClusterError(f"cluster {self.name}", problem, code="_TIMED_OUT") from None
 
 
 class _Helper:
