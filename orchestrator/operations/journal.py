@@ -140,7 +140,7 @@ def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_
     outcome = "incomplete" if is_begun else "not begun"
     if last.get("kind") == "run-ended":
         outcome = str(last.get("data", {}).get("outcome", outcome))
-    if not is_begun and outcome != "refused":
+    if not is_begun and outcome not in ("refused", "ok"):
         outcome = "not begun"  # a person's hold stopped it before its first step
     if is_begun and outcome == "refused":
         # It was a resumption that was refused; what the run did before is still there.

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AclBinding,
     AdminClient,
     AlterConfigOpType,
+    ClusterMetadata,
     ConfigEntry,
     ConfigResource,
     NewTopic,
@@ -76,16 +77,20 @@ class KafkaCluster:
         By plain metadata: librdkafka's `describe_cluster` ends the whole process (an assertion in
         `rd_kafka_admin_response_parse`, 2.16) where a broker that is starting knows of none yet.
         """
-        with translated_errors(self.subject, "asking for its brokers"):
-            found = self._admin.list_topics(timeout=timeout_s).brokers
+        found = self._listed("asking for its brokers", timeout_s).brokers
         return {number: f"{found[number].host}:{found[number].port}" for number in sorted(found)}
 
     def topic_names(self, timeout_s: float = 10.0) -> set[str]:
         """Every topic that the operator may see."""
+        return set(self._listed("listing topics", timeout_s).topics)
+
+    def _listed(self, doing: str, timeout_s: float) -> ClusterMetadata:
         try:
-            return set(self._admin.list_topics(timeout=timeout_s).topics)
+            found = self._admin.list_topics(timeout=timeout_s)
         except KafkaException as error:
-            raise self._error("listing topics", error) from None
+            raise self._error(doing, error) from None
+        self._refusals.forget()
+        return found
 
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
