@@ -127,6 +127,16 @@ def local_state(topology: str, problem: str, *, own_run: str = "") -> Coordinati
     return CoordinationState("", tuple(runs), primaries=primaries_of(primaries), alone=problem)
 
 
+def unimported_runs(topology: str) -> list[Path]:
+    """Journals of runs that were made without the ensemble here, did something, and are not in it yet."""
+    return [
+        file
+        for file in sorted(_folder(topology).glob("*.jsonl"))
+        if b"\n" in file.read_bytes()
+        if any(record.kind == "step-intent" for record in read_local_journal(file))
+    ]
+
+
 def primary_of(records: Iterable[RunEvent]) -> list[PrimaryRecord]:
     """What a run has recorded of which side is primary, unless that was taken back."""
     records = list(records)

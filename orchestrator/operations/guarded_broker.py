@@ -22,6 +22,7 @@ from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.journal import is_intent, runs_path, unpacked
 from orchestrator.planning.boot_guard import HOLD_STEP, GuardWord, PastRun, guard_word
 from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import Topology
 
 _POLL_S = 1.0
 _STOP_TIMEOUT_S = 60.0
@@ -40,16 +41,19 @@ def turn_path(topology: str, cluster: str) -> str:
     return f"/dcctl/{topology}/guard-turns/{cluster}"
 
 
-def kept_closed(coordination: Coordination, topology: str, cluster: str, now_s: float) -> str:
+def kept_closed(coordination: Coordination, topology: Topology, cluster: str, now_s: float) -> str:
     """Why the guards of a cluster keep applications out of all its brokers; empty where one does not.
 
-    A guard that is at work says it again each second: what was said long ago counts for nothing.
+    A broker that has never said anything has no guard, or was opened as a new one. A guard that is at work
+    says it again each second: what was said long ago counts for nothing.
     """
     said = [
-        json.loads(value) for value in coordination.read_children(guards_path(topology, cluster)).values()
+        json.loads(value)
+        for value in coordination.read_children(guards_path(topology.name, cluster)).values()
     ]
     lately = [word for word in said if abs(now_s - word["at_s"]) < _SAID_LATELY_S]
-    is_closed = bool(lately) and all(word["state"] == "closed" for word in said)
+    has_all = len(said) >= topology.clusters[cluster].brokers
+    is_closed = has_all and bool(lately) and all(word["state"] == "closed" for word in said)
     return str(lately[0]["reason"]) if is_closed else ""
 
 

@@ -279,7 +279,7 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
     )
     if estate.coordination is None:
         return found
-    closed = kept_closed(estate.coordination, estate.topology.name, estate.mirror.source, _CLOCK.now_s())
+    closed = kept_closed(estate.coordination, estate.topology, estate.mirror.source, _CLOCK.now_s())
     return replace(found, kept_closed=closed)
 
 

@@ -24,6 +24,7 @@ from orchestrator.engine import (
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.actions.hooks import refuse_missing_hooks
+from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.run import Run, RunEstate, new_run_id
@@ -103,6 +104,7 @@ class Ended:
 def preview(procedure: Procedure[E, P]) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
     refuse_missing_hooks(procedure.topology, procedure.verb)
+    _refuse_unimported(procedure)
     estate = procedure.open_estate()
     try:
         return procedure.plan(procedure.observe(estate, own_lock=False, own_run=""))
@@ -128,6 +130,7 @@ def run_procedure(
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
+    _refuse_unimported(procedure)
     started_at_s = _CLOCK.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)
     with _opened(procedure, run_id, procedure.command, folder, on_event) as run:
@@ -223,6 +226,20 @@ def abort_procedure(
         timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
         undo = UndoAsked(reason, frozenset(leave))
         return _act(run, procedure, plan, picture, timing, undo)
+
+
+def _refuse_unimported(procedure: Procedure[E, P]) -> None:
+    """What was done without the ensemble it does not know of: it would be judged as if nothing had been."""
+    if procedure.is_alone:
+        return
+    journals = unimported_runs(procedure.topology.name)
+    if journals:
+        raise GateRefusedError(
+            f"topology {procedure.topology.name}",
+            f"coordination refused: {journals[0].stem} was made without the ensemble, "
+            "which does not know of it. Nothing was changed",
+            f"bring it in first: `dcctl history --import {journals[0]}`",
+        )
 
 
 def plan_of_run(records: Sequence[RunEvent]) -> Plan:

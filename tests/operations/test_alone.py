@@ -271,3 +271,14 @@ def test_a_journal_is_not_imported_under_its_run(night: Night) -> None:
         import_journal(TOPOLOGY, file)
     at_work.release()
     assert import_journal(TOPOLOGY, file)["records"] > 0
+
+
+def test_with_the_ensemble_back_nothing_is_done_before_the_journal_is_imported(night: Night) -> None:
+    """It does not know that east has taken over; afterwards it does."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    night.answers = True
+    with pytest.raises(GateRefusedError, match=f"(?s)made without the ensemble.*--import {file}"):
+        run_failover(TOPOLOGY, REQUEST)
+    import_journal(TOPOLOGY, file)
+    assert run_failover(TOPOLOGY, REQUEST).outcome == "nothing-to-do"

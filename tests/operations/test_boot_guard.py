@@ -13,6 +13,7 @@ from orchestrator.operations.boot_guard import is_new
 from orchestrator.operations.guarded_broker import guards_path, kept_closed, listens, past_runs
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.planning.pictures import topology
 
 NOW_S = 1_800_000_000.0
 
@@ -81,9 +82,10 @@ def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
     ("states", "age_s", "is_kept"),
     [
         ([], 0, False),
-        (["closed", "closed"], 1, True),
-        (["closed", "open"], 1, False),
-        (["closed"], 60, False),  # whoever said it is not at work any more
+        (["closed", "closed", "closed"], 1, True),
+        (["closed", "closed"], 1, False),  # the third has no guard, or was opened as a new one
+        (["closed", "closed", "open"], 1, False),
+        (["closed", "closed", "closed"], 60, False),  # whoever said it is not at work any more
     ],
 )
 def test_a_source_is_kept_closed_only_if_every_guard_says_so_just_now(
@@ -98,7 +100,7 @@ def test_a_source_is_kept_closed_only_if_every_guard_says_so_just_now(
         }
         for n, state in enumerate(states)
     }
-    assert kept_closed(ensemble(said), "payments", "west", NOW_S) == ("why" if is_kept else "")
+    assert kept_closed(ensemble(said), topology(), "west", NOW_S) == ("why" if is_kept else "")
 
 
 def test_an_address_that_nobody_listens_on(tmp_path: Path) -> None:
