@@ -22,8 +22,8 @@ from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import mirrors_into
 from orchestrator.watch.health import MirrorHealth, mirror_health
 
-# What speaks of a failover being asked for, not of the state of things.
 _GROWING_S = 10.0
+# What speaks of a failover being asked for, not of the state of things.
 _ONLY_WHEN_ASKED = frozenset({"attested", "source-unreachable"})
 
 

@@ -14,7 +14,7 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
-from orchestrator.planning.observation import EarlierRun, TopicState
+from orchestrator.planning.observation import EarlierRun, TopicState, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping
@@ -75,15 +75,8 @@ def _source_primary(s: Situation) -> GateResult:
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:
-    """The newest run between these two clusters that changed anything."""
     part = s.observation.coordination
-    ends = {s.mirror.source, s.mirror.target}
-    moves = [
-        run
-        for run in (part.value.runs if part.value else ())
-        if {run.source, run.target} == ends and run.has_begun
-    ]
-    return max(moves, key=lambda run: run.started_at_s, default=None)
+    return newest_move(part.value.runs if part.value else (), s.mirror.source, s.mirror.target)
 
 
 def _source_unreachable(s: Situation) -> GateResult:

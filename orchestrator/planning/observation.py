@@ -87,6 +87,12 @@ class EarlierRun:
         return self.outcome not in ("refused", "not begun", "undone")
 
 
+def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> EarlierRun | None:
+    """The newest run between these two clusters, either way, that changed anything."""
+    moves = [run for run in runs if {run.source, run.target} == {source, target} and run.has_begun]
+    return max(moves, key=lambda run: run.started_at_s, default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinationState:
     """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process.

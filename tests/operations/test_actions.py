@@ -63,9 +63,9 @@ def test_an_interrupted_run_begins_no_step(tmp_path: Path) -> None:
 
 def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path, monkeypatch: Any) -> None:
     """Another may hold the lock by then; the groups that are left are named."""
-    from orchestrator.operations.actions import positions  # noqa: PLC0415
+    from orchestrator.operations.actions import committing  # noqa: PLC0415
 
-    monkeypatch.setattr(positions, "_GROUPS_AT_ONCE", 1)
+    monkeypatch.setattr(committing, "_GROUPS_AT_ONCE", 1)
     target = Target()
     target.session = a_session(target, tmp_path)
     outcome = TableActions(target.session, MOVE_TABLE).perform(STEP, results())

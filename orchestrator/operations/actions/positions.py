@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from time import time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ClusterError
+from orchestrator.operations.actions.committing import commit_offsets, not_committed
 from orchestrator.operations.actions.landing import landing_offsets
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
@@ -17,8 +16,6 @@ from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import TargetPosition, offsets_to_write, target_positions
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.values import LogEnd, TopicPartition
-
-_GROUPS_AT_ONCE = 8
 
 
 def save_offsets(session: Session, step: Step, _results: Results) -> StepOutcome:
@@ -143,32 +140,13 @@ def write_offsets(session: Session, step: Step, results: Results) -> StepOutcome
             "failed", f"the group sync still runs, and would move forward again: {', '.join(ahead[:5])}"
         )
 
-    def write(group: str) -> str:
-        if session.is_cancelled():
-            return f"group {group}: not written, the run was interrupted"
-        try:
-            target.write_group_offsets(group, wanted[group])
-        except ClusterError as error:
-            return error.problem
-        return ""
-
-    with ThreadPoolExecutor(max_workers=_GROUPS_AT_ONCE) as pool:
-        problems = {group: said for group, said in zip(wanted, pool.map(write, wanted), strict=True) if said}
-    if problems:
-        return StepOutcome("unknown", "; ".join(problems.values()))
-    return StepOutcome("ok")
+    return commit_offsets(session, target, wanted)
 
 
 def offsets_are_written(session: Session, step: Step, results: Results) -> StepOutcome:
     """What was written is what is committed now."""
     wanted = _wanted_offsets(session, step, results)
-    committed = session.estate.target.committed(wanted)
-    wrong = [
-        f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
-        for group, offsets in wanted.items()
-        for tp, offset in offsets.items()
-        if committed[group].get(tp) != offset
-    ]
+    wrong = not_committed(session.estate.target, wanted)
     result: dict[str, Any] = {"written": {group: offsets_to_json(found) for group, found in wanted.items()}}
     if session.offset_shift:
         result["sabotage_offset_shift"] = session.offset_shift

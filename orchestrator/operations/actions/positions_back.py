@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ClusterError
+from orchestrator.operations.actions.committing import commit_offsets, not_committed
 from orchestrator.operations.actions.mirror import record_mirror_end
 from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.failback_session import FailbackSession
@@ -16,8 +15,6 @@ from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_j
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import BackPosition, BothMaps, own_partitions, positions_back
 from orchestrator.values import LogEnd, TopicPartition
-
-_GROUPS_AT_ONCE = 8
 
 
 def record_forward_end(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
@@ -56,32 +53,13 @@ def translate_back(session: FailbackSession, step: Step, results: Results) -> St
 
 def write_back(session: FailbackSession, _step: Step, results: Results) -> StepOutcome:
     """Commit every partition that a group will read, several groups at a time."""
-    wanted = _wanted(results)
-
-    def write(group: str) -> str:
-        if session.is_cancelled():
-            return f"group {group}: not written, the run was interrupted"
-        try:
-            session.estate.target.write_group_offsets(group, wanted[group])
-        except ClusterError as error:
-            return error.problem
-        return ""
-
-    with ThreadPoolExecutor(max_workers=_GROUPS_AT_ONCE) as pool:
-        problems = [said for said in pool.map(write, wanted) if said]
-    return StepOutcome("unknown", "; ".join(problems)) if problems else StepOutcome("ok")
+    return commit_offsets(session, session.estate.target, _wanted(results))
 
 
 def back_is_written(session: FailbackSession, _step: Step, results: Results) -> StepOutcome:
     """What was translated is what is committed now."""
     wanted = _wanted(results)
-    committed = session.estate.target.committed(wanted)
-    wrong = [
-        f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
-        for group, offsets in wanted.items()
-        for tp, offset in offsets.items()
-        if committed[group].get(tp) != offset
-    ]
+    wrong = not_committed(session.estate.target, wanted)
     if wrong:
         return StepOutcome("failed", "; ".join(wrong[:5]))
     count = sum(len(offsets) for offsets in wanted.values())

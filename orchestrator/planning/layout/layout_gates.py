@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Part, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.situation import absent, gate_result, listed
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 
 _PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
 
@@ -46,14 +46,8 @@ def newest_moves(
     return {
         (mirror.source, mirror.target): newest
         for mirror in topology.replication
-        if (newest := _newest_move(runs, mirror)) is not None
+        if (newest := newest_move(runs, mirror.source, mirror.target)) is not None
     }
-
-
-def _newest_move(runs: Iterable[EarlierRun], mirror: Replication) -> EarlierRun | None:
-    ends = {mirror.source, mirror.target}
-    moves = [run for run in runs if {run.source, run.target} == ends and run.has_begun]
-    return max(moves, key=lambda run: run.started_at_s, default=None)
 
 
 def _coordination(s: LayoutSituation) -> GateResult:

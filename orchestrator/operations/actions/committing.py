@@ -1,0 +1,44 @@
+"""Committing offsets for groups, and seeing that they are committed: the same for every move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.engine import StepOutcome
+from orchestrator.errors import ClusterError
+from orchestrator.operations.run_session import RunSession
+from orchestrator.values import TopicPartition
+
+_GROUPS_AT_ONCE = 8
+
+Wanted = Mapping[str, Mapping[TopicPartition, int]]
+
+
+def commit_offsets(session: RunSession, target: KafkaCluster, wanted: Wanted) -> StepOutcome:
+    """Several groups at a time. A group with members refuses by itself; an interrupted run begins no more."""
+
+    def write(group: str) -> str:
+        if session.is_cancelled():
+            return f"group {group}: not written, the run was interrupted"
+        try:
+            target.write_group_offsets(group, wanted[group])
+        except ClusterError as error:
+            return error.problem
+        return ""
+
+    with ThreadPoolExecutor(max_workers=_GROUPS_AT_ONCE) as pool:
+        problems = [said for said in pool.map(write, wanted) if said]
+    return StepOutcome("unknown", "; ".join(problems)) if problems else StepOutcome("ok")
+
+
+def not_committed(target: KafkaCluster, wanted: Wanted) -> list[str]:
+    """Which of the offsets are not what is committed now, in words."""
+    committed = target.committed(wanted)
+    return [
+        f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
+        for group, offsets in wanted.items()
+        for tp, offset in offsets.items()
+        if committed[group].get(tp) != offset
+    ]
