@@ -13,10 +13,10 @@ from orchestrator.adapters.spark import spark_session
 from orchestrator.adapters.spark_archive import spark_class_archive
 from orchestrator.audit.inputs import AuditInputs, audit_inputs
 from orchestrator.audit.ledgers import sends_path
+from orchestrator.clients.places import LIFE_AT_SOURCE
 from orchestrator.operations.failover import FailoverResult
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import SIMULATION_VARIABLE
-from orchestrator.simulation.workload.install import LIFE_AT_SOURCE
 from orchestrator.topology.model import Replication
 
 _DRIVER_MEMORY_MB = 1536

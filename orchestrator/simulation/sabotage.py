@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.clients.producer import SABOTAGE_HEADER
 from orchestrator.errors import SimulationError, UsageError
-from orchestrator.simulation.workload.producer import SABOTAGE_HEADER
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication
 from orchestrator.values import TopicPartition

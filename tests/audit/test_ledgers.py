@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.audit.ledgers import POSITIONS_COLUMNS, PROCESSED_COLUMNS, completeness
 from orchestrator.audit.positions import read_positions
-from orchestrator.simulation.workload.ledger import LedgerWriter
+from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.values import TopicPartition
 
 

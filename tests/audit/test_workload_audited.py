@@ -29,13 +29,13 @@ from orchestrator.audit.positions import read_positions
 from orchestrator.audit.result import AuditResult
 from orchestrator.audit.run import run_audit
 from orchestrator.audit.verdict import judge
-from orchestrator.simulation.workload.config import (
+from orchestrator.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
     write_config,
 )
-from orchestrator.simulation.workload.records import RecordId, record_key, record_value
+from orchestrator.clients.records import RecordId, record_key, record_value
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 
@@ -89,7 +89,9 @@ class Site:
         for program, config in configs.items():
             path = self.folder / f"{program}-{life}.json"
             write_config(path, config)
-            module = f"orchestrator.simulation.workload.{program.split('-', maxsplit=1)[0]}"
+            kind = program.split("-", maxsplit=1)[0]
+            package = "simulation.workload" if kind == "spark_query" else "clients"
+            module = f"orchestrator.{package}.{kind}"
             log = (self.folder / f"{program}-{life}.log").open("wb")
             self.running[program] = subprocess.Popen(
                 [sys.executable, "-m", module, str(path)],

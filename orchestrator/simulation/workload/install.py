@@ -9,38 +9,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark_archive import spark_class_archive
-from orchestrator.errors import SimulationError
-from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import Program, Site
-from orchestrator.simulation.workload.config import (
+from orchestrator.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
     write_config,
 )
+from orchestrator.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
+from orchestrator.errors import SimulationError
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.site import Program, Site
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
-from orchestrator.topology.model import Consumer, Producer, Replication, Topology
+from orchestrator.topology.model import Consumer, Producer, Topology
 
-LIFE_AT_SOURCE = 1
-LIFE_AT_TARGET = 2
-
-_PACKAGE = "orchestrator.simulation.workload"
 _STOP_TIMEOUT_S = 20
-
-
-class Place(NamedTuple):
-    """Where a client lives: which life, at which cluster and site, and the mirror that leads there."""
-
-    life: int
-    cluster: str
-    dc: str
-    mirror: Replication | None
 
 
 def install_workload(simulation: Simulation, scenario: Scenario) -> None:
@@ -115,36 +101,6 @@ def client_programs(topology: Topology, dc: str) -> list[str]:
     return consumers + [f"producer-{p.name}" for p in topology.producers if is_here(p.cluster)]
 
 
-def places(topology: Topology, cluster: str) -> list[Place]:
-    """Where clients of a cluster live: at the cluster itself, and at the target of its mirror if any."""
-    found = [Place(LIFE_AT_SOURCE, cluster, _datacenter(topology, cluster), None)]
-    mirror = next((mirror for mirror in topology.replication if mirror.source == cluster), None)
-    if mirror is not None:
-        found.append(Place(LIFE_AT_TARGET, mirror.target, _datacenter(topology, mirror.target), mirror))
-    return found
-
-
-def topics_read(consumer: Consumer, mirror: Replication | None) -> list[str]:
-    """Topics that a consumer reads: its own, and after a move the mirrored ones before them."""
-    mirrored = [] if mirror is None else [mirror.mirrored_topic(topic) for topic in consumer.topics]
-    return list(dict.fromkeys([*mirrored, *consumer.topics]))
-
-
-def topics_read_back(topology: Topology, consumer: Consumer) -> list[str]:
-    """Topics that a consumer reads once it is back from the mirror's target: its own, and what was written
-    there meanwhile, as the reverse mirror names it.
-    """
-    mirror = next((mirror for mirror in topology.replication if mirror.source == consumer.cluster), None)
-    return list(consumer.topics) if mirror is None else topics_read(consumer, reverse_mirror(mirror))
-
-
-def _datacenter(topology: Topology, cluster: str) -> str:
-    datacenters = topology.clusters[cluster].datacenters
-    if not datacenters:
-        raise SimulationError(f"cluster {cluster}", "has no nodes, so its clients have no site")
-    return datacenters[0]
-
-
 def _producer_config(
     simulation: Simulation, scenario: Scenario, share: float, producer: Producer, place: Place
 ) -> ProducerConfig:
@@ -209,7 +165,11 @@ def _query_config(simulation: Simulation, site: Site, consumer: Consumer, place:
     )
 
 
-_MODULES = {"producer": "producer", "consumer": "consumer", "spark": "spark_query"}
+_MODULES = {
+    "producer": "orchestrator.clients.producer",
+    "consumer": "orchestrator.clients.consumer",
+    "spark": "orchestrator.simulation.workload.spark_query",
+}
 
 
 def _program(
@@ -219,7 +179,7 @@ def _program(
     write_config(path, config)
     return Program(
         name=f"{kind}-{name}",
-        command=(sys.executable, "-m", f"{_PACKAGE}.{_MODULES[kind]}", str(path)),
+        command=(sys.executable, "-m", _MODULES[kind], str(path)),
         environment=_environment(kind, site.folder),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )

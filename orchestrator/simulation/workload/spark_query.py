@@ -31,9 +31,9 @@ from orchestrator.audit.ledgers import (
     positions_path,
     sink_path,
 )
+from orchestrator.clients.config import QueryConfig, read_config
+from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.workload.config import QueryConfig, read_config
-from orchestrator.simulation.workload.ledger import LedgerWriter
 from orchestrator.values import TopicPartition
 
 _POLL_INTERVAL_S = 0.05

@@ -14,7 +14,7 @@ from orchestrator.audit.ledgers import (
     processed_path,
     sends_path,
 )
-from orchestrator.simulation.workload.ledger import LedgerWriter
+from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.simulation.workload.progress import workload_progress
 
 

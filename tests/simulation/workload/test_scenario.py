@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import SimulationError
-from orchestrator.simulation.workload.config import ConsumerConfig, ProducerConfig, read_config, write_config
-from orchestrator.simulation.workload.records import RecordId, decode_record_id, record_key, record_value
+from orchestrator.clients.config import ConsumerConfig, ProducerConfig, read_config, write_config
+from orchestrator.clients.records import RecordId, decode_record_id, record_key, record_value
+from orchestrator.errors import DcctlError
 from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS
 
 
@@ -80,8 +80,8 @@ def test_a_configuration_is_read_as_written_and_is_private(tmp_path: Path) -> No
 def test_a_wrong_configuration_is_said(tmp_path: Path) -> None:
     """Missing, broken, or of another program."""
     path = tmp_path / "x.json"
-    with pytest.raises(SimulationError, match="not the configuration"):
+    with pytest.raises(DcctlError, match="not the configuration"):
         read_config(path, ProducerConfig)
     path.write_text('{"name": "x"}')
-    with pytest.raises(SimulationError, match="not the configuration"):
+    with pytest.raises(DcctlError, match="not the configuration"):
         read_config(path, ProducerConfig)

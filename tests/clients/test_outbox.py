@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.audit.ledgers import SENDS_COLUMNS
-from orchestrator.simulation.workload.ledger import LedgerWriter
-from orchestrator.simulation.workload.outbox import read_outbox
+from orchestrator.clients.ledger import LedgerWriter
+from orchestrator.clients.outbox import read_outbox
 
 
 def announce(ledger: LedgerWriter, first: int, until: int) -> None:

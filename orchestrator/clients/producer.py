@@ -1,6 +1,6 @@
-"""A producer of the workload: idempotent, keyed, numbered, with a ledger of what came of each send.
+"""A producer: idempotent, keyed, numbered, with a ledger of what came of each send.
 
-Run as `python -m orchestrator.simulation.workload.producer CONFIG.json`. It ends cleanly on SIGTERM
+Run as `python -m orchestrator.clients.producer CONFIG.json`. It ends cleanly on SIGTERM
 and SIGINT. In a later life it first sends again what its ledgers owe, marked, in order.
 """
 
@@ -18,10 +18,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.audit.ledgers import SENDS_COLUMNS, lives, sends_path
-from orchestrator.simulation.workload.config import ProducerConfig, in_its_life, read_config
-from orchestrator.simulation.workload.ledger import LedgerWriter
-from orchestrator.simulation.workload.outbox import read_outbox
-from orchestrator.simulation.workload.records import RecordId, record_key, record_value
+from orchestrator.clients.config import ProducerConfig, in_its_life, read_config
+from orchestrator.clients.ledger import LedgerWriter
+from orchestrator.clients.outbox import read_outbox
+from orchestrator.clients.records import RecordId, record_key, record_value
 
 SABOTAGE_HEADER = "dcctl-sabotage"
 

@@ -1,6 +1,6 @@
-"""A consumer group member of the workload: writes down each record it processed, and each commit.
+"""A consumer group member that writes down each record it processed, and each commit.
 
-Run as `python -m orchestrator.simulation.workload.consumer CONFIG.json`. It ends cleanly on SIGTERM
+Run as `python -m orchestrator.clients.consumer CONFIG.json`. It ends cleanly on SIGTERM
 and SIGINT. To process a record is to write it into the ledger; a commit follows only after that, so
 a kill leaves records processed and not committed, as in a real application.
 """
@@ -25,9 +25,9 @@ from orchestrator.audit.ledgers import (
     positions_path,
     processed_path,
 )
-from orchestrator.simulation.workload.config import ConsumerConfig, in_its_life, read_config
-from orchestrator.simulation.workload.ledger import LedgerWriter
-from orchestrator.simulation.workload.records import decode_record_id
+from orchestrator.clients.config import ConsumerConfig, in_its_life, read_config
+from orchestrator.clients.ledger import LedgerWriter
+from orchestrator.clients.records import decode_record_id
 from orchestrator.values import TopicPartition
 
 _FETCH_RECORDS = 2_000

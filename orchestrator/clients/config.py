@@ -1,4 +1,4 @@
-"""Configuration files of the workload's programs: one JSON document each, written by `install`.
+"""Configuration files of clients that keep ledgers: one JSON document each.
 
 A client has one file at each of its places, and a life each time that it starts there after a move: 1, 3, …
 where it was installed first, 2, 4, … at the other place. `later` is what differs from the third life on.
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.errors import SimulationError
+from orchestrator.errors import DcctlError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +101,12 @@ def write_config(path: Path, config: ProducerConfig | ConsumerConfig | QueryConf
 
 
 def read_config(path: Path, kind: type[Config]) -> Config:
-    """Read one configuration. Raises `SimulationError` when it is missing or not of this kind."""
+    """Read one configuration. Raises `DcctlError` when it is missing or not of this kind."""
     try:
         fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return kind(**fields)
     except (OSError, ValueError, TypeError) as error:
-        raise SimulationError(str(path), f"not the configuration of a workload program: {error}") from None
+        raise DcctlError(str(path), f"not the configuration of this program: {error}") from None
 
 
 def in_its_life(config: Moving, lived: Iterable[int]) -> Moving:
