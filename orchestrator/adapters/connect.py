@@ -13,6 +13,7 @@ from orchestrator.errors import ConnectError
 from orchestrator.values import TopicPartition
 
 _REBALANCE_POLL_S = 0.2
+_REBALANCE = "rebalance"
 # The workers rebalance; a worker has not started yet.
 _PASSING = (409, 503)
 
@@ -118,14 +119,25 @@ class ConnectCluster:
         self._request("PATCH", f"/connectors/{connector}/offsets", body)
 
     def _request(self, method: str, path: str, body: object = None) -> Any:
-        """While the workers rebalance they answer 409 or 500 and change nothing: they are asked again."""
+        """While the workers rebalance they answer 409 or 500 and change nothing.
+
+        Then what only looks is asked again for a while here. What changes something is asked again by its
+        caller, who knows whether it may still be asked for.
+        """
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
                 return self._ask(method, path, body)
             except ConnectError as error:
-                if "rebalance" not in error.problem or time.monotonic() > deadline:
+                if method != "GET" or _REBALANCE not in error.problem:
                     raise
+                if time.monotonic() > deadline:
+                    raise ConnectError(
+                        error.subject,
+                        f"still rebalances after {self._patience_s:g} s ({error.problem})",
+                        "do its workers see each other? Their logs tell who keeps joining and leaving",
+                        is_passing=True,
+                    ) from None
             time.sleep(_REBALANCE_POLL_S)
 
     def _ask(self, method: str, path: str, body: object) -> Any:
@@ -138,10 +150,11 @@ class ConnectCluster:
                 continue
             if answer.is_success:
                 return answer.json() if answer.content else None
+            said = _message(answer)
             raise ConnectError(
                 f"Connect at {self.name}",
-                f"{method} {path} answered {answer.status_code}: {_message(answer)}",
-                is_passing=answer.status_code in _PASSING,
+                f"{method} {path} answered {answer.status_code}: {said}",
+                is_passing=answer.status_code in _PASSING or _REBALANCE in said,
             )
         raise ConnectError(
             f"Connect at {self.name}",

@@ -321,6 +321,14 @@ class HeldLock:
         if reason:
             callback(reason)
 
+    def is_held(self) -> bool:
+        """Whether the lock stands, as the ensemble says; False too where it does not answer."""
+        try:
+            found = self._coordination.call(f"reading {self.path}", self._client.exists, self.path)
+        except CoordinationError:
+            return False
+        return not self._lost and found is not None and int(found.version) == self._version
+
     def create(self, path: str, value: bytes) -> None:
         """Create the node `path` if the lock is still held, in one transaction. Parents are made.
 

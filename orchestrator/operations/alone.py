@@ -53,6 +53,10 @@ class LocalLock:
     def on_loss(self, callback: Callable[[str], None]) -> None:
         """It is never lost."""
 
+    def is_held(self) -> bool:
+        """It is."""
+        return True
+
     def release(self) -> None:
         """Let go."""
         self._lock.release()

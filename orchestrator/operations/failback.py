@@ -108,6 +108,7 @@ class FailbackProcedure:
             run.folder,
             run.run_id,
             run.primaries,
+            run.holds_lock,
         )
         return TableActions(session, FAILBACK_TABLE)
 

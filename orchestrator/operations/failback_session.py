@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,8 +32,16 @@ class FailbackSession(Session):
         folder: Path,
         run_id: str,
         primaries: PrimaryStore | LocalPrimaries | None = None,
+        holds_lock: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__(estate, picture.observation, folder, run_id=run_id, primaries=primaries)
+        super().__init__(
+            estate,
+            picture.observation,
+            folder,
+            run_id=run_id,
+            primaries=primaries,
+            holds_lock=holds_lock,
+        )
         self.file = topology
         self.mirror = mirror
         self.picture = picture

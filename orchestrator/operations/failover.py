@@ -78,6 +78,7 @@ class FailoverProcedure:
             run_id=run.run_id,
             offset_shift=self._offset_shift,
             primaries=run.primaries,
+            holds_lock=run.holds_lock,
         )
         return TableActions(session, MOVE_TABLE)
 

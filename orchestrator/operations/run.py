@@ -148,6 +148,10 @@ class Run(Generic[E]):
         """The engine's port to the lock, in the ensemble or here."""
         return self._own_lock if self._own_lock is not None else self.lock
 
+    def holds_lock(self) -> bool:
+        """Whether the lock still stands, asked now."""
+        return (self._own_lock or self.lock).is_held()
+
     @property
     def journal(self) -> Journal:
         """The journal. Raises `DcctlError` where there is none."""

@@ -21,7 +21,10 @@ _POLL_S = 0.1
 
 
 class RunSession:
-    """One run's connections, opened when they are first needed. `primaries`: of a run that moves topics."""
+    """One run's connections, opened when they are first needed. `primaries`: of a run that moves topics.
+
+    `holds_lock` asks the ensemble whether the run's lock still stands.
+    """
 
     def __init__(
         self,
@@ -30,8 +33,10 @@ class RunSession:
         *,
         run_id: str,
         primaries: PrimaryStore | LocalPrimaries | None = None,
+        holds_lock: Callable[[], bool] = lambda: True,
     ) -> None:
         self.primaries = primaries
+        self._holds_lock = holds_lock
         self.topology = topology
         self.folder = folder
         self.run_id = run_id
@@ -108,6 +113,13 @@ class RunSession:
     def is_cancelled(self) -> bool:
         """Whether the run was interrupted."""
         return self._cancelled.is_set()
+
+    def may_write(self) -> bool:
+        """Whether a write may be tried, or tried again: not interrupted, and the lock is still this run's.
+
+        A process that was stopped for long learns from nobody that its lock is gone; so it asks.
+        """
+        return not self.is_cancelled() and self._holds_lock()
 
     def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
         """Wait until `condition` holds; False after `timeout_s` or an interruption."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,9 @@ class Session(RunSession):
         run_id: str,
         offset_shift: int = 0,
         primaries: PrimaryStore | LocalPrimaries | None = None,
+        holds_lock: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries)
+        super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries, holds_lock=holds_lock)
         self.estate = estate
         self.observation = observation
         self.offset_shift = offset_shift

@@ -83,7 +83,12 @@ class SwitchoverProcedure:
     def actions(self, run: Run[Estate], plan: Plan, picture: SwitchoverPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         session = Session(
-            run.estate, picture.observation, run.folder, run_id=run.run_id, primaries=run.primaries
+            run.estate,
+            picture.observation,
+            run.folder,
+            run_id=run.run_id,
+            primaries=run.primaries,
+            holds_lock=run.holds_lock,
         )
         return TableActions(session, MOVE_TABLE)
 

@@ -29,6 +29,8 @@ def worker(answers: list[Answer]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(data)
 
+        do_PUT = do_GET  # noqa: N815 - http.server's own name
+
         def log_message(self, *_: object) -> None:
             """Nothing on stderr."""
 
@@ -52,9 +54,20 @@ def test_a_worker_that_rebalances_is_asked_again() -> None:
 
 
 def test_it_is_not_asked_for_ever() -> None:
-    """After the time that a call may take, what it says is the answer."""
-    with worker([(409, REBALANCE)]) as url, pytest.raises(ConnectError, match="rebalance"):
+    """After the time that a call may take, it is said what stays, and where to look."""
+    with worker([(500, REBALANCE)]) as url, pytest.raises(ConnectError) as found:
         ConnectCluster("east", [url], timeout_s=0.5).configuration("a")
+    assert "still rebalances after 0.5 s" in found.value.problem
+    assert "Their logs tell" in found.value.hint
+
+
+def test_a_change_is_asked_for_once_and_its_caller_decides_about_the_next_time() -> None:
+    """The caller looks between two tries whether its run was interrupted."""
+    answers: list[Answer] = [(500, REBALANCE), (204, None)]
+    with worker(answers) as url, pytest.raises(ConnectError, match="rebalance") as found:
+        ConnectCluster("east", [url]).stop("a")
+    assert found.value.is_passing
+    assert answers == [(204, None)]
 
 
 def test_another_refusal_is_told_at_once() -> None:

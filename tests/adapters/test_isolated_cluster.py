@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import time
+import weakref
 
 import pytest
 
@@ -11,6 +14,7 @@ from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.ports import is_free
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError
+from orchestrator.values import TopicPartition
 
 NOBODY = "127.0.0.1:9"
 
@@ -35,6 +39,35 @@ def test_a_helper_that_dies_is_an_error_and_the_next_call_has_another() -> None:
     finally:
         cluster.reset()
     assert second._process.poll() is not None
+
+
+def test_offsets_are_not_tried_again_once_nothing_may_be_written() -> None:
+    """Before each try it is asked: the first one is made, times out, and no second one is begun."""
+    answers = [True, False, True, True]
+    cluster = IsolatedCluster("west", [NOBODY], {"socket.timeout.ms": "1000"}, asks_again=True)
+    try:
+        with pytest.raises(ClusterError, match=r"group g: not tried \(again\), the run may write no more"):
+            cluster.write_group_offsets("g", {TopicPartition("t", 0): 1}, 0.2, lambda: answers.pop(0))
+    finally:
+        cluster.reset()
+    assert answers == [True, True]
+
+
+def test_helpers_that_have_ended_are_not_kept() -> None:
+    """A watcher replaces them for weeks."""
+    cluster = IsolatedCluster("west", [NOBODY], {})
+    ended = []
+    for _ in range(3):
+        with pytest.raises(ClusterError):
+            cluster.groups(0.1)
+        ended.append(weakref.ref(cluster._helper))
+        cluster.reset()
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while sum(helper() is not None for helper in ended) > 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        gc.collect()
 
 
 def test_a_helper_ends_with_its_parents_end_of_the_pipe() -> None:

@@ -63,7 +63,9 @@ def test_nothing_is_written_once_the_lock_is_gone(server: ZooKeeperServer) -> No
     with connected(server) as first, connected(server) as second:
         lock = first.acquire("/four/lock", ABOUT)
         lock.on_loss(told.append)
+        assert lock.is_held()
         second._client.delete(lock.path)
+        assert not lock.is_held(), "asked, not believed"
         with pytest.raises(LockLostError):
             lock.create("/four/runs/r1/000001", b"too late")
         assert second.read("/four/runs/r1/000001") is None

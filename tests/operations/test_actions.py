@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients
+from orchestrator.errors import ConnectError
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, mirror
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
@@ -31,7 +33,8 @@ class Target:
         self.written: list[str] = []
         self.session: Session | None = None
 
-    def write_group_offsets(self, group: str, _offsets: Any) -> None:
+    def write_group_offsets(self, group: str, _offsets: Any, *, may_write: Callable[[], bool]) -> None:
+        assert may_write()
         self.written.append(group)
         if self.session is not None:
             self.session.cancel()
@@ -73,6 +76,52 @@ def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path, mon
     assert len(GROUPS) > 1
     assert len(target.written) == 1
     assert "not written, the run was interrupted" in outcome.message
+
+
+def test_offsets_are_not_written_where_the_lock_is_gone_and_nobody_said_so(tmp_path: Path) -> None:
+    """A process that slept through the loss of its lock asks before each try."""
+    asked: list[bool] = []
+
+    class Late(Target):
+        def write_group_offsets(self, _group: str, _offsets: Any, *, may_write: Callable[[], bool]) -> None:
+            asked.append(may_write())
+
+    estate = Estate(topology(), MIRROR, Late(), None, None)  # type: ignore[arg-type]
+    session = Session(estate, observation(), tmp_path, run_id="r", holds_lock=lambda: False)
+    TableActions(session, MOVE_TABLE).perform(STEP, results())
+    assert asked == [False] * len(GROUPS)
+
+
+def test_workers_that_rebalance_on_and_on_are_not_asked_for_ever(tmp_path: Path) -> None:
+    """What they said for how long, and what was not asked."""
+
+    class Workers:
+        def stop(self, _connector: str) -> None:
+            raise ConnectError("Connect at east", "answered 500: a rebalance is expected", is_passing=True)
+
+    session = a_session(Target(), tmp_path)
+    session.estate = replace(session.estate, connect=Workers())  # type: ignore[arg-type]
+    found = mirror.stop_connectors(session, replace(PLAN.step("stop-mirror"), timeout_s=1.0), {})
+    assert found.outcome == "unknown"
+    assert "for 0.5 s: answered 500: a rebalance is expected; not asked yet: west-to-east" in found.message
+
+
+def test_an_interrupted_run_asks_workers_nothing_more(tmp_path: Path) -> None:
+    """Neither again nor for the next connector."""
+    asked: list[None] = []
+    sessions: list[Session] = []
+
+    class Workers:
+        def stop(self, _connector: str) -> None:
+            asked.append(None)
+            sessions[0].cancel()
+
+    sessions.append(a_session(Target(), tmp_path))
+    sessions[0].estate = replace(sessions[0].estate, connect=Workers())  # type: ignore[arg-type]
+    step = replace(PLAN.step("stop-mirror"), arguments={"connectors": ["a", "b"]})
+    found = mirror.stop_connectors(sessions[0], step, {})
+    assert (found.outcome, len(asked)) == ("unknown", 1)
+    assert "not asked: b" in found.message
 
 
 class Landed(Target):

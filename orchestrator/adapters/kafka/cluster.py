@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -170,10 +170,18 @@ class KafkaCluster:
         return self._isolated.committed(groups, timeout_s)
 
     def write_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 10.0
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        timeout_s: float = 10.0,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Set the committed offsets of an empty group. Raises when the group has running members."""
-        self._isolated.write_group_offsets(group, offsets, timeout_s)
+        """Set the committed offsets of an empty group. Raises when the group has running members.
+
+        `may_write` is asked before each try: a coordinator that moves is asked again for a while.
+        """
+        self._isolated.write_group_offsets(group, offsets, timeout_s, may_write)
 
     def group_members(self, groups: Iterable[str], timeout_s: float = 10.0) -> dict[str, int]:
         """Number of running members of each group (0 for one that is empty or not known)."""

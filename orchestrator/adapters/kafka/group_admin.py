@@ -8,7 +8,7 @@ everybody else asks it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -45,7 +45,12 @@ class GroupAdmin(KafkaCluster):
         return found
 
     def write_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 10.0
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        timeout_s: float = 10.0,
+        *,
+        may_write: Callable[[], bool] = lambda: True,  # noqa: ARG002 - one try, of which the asker decides
     ) -> None:
         """See `KafkaCluster.write_group_offsets`."""
         request = ConsumerGroupTopicPartitions(

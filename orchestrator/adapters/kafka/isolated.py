@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -43,6 +43,13 @@ _COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDI
 _LATE = ("_TIMED_OUT", "_TRANSPORT")
 
 
+def _always() -> bool:
+    return True
+
+
+def _nothing() -> None: ...
+
+
 class HelperDiedError(ClusterError):
     """The helper died while it owed an answer: what it was asked to do may have been done."""
 
@@ -62,6 +69,7 @@ class IsolatedCluster:
         self._hello = (name, tuple(bootstrap), dict(client))
         self._helper: _Helper | None = None
         self._turn = threading.Lock()
+        self._at_end = weakref.finalize(self, _nothing)
 
     def brokers(self, timeout_s: float) -> dict[int, str]:
         """See `KafkaCluster.brokers`."""
@@ -91,10 +99,22 @@ class IsolatedCluster:
         return cast("dict[str, int]", self._ask_coordinators("group_members", timeout_s, sorted(groups)))
 
     def write_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        timeout_s: float,
+        may_write: Callable[[], bool] = _always,
     ) -> None:
         """See `KafkaCluster.write_group_offsets`. Written twice they are the same."""
-        self._ask_coordinators("write_group_offsets", timeout_s, group, dict(offsets))
+
+        def before_try() -> None:
+            if not may_write():
+                raise ClusterError(
+                    f"cluster {self.name}",
+                    f"writing the offsets of group {group}: not tried (again), the run may write no more",
+                )
+
+        self._ask_coordinators("write_group_offsets", timeout_s, group, dict(offsets), before_try=before_try)
 
     def reset(self) -> None:
         """End the helper with all it waits for; the next call starts another one."""
@@ -103,12 +123,15 @@ class IsolatedCluster:
         if helper is not None:
             helper.end()
 
-    def _ask_coordinators(self, method: str, timeout_s: float, *arguments: Any) -> Any:
+    def _ask_coordinators(
+        self, method: str, timeout_s: float, *arguments: Any, before_try: Callable[[], None] = _nothing
+    ) -> Any:
         """Ask, and ask again until the deadline where a coordinator moves, or the helper died of it.
 
         After a time-out another helper is asked once: librdkafka may wait on the connection to a coordinator
-        that was restarted, and a new client is answered at once.
+        that was restarted, and a new client is answered at once. What `before_try` raises ends it.
         """
+        before_try()
         if not self._asks_again:
             return self._ask(method, timeout_s, *arguments)
         deadline = time.monotonic() + timeout_s
@@ -128,12 +151,14 @@ class IsolatedCluster:
                 elif error.code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise
             time.sleep(_AGAIN_AFTER_S)
+            before_try()
 
     def _ask(self, method: str, timeout_s: float, *arguments: Any) -> Any:
         with self._turn:
             if self._helper is None or not self._helper.is_alive:
+                self._at_end.detach()  # one that has ended is not kept for the end's sake
                 self._helper = _Helper(self.name, self._hello)
-                weakref.finalize(self, self._helper.end)
+                self._at_end = weakref.finalize(self, self._helper.end)
             helper = self._helper
         helper.await_start()
         try:

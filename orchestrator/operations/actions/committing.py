@@ -23,7 +23,7 @@ def commit_offsets(session: RunSession, target: KafkaCluster, wanted: Wanted) ->
         if session.is_cancelled():
             return f"group {group}: not written, the run was interrupted"
         try:
-            target.write_group_offsets(group, wanted[group])
+            target.write_group_offsets(group, wanted[group], may_write=session.may_write)
         except ClusterError as error:
             return error.problem
         return ""

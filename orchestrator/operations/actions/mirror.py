@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ConnectError
+from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.move_steps import STANDSTILL_S
@@ -48,35 +48,14 @@ def _has_stood_still(seen: Observation, ends: Mapping[TopicPartition, int]) -> b
 
 def stop_connectors(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Ask for STOPPED."""
-    return _ask_connectors(session, step, session.estate.connect.stop)
+    return ask_connect(session, step.arguments["connectors"], session.estate.connect.stop, step.timeout_s / 2)
 
 
 def resume_connectors(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Ask for RUNNING."""
-    return _ask_connectors(session, step, session.estate.connect.resume)
-
-
-def _ask_connectors(session: Session, step: Step, ask: Callable[[str], None]) -> StepOutcome:
-    """While Connect rebalances it refuses, or does not answer, so it is asked again."""
-    waiting = list(step.arguments["connectors"])
-    said = ""
-
-    def is_asked() -> bool:
-        nonlocal said
-        while waiting:
-            try:
-                ask(waiting[0])
-            except ConnectError as error:
-                if not error.is_passing:
-                    raise
-                said = error.problem
-                return False
-            waiting.pop(0)
-        return True
-
-    if not session.await_true(is_asked, step.timeout_s / 2):
-        return StepOutcome("unknown", f"{said}; not asked yet: {', '.join(waiting)}")
-    return StepOutcome("ok")
+    return ask_connect(
+        session, step.arguments["connectors"], session.estate.connect.resume, step.timeout_s / 2
+    )
 
 
 def connectors_are_stopped(session: Session, step: Step, _results: Results) -> StepOutcome:

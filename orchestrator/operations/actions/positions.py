@@ -170,7 +170,7 @@ def restore_offsets(session: Session, step: Step, results: Results) -> StepOutco
         if session.is_cancelled():
             return StepOutcome("unknown", f"group {group}: not restored, the run was interrupted")
         if offsets:
-            session.estate.target.write_group_offsets(group, offsets)
+            session.estate.target.write_group_offsets(group, offsets, may_write=session.may_write)
     return StepOutcome("ok")
 
 

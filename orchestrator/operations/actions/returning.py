@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
@@ -163,7 +164,14 @@ def create_reverse(session: FailbackSession, step: Step, _results: Results) -> S
         forward = connect.configuration(str(step.arguments["from"]))
         brokers = len(session.estate.target.brokers())
         alias = session.estate.mirror.target_alias
-        connect.create_stopped(name, reverse_connector(name, forward, min(_REPLICAS, brokers), alias))
+        config = reverse_connector(name, forward, min(_REPLICAS, brokers), alias)
+
+        def create(asked: str) -> None:
+            # Where the answer to the first request was lost, the second would be refused for ever.
+            if asked not in connect.names():
+                connect.create_stopped(asked, config)
+
+        return ask_connect(session, [name], create, step.timeout_s / 2)
     return StepOutcome("ok")
 
 
@@ -225,12 +233,18 @@ def _set_offsets(
     session: FailbackSession, step: Step, alias: str, wanted: dict[TopicPartition, int | None]
 ) -> StepOutcome:
     """Connect takes offsets of a stopped connector only."""
-    connector = str(step.arguments["connector"])
-    session.estate.connect.stop(connector)
+    connect, connector = session.estate.connect, str(step.arguments["connector"])
+    asked = ask_connect(session, [connector], connect.stop, step.timeout_s / 4)
+    if asked.outcome != "ok":
+        return asked
     if not is_stopped_in_time(session, connector, step.timeout_s / 2):
         return StepOutcome("failed", f"{connector} does not stop")
-    session.estate.connect.set_source_offsets(connector, alias, wanted)
-    return StepOutcome("ok")
+    return ask_connect(
+        session,
+        [connector],
+        lambda name: connect.set_source_offsets(name, alias, wanted),
+        step.timeout_s / 4,
+    )
 
 
 def _are_set(session: FailbackSession, step: Step, wanted: dict[TopicPartition, int | None]) -> StepOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ConnectError
+from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.observed import ObservedConnector
@@ -83,31 +83,8 @@ def connectors_are_gone(session: LayoutSession, step: Step, _results: Results) -
 def _for_each(
     session: LayoutSession, step: Step, do: Callable[[LayoutCluster, str, Mapping[str, Any]], None]
 ) -> StepOutcome:
-    """One after the other. While Connect rebalances it refuses, or does not answer, so it is asked again.
-
-    Whatever it is asked for may be asked for twice.
-    """
-    cluster = session.at(step.arguments["cluster"])
-    waiting = dict(_connectors(step))
-    said = ""
-
-    def all_done() -> bool:
-        nonlocal said
-        while waiting:
-            name = next(iter(waiting))
-            try:
-                do(cluster, name, waiting[name])
-            except ConnectError as error:
-                if not error.is_passing:
-                    raise
-                said = error.problem
-                return False
-            del waiting[name]
-        return True
-
-    if not session.await_true(all_done, step.timeout_s / 2):
-        return StepOutcome("unknown", f"{said}; not asked yet: {', '.join(waiting)}")
-    return StepOutcome("ok")
+    cluster, wanted = session.at(step.arguments["cluster"]), _connectors(step)
+    return ask_connect(session, wanted, lambda name: do(cluster, name, wanted[name]), step.timeout_s / 2)
 
 
 def _not_running(wanted: Mapping[str, Any], found: ObservedConnector | None) -> str:
