@@ -223,6 +223,29 @@ def test_killed_anywhere_and_aborted_nothing_of_it_stays() -> None:
         assert contents(world.topology, world.clusters) == before
 
 
+@pytest.mark.parametrize("new_world", WORLDS)
+def test_killed_anywhere_and_killed_again_while_it_is_aborted(new_world: object) -> None:
+    """On the way back too it may die anywhere: what can go is gone, and what stays is named."""
+    start = new_world()  # type: ignore[operator]
+    before = contents(start.topology, start.clusters)
+    plan = start.plan()
+    for_good = {step.id for step in plan.steps if step.irreversible}
+
+    def check(world: World) -> None:
+        end = world.records[-1]
+        stands = set(end.data["stands"])
+        assert stands <= for_good
+        if stands:
+            assert end.data["outcome"] == "incomplete"
+            assert all(step in end.message for step in stands)
+        else:
+            assert end.data["outcome"] == "undone"
+            assert contents(world.topology, world.clusters) == before
+
+    ends = crash_everywhere(plan, new_world, check, second_every=211, second_undo=ABORT)  # type: ignore[arg-type]
+    assert ends > 30
+
+
 def test_a_topic_with_records_is_not_taken_back() -> None:
     """Somebody has begun to use it."""
     world = _everything()

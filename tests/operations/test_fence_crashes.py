@@ -1,0 +1,193 @@
+"""Fence and unfence killed at every point: the real actions, on access rules that live in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.kafka.cluster import TopicDescription
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.actions.fence_table import FENCE_TABLE
+from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.fence import FenceRequest, fenced, plan_fence, plan_unfence
+from orchestrator.planning.fence_gates import AccessState, FencePicture
+from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.values import Acl, LogEnd, TopicPartition
+from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline, run_until
+from tests.planning.pictures import NOW_S, part, topology
+
+FILE = topology()
+RULES = fenced(FILE, "west", with_consumers=False).rules
+# Somebody else's, put before: one that a fence wants as well, and one that it knows nothing of.
+THEIRS = frozenset({RULES[0], Acl("User:guest", "READ", "DENY", "TOPIC", "orders")})
+WITHOUT = frozenset(THEIRS - {RULES[0]})
+
+
+def _plan(verb: str) -> Plan:
+    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
+    picture = FencePicture(
+        at_s=NOW_S, brokers=part({1: "west:1"}), access=access, coordination=part(CoordinationState(""))
+    )
+    plan = (plan_fence if verb == "fence" else plan_unfence)(FILE, picture, FenceRequest(cluster="west"))
+    # In memory an offset that stands still does so at once; one that moves was moved just now.
+    steps = tuple(
+        replace(step, arguments={**step.arguments, "standstill_s": 1e-9})
+        if step.action == "await-no-writes"
+        else step
+        for step in plan.steps
+    )
+    return plan_from_json(to_json(replace(plan, steps=steps)))
+
+
+@dataclass
+class World(CrashingJournal):
+    """One cluster's rules, each change of which is a point; whoever is not denied writes."""
+
+    rules_there: set[Acl] = field(default_factory=lambda: set(THEIRS))
+    calls: list[tuple[str, frozenset[Acl]]] = field(default_factory=list)
+    stays_written: bool = False
+    offset: int = 100
+
+    def __post_init__(self) -> None:
+        self._actions = TableActions(_Instant(self), FENCE_TABLE)
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        return self._actions.perform(step, results)
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        return self._actions.verify(step, results)
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        return self._actions.compensate(step, results)
+
+    def verify_undone(self, step: Step, results: Results) -> StepOutcome:
+        self.point()
+        return self._actions.verify_undone(step, results)
+
+    def cancel(self) -> None: ...
+
+    def rules(self, _principals: Iterable[str]) -> frozenset[Acl]:
+        self.point()
+        return frozenset(self.rules_there)
+
+    def add(self, rules: Iterable[Acl]) -> None:
+        self._change("add", rules, self.rules_there.add)
+
+    def remove(self, rules: Iterable[Acl]) -> None:
+        self._change("remove", rules, self.rules_there.discard)
+
+    def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
+        return {name: TopicDescription(name, "id", (1,), ((1,),), ((1,),)) for name in names}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        self.point()
+        if self.stays_written or not set(RULES) <= self.rules_there:
+            self.offset += 1
+        return dict.fromkeys(partitions, self.offset)
+
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        return dict.fromkeys(partitions, LogEnd(0, self.offset))
+
+    def describe_producers(self, _partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
+        return {}
+
+    def _change(self, what: str, rules: Iterable[Acl], change: Callable[[Acl], None]) -> None:
+        """One rule after the other, as a broker makes them."""
+        rules = frozenset(rules)
+        self.calls.append((what, rules))
+        for rule in sorted(rules):
+            self.point()
+            change(rule)
+        self.point()
+
+
+class _Instant(RunSession):
+    """The world in place of connections; what is not there now will not come."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(FILE, Path("/nowhere"), run_id="run-1")
+        self._world: Any = world
+
+    def cluster(self, name: str) -> Any:
+        assert name == "west"
+        return self._world
+
+    access = java_admin = cluster
+
+    def warm_up(self, name: str) -> None: ...
+
+    def await_brokers(self, _name: str, _timeout_s: float) -> str:
+        return ""
+
+    def await_true(self, condition: Callable[[], bool], _timeout_s: float, poll_s: float = 0.2) -> bool:
+        assert poll_s
+        return condition()
+
+
+FENCED = THEIRS | set(RULES)
+CASES = [
+    pytest.param("fence", THEIRS, FENCED, id="fence"),
+    pytest.param("unfence", FENCED, WITHOUT, id="unfence"),
+]
+
+
+@pytest.mark.parametrize(("verb", "before", "after"), CASES)
+def test_killed_anywhere_and_resumed_it_ends_as_if_undisturbed(
+    verb: str, before: frozenset[Acl], after: frozenset[Acl]
+) -> None:
+    """Killed twice, at each pair of points: the rules are as they have to be, and nobody else's are touched."""
+
+    def check(world: World) -> None:
+        assert frozenset(world.rules_there) == after
+        assert not any(rules & WITHOUT for _, rules in world.calls)
+        assert world.records[-1].data["outcome"] == "ok"
+
+    assert crash_everywhere(_plan(verb), lambda: World(rules_there=set(before)), check) > 200
+
+
+@pytest.mark.parametrize(("verb", "before", "after"), CASES)
+def test_killed_anywhere_and_aborted_the_rules_are_as_before(
+    verb: str, before: frozenset[Acl], after: frozenset[Acl]
+) -> None:
+    """Killed on the way there, and again at each point of the way back: what was there before is what stays."""
+
+    def check(world: World) -> None:
+        assert frozenset(world.rules_there) == before
+        assert frozenset(world.rules_there) != after
+        assert world.records[-1].data["outcome"] == "undone"
+
+    plan = _plan(verb)
+    assert crash_everywhere(plan, lambda: World(rules_there=set(before)), check, second_undo=ABORT) > 200
+
+
+def test_a_fence_that_somebody_writes_through_takes_itself_back_wherever_it_is_killed() -> None:
+    """Its own rules go, those that were there before stay."""
+
+    def check(world: World) -> None:
+        assert frozenset(world.rules_there) == THEIRS
+        assert world.records[-1].data["outcome"] == "undone"
+        assert "still written" in world.records[-1].message
+
+    assert crash_everywhere(_plan("fence"), lambda: World(stays_written=True), check) > 200
+
+
+@pytest.mark.parametrize("verb", ["fence", "unfence"])
+def test_done_again_by_another_run_after_a_crash_it_is_the_same(verb: str) -> None:
+    """Somebody runs the verb again in place of resuming: it records what it finds, and ends there too."""
+    before, after = (THEIRS, FENCED) if verb == "fence" else (FENCED, WITHOUT)
+    plan = _plan(verb)
+    undisturbed = World(rules_there=set(before))
+    run_until(plan, undisturbed, -1)
+    for crash_at in range(1, undisturbed.points + 1):
+        world = World(rules_there=set(before))
+        assert run_until(plan, world, crash_at)
+        world.records, world.crash_at = [], -1
+        assert run_inline(plan, world).outcome == "ok"
+        assert frozenset(world.rules_there) == after
