@@ -45,3 +45,13 @@ class Acl(NamedTuple):
     resource_name: str
     pattern: Pattern = "LITERAL"
     host: str = "*"
+
+
+class WrittenRecord(NamedTuple):
+    """One record as its metadata tell of it. `is_broker_time`: its topic has LogAppendTime."""
+
+    partition: TopicPartition
+    offset: int
+    timestamp_ms: int
+    is_broker_time: bool
+    headers: tuple[tuple[str, bytes | None], ...] = ()

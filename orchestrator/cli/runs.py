@@ -25,8 +25,21 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def resume(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) -> None:
+def resume(
+    run: str = _RUN,
+    file: Path | None = _FILE,
+    attest_writing: list[str] = typer.Option(
+        [],
+        "--attest-writing",
+        metavar="PRODUCER",
+        help="A producer that you have seen writing at the target; dcctl cannot tell its records apart.",
+    ),
+    reason: str = typer.Option("", "--reason", help="How you know; kept in the journal."),
+    as_json: bool = _JSON,
+) -> None:
     """Go on with a run that stopped on the way; what its last steps did is looked at first."""
+    import getpass
+
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.output import err_console
     from orchestrator.cli.run_end import end_with
@@ -34,7 +47,14 @@ def resume(run: str = _RUN, file: Path | None = _FILE, as_json: bool = _JSON) ->
 
     topology = given_topology(file)
     with RunView(err_console) as view:
-        result = resume_run(topology, run, on_plan=view.take_plan, on_event=view.take_event)
+        result = resume_run(
+            topology,
+            run,
+            attest_writing=attest_writing,
+            reason=f"{getpass.getuser()}: {reason or 'no reason given'}",
+            on_plan=view.take_plan,
+            on_event=view.take_event,
+        )
     end_with(result, as_json)
 
 

@@ -46,6 +46,8 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
         console.print(f"  primary   {line}")
     for drift in mirror.get("primary_drift", ()):
         console.print(f"            [red]{escape(drift)}[/]")
+    for line in _not_seen(mirror.get("last_move")):
+        console.print(f"  {line}")
     console.print(f"  watcher   {_watcher(mirror['watcher'])}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
     for place, what in mirror["mirror"]["gaps"].items():
@@ -77,6 +79,18 @@ def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for side, topics in by_side.items():
         more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
         yield f"{side}: {escape(', '.join(topics[:_LISTED]))}{more}"
+
+
+def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
+    """Who has not been seen at work since the newest move."""
+    if move is None or move["not_seen"] == []:
+        return
+    if move["not_seen"] is None:
+        yield f"[yellow]?[/] who works at {escape(move['target'])} cannot be told: {escape(move['problem'])}"
+        return
+    names = ", ".join(move["not_seen"])
+    yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
+    yield f"          dcctl resume {move['run_id']} looks again"
 
 
 def _watcher(watcher: Mapping[str, Any]) -> str:

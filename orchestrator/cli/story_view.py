@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -90,6 +90,8 @@ def _done(story: Story, console: Console) -> None:
     console.print("\n[bold]Done[/]")
     for act in story["acts"]:
         console.print(f"  {_clock(act['at_s'])}  {_act(act)}")
+    for line in producer_lines(story["producers"]):
+        console.print(line)
     left = story["not_done"]
     for title in left[:_LISTED]:
         console.print(f"  [dim]not done  · {escape(title)}[/]")
@@ -99,6 +101,22 @@ def _done(story: Story, console: Console) -> None:
     if phases:
         said = "   ".join(f"{phase['name']} {_seconds(phase['seconds'])}" for phase in phases)
         console.print(f"\n[bold]Phases[/] (side by side)\n  {said}")
+
+
+def producer_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line for each producer: its first record at the target, or why there is none."""
+    for row in rows:
+        mark = _MARKS["ok"] if row["outcome"] in ("seen", "attested") else _UNKNOWN
+        said = f"{row['by']}; {row['place']}" if row["place"] else row["by"] or row["reason"]
+        first = (
+            ""
+            if row["at_s"] is None
+            else f" first record {utc_text(row['at_s'])}, clock of the {row['clock']}"
+        )
+        word = first or f" {row['outcome'].replace('-', ' ')}"
+        yield f"  {mark} producer {escape(row['producer'])}{word} [dim]({escape(said)})[/]"
+        if row["hint"]:
+            yield f"      {escape(row['hint'])}"
 
 
 def _act(act: Mapping[str, Any]) -> str:

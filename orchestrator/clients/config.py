@@ -22,7 +22,7 @@ class ProducerConfig:
 
     First `preload_records` are sent as fast as the cluster takes them. Then, once the file `go_on_when`
     exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after
-    the preload carries the header that a sabotaged mirror filters out.
+    the preload carries the header that a sabotaged mirror filters out. Every record has `headers`.
     """
 
     name: str
@@ -31,6 +31,7 @@ class ProducerConfig:
     properties: dict[str, str]
     topics: list[str]
     acks: str = "all"
+    headers: dict[str, str] = field(default_factory=dict)
     keys: int = 1000
     seed: int = 0
     rate_records_per_s: float = 100.0

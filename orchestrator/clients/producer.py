@@ -41,6 +41,7 @@ class WorkloadProducer:
         self.is_stopping = False
         self._config = config
         self._client = self._connected()
+        self._headers = [(name, value.encode()) for name, value in config.headers.items()]
         folder = Path(config.ledgers)
         self._outbox = read_outbox(
             sends_path(folder, config.name, life)
@@ -122,7 +123,7 @@ class WorkloadProducer:
                 record, sent_ms=sent_ms, is_resent=is_resent, size_bytes=config.value_size_bytes
             ),
             "timestamp": sent_ms,
-            "headers": [(SABOTAGE_HEADER, b"1")] if is_marked else None,
+            "headers": [*self._headers, (SABOTAGE_HEADER, b"1")] if is_marked else self._headers,
             "on_delivery": partial(self._delivered, sequence, sent_ms, is_resent),
         }
         topic = config.topics[sequence % len(config.topics)]

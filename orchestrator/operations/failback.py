@@ -24,6 +24,7 @@ from orchestrator.operations.run import Run, run_folder
 from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
+from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
@@ -109,6 +110,7 @@ class FailbackProcedure:
             run.run_id,
             run.primaries,
             run.holds_lock,
+            attested_writers(run.events),
         )
         return TableActions(session, FAILBACK_TABLE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class FailbackSession(Session):
         run_id: str,
         primaries: PrimaryStore | LocalPrimaries | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
+        attested_writers: Iterable[str] = (),
     ) -> None:
         super().__init__(
             estate,
@@ -41,6 +42,7 @@ class FailbackSession(Session):
             run_id=run_id,
             primaries=primaries,
             holds_lock=holds_lock,
+            attested_writers=attested_writers,
         )
         self.file = topology
         self.mirror = mirror

@@ -17,6 +17,7 @@ from orchestrator.operations.run import Run
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import Observation, Part
+from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.support import refuse_unsupported
@@ -79,6 +80,7 @@ class FailoverProcedure:
             offset_shift=self._offset_shift,
             primaries=run.primaries,
             holds_lock=run.holds_lock,
+            attested_writers=attested_writers(run.events),
         )
         return TableActions(session, MOVE_TABLE)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from orchestrator.engine import RunEnd
 from orchestrator.errors import DcctlError
+from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
@@ -23,7 +24,8 @@ class FailoverResult:
     `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
     `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
     what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
-    query. `not_seen`: clients that were started and not seen at work in time.
+    query. `producers`: one row each, with its first record at the target; see `planning.first_writes`.
+    `not_seen`: clients that were not seen at work in time, or of which that cannot be told.
     """
 
     run_id: str
@@ -44,6 +46,7 @@ class FailoverResult:
     saved_offsets: Mapping[str, Any] = field(default_factory=dict)
     written_offsets: Mapping[str, Any] = field(default_factory=dict)
     spark: Sequence[Mapping[str, Any]] = ()
+    producers: Sequence[Mapping[str, Any]] = ()
     not_seen: Sequence[str] = ()
     sabotage_offset_shift: int = 0
     folder: str = ""
@@ -99,11 +102,8 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
             for step in plan.steps
             if step.action == "relocate-checkpoint" and step.id in results
         ],
-        not_seen=sorted(
-            name
-            for event in _last_outcomes(events).values()
-            for name in event.data.get("result", {}).get("not_seen", [])
-        ),
+        producers=told_of_clients(events, "producers"),
+        not_seen=sorted(told_of_clients(events, "not_seen")),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
         folder=str(ended.folder),
     )
@@ -132,8 +132,8 @@ def _nothing_to_do(ended: Ended) -> FailoverResult:
 
 
 def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:
-    begun = _last_intents(events)
-    ended = _last_outcomes(events)
+    begun = last_intents(events)
+    ended = last_outcomes(events)
     rows = []
     for step in plan.in_order():
         first, last = begun.get(step.id), ended.get(step.id)
@@ -150,21 +150,6 @@ def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict
             }
         )
     return rows
-
-
-def _last_intents(events: Sequence[RunEvent]) -> dict[str, RunEvent]:
-    return {event.step: event for event in events if event.kind == "step-intent"}
-
-
-def _last_outcomes(events: Sequence[RunEvent]) -> dict[str, RunEvent]:
-    """Each step's last outcome. One from before its last intent tells of an attempt that is past."""
-    begun = _last_intents(events)
-    return {
-        event.step: event
-        for event in events
-        if event.kind == "step-outcome"
-        and (event.step not in begun or event.sequence > begun[event.step].sequence)
-    }
 
 
 def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:

@@ -102,7 +102,13 @@ def open_coordination(topology: Topology) -> tuple[Coordination | None, str]:
     return coordination, ""
 
 
-def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Observation:
+def observe(
+    estate: Estate,
+    *,
+    own_lock: bool = False,
+    own_run: str = "",
+    mirror_offsets_timeout_s: float = CONNECT_OFFSETS_TIMEOUT_S,
+) -> Observation:
     """One observation of the mirror's both sides. What cannot be had is a part with a problem.
 
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
@@ -126,7 +132,9 @@ def observe(estate: Estate, *, own_lock: bool = False, own_run: str = "") -> Obs
         members = ask(subject, lambda: target.group_members(estate.groups))
         committed = ask(subject, lambda: target.committed(estate.groups))
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
-        mirror_offsets = ask(f"Connect at {connect.name}", lambda: _mirror_offsets(estate))
+        mirror_offsets = ask(
+            f"Connect at {connect.name}", lambda: _mirror_offsets(estate, mirror_offsets_timeout_s)
+        )
         checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
         coordination = ask(
             coordination_subject(estate.topology), lambda: _coordination(estate, own_lock, own_run)
@@ -262,9 +270,9 @@ def _connectors(estate: Estate) -> dict[str, str]:
     return {name: str(status["connector"]["state"]) for name, status in estate.connect.connectors().items()}
 
 
-def _mirror_offsets(estate: Estate) -> dict[TopicPartition, int]:
-    """Connect's word makes the prediction tighter; it is not waited for while Connect is busy."""
-    connect = connect_cluster(estate.topology, estate.mirror.target, timeout_s=CONNECT_OFFSETS_TIMEOUT_S)
+def _mirror_offsets(estate: Estate, timeout_s: float) -> dict[TopicPartition, int]:
+    """Connect's word makes a failover's prediction tighter; that is not waited for while Connect is busy."""
+    connect = connect_cluster(estate.topology, estate.mirror.target, timeout_s=timeout_s)
     return connect.source_offsets(connector_names(estate.mirror).source)
 
 

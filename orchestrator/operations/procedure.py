@@ -164,12 +164,14 @@ def resume_procedure(
     procedure: Procedure[E, P],
     run_id: str,
     *,
+    attested: Iterable[Mapping[str, Any]] = (),
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
-    A run that was being taken back goes on with that. Raises `GateRefusedError` where nothing was begun,
+    `attested` are further overrides, for the journal. A run that was being taken back goes on with that.
+    Raises `GateRefusedError` where nothing was begun,
     where the topology file has changed since, or where what the run rests on no longer holds: the run
     then stays as it was, and can be gone on with later.
     """
@@ -188,6 +190,8 @@ def resume_procedure(
                 # Nothing is recorded: an end would hide from the next verb what this run has done.
                 raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
         run.record("run-resumed", data={"by": about_this_process(f"resume {run_id}", run_id)})
+        for override in attested:
+            run.record("override", message=override_text(override), data=override)
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
         return _act(run, procedure, plan, picture, timing)
 

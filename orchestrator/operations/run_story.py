@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.operations.attempts import told_of_clients
 from orchestrator.planning.overrides import recorded_overrides
 from orchestrator.planning.plan import PHASES, RunEvent
 
@@ -41,6 +42,7 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
         "acts": acts,
+        "producers": told_of_clients(records, "producers"),
         "phases": _phases(first, acts, asked_at_s),
         "not_done": [
             str(step["title"])

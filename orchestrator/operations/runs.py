@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from orchestrator.engine import OnEvent
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.failback import FailbackProcedure
 from orchestrator.operations.failover import FailoverProcedure
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -22,6 +22,7 @@ from orchestrator.operations.procedure import (
     resume_procedure,
 )
 from orchestrator.operations.switchover import SwitchoverProcedure
+from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -40,12 +41,29 @@ def resume_run(
     topology: Topology,
     run_id: str,
     *,
+    attest_writing: Collection[str] = (),
+    reason: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
 ) -> FailoverResult:
-    """Go on with a run that stopped on the way, there or back; see `resume_procedure`."""
-    procedure = _procedure_of(topology, run_id)
-    return failover_result(resume_procedure(procedure, run_id, on_event=on_event, on_plan=on_plan))
+    """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
+
+    `attest_writing` names producers that a person has seen writing at the target where dcctl cannot;
+    `reason` is `WHO: why`. Raises `UsageError` for a name that is no producer's.
+    """
+    known = [producer.name for producer in topology.producers]
+    for name in attest_writing:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise UsageError(f"--attest-writing {name}", f"there is no such producer; the file has: {listed}")
+    ended = resume_procedure(
+        _procedure_of(topology, run_id),
+        run_id,
+        attested=attested_writing(attest_writing, reason),
+        on_event=on_event,
+        on_plan=on_plan,
+    )
+    return failover_result(ended)
 
 
 def abort_run(

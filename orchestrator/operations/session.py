@@ -23,7 +23,10 @@ from orchestrator.values import LogEnd, TopicPartition
 
 
 class Session(RunSession):
-    """One move's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`."""
+    """One move's connections and knowledge. `offset_shift` is a rehearsal's sabotage; see `actions`.
+
+    `attested_writers`: producers of which a person says that they write at the target.
+    """
 
     def __init__(
         self,
@@ -35,11 +38,13 @@ class Session(RunSession):
         offset_shift: int = 0,
         primaries: PrimaryStore | LocalPrimaries | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
+        attested_writers: Iterable[str] = (),
     ) -> None:
         super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries, holds_lock=holds_lock)
         self.estate = estate
         self.observation = observation
         self.offset_shift = offset_shift
+        self.attested_writers = frozenset(attested_writers)
         self._map_guard = threading.Lock()
         self._final: tuple[OffsetMap, dict[TopicPartition, LogEnd]] | None = None
 

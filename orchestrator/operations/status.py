@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.errors import DcctlError
+from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.holds import hold_rows
+from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.operations.run import run_folder
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.observation import Observation
+from orchestrator.planning.observation import Observation, newest_move
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
@@ -56,6 +59,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         observation = observe(estate)
         health = mirror_health(estate.target, estate.connect, mirror)
         landed = _grown_since(estate, observation)
+        last_move = _last_move(estate, observation)
     finally:
         estate.close()
     attested = topology.clusters[mirror.source].datacenters
@@ -69,6 +73,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         "at_s": observation.at_s,
         **_source(observation, window),
         **_primary(topology, mirror, observation, history, landed),
+        "last_move": last_move,
         "watcher": _watcher(observation, history),
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
@@ -119,6 +124,24 @@ def _primary(
     growing = {mirror.target: landed, mirror.source: frozenset() if window else frozenset(at_source)}
     reality = Reality(connectors=observation.connectors.value, growing=growing)
     return {"primary": rows, "primary_drift": primary_drift(mirror, rows, reality)}
+
+
+def _last_move(estate: Estate, observation: Observation) -> dict[str, Any] | None:
+    """The newest move between the two sides, and who has not been seen at work since; None without one.
+
+    `not_seen` is None where the journal cannot tell it.
+    """
+    state, mirror = observation.coordination.value, estate.mirror
+    run = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
+    if run is None or estate.coordination is None:
+        return None
+    told: dict[str, Any] = {"run_id": run.run_id, "target": run.target, "outcome": run.outcome}
+    try:
+        folder = run_folder(run.run_id)
+        records = journal_records(estate.coordination, estate.topology.name, run.run_id, folder)
+    except DcctlError as error:
+        return {**told, "not_seen": None, "problem": f"{error.subject}: {error.problem}"}
+    return {**told, "not_seen": sorted(told_of_clients(records, "not_seen")), "problem": ""}
 
 
 def _source(observation: Observation, window: LossWindow | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from orchestrator.operations.observe import Estate, observe, open_estate, topic_
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.session import Session
+from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
@@ -27,6 +28,8 @@ from orchestrator.planning.switchover import (
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from orchestrator.topology.model import Topology
 from orchestrator.watch.estate import kafka_cluster
+
+_MIRROR_OFFSETS_TIMEOUT_S = 10.0
 
 
 class SwitchoverProcedure:
@@ -58,7 +61,14 @@ class SwitchoverProcedure:
         """Both sides, each asked directly."""
         source = kafka_cluster(self.topology, self.mirror.source)
         with ThreadPoolExecutor(max_workers=6, thread_name_prefix="observe") as pool:
-            base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
+            base = pool.submit(
+                observe,
+                estate,
+                own_lock=own_lock,
+                own_run=own_run,
+                # Nothing burns, and without Connect's word nobody knows whether it can be drained.
+                mirror_offsets_timeout_s=_MIRROR_OFFSETS_TIMEOUT_S,
+            )
             topics = pool.submit(asked, source.subject, lambda: topic_states(source, self.mirror.topics))
             partitions = source_partitions(self.topology, self.mirror)
             log_ends = pool.submit(asked, source.subject, lambda: source.log_ends(partitions))
@@ -89,6 +99,7 @@ class SwitchoverProcedure:
             run_id=run.run_id,
             primaries=run.primaries,
             holds_lock=run.holds_lock,
+            attested_writers=attested_writers(run.events),
         )
         return TableActions(session, MOVE_TABLE)
 

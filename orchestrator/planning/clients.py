@@ -1,4 +1,4 @@
-"""The applications that a failover starts at the target, and the hosts that would run them."""
+"""The applications that a move stops and starts, and the hosts that run them."""
 
 from __future__ import annotations
 
@@ -43,11 +43,17 @@ def query_client(name: str) -> str:
     return f"spark-{name}"
 
 
+def producer_clients(topology: Topology, cluster: str) -> tuple[str, ...]:
+    """The producers of a cluster that dcctl stops and starts; not those that move themselves."""
+    producers = topology.producers_of(cluster)
+    return tuple(producer_client(producer.name) for producer in producers if producer.moved_by == "dcctl")
+
+
 def clients_of(topology: Topology, cluster: str) -> tuple[str, ...]:
-    """Every application that works at a cluster, by the name under which a host runs it."""
+    """Every application of a cluster that dcctl stops and starts, by the name under which a host runs it."""
     consumers = topology.consumers_of(cluster)
     return (
-        *(producer_client(producer.name) for producer in topology.producers_of(cluster)),
+        *producer_clients(topology, cluster),
         *(group_client(consumer.name) for consumer in consumers if consumer.kind == "group"),
         *(query_client(consumer.name) for consumer in consumers if consumer.kind == "spark"),
     )

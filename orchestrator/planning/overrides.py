@@ -17,6 +17,7 @@ _OPTIONS: Mapping[str, str] = {
     "acknowledge": "--acknowledge",
     "without_coordination": "--without-coordination",
 }
+_ATTEST_WRITING = "--attest-writing"
 _ACKNOWLEDGED = re.compile(r"\s*([^:]*[^:\s])\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 
@@ -52,6 +53,19 @@ def left_standing(steps: Iterable[str], said: str) -> Iterator[dict[str, Any]]:
     by, _, reason = said.partition(": ")
     for step in sorted(steps):
         yield {"option": "--leave", "value": step, "by": by, "reason": reason}
+
+
+def attested_writing(producers: Iterable[str], said: str) -> Iterator[dict[str, Any]]:
+    """Producers of which a person says that they write at the target; `said` is `WHO: why`."""
+    by, _, reason = said.partition(": ")
+    for producer in sorted(producers):
+        yield {"option": _ATTEST_WRITING, "value": producer, "by": by, "reason": reason}
+
+
+def attested_writers(records: Iterable[RunEvent]) -> frozenset[str]:
+    """The producers of which a person has said so in a run's journal."""
+    said = recorded_overrides(list(records))
+    return frozenset(str(data["value"]) for data in said if data.get("option") == _ATTEST_WRITING)
 
 
 def override_text(data: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from orchestrator.planning.clients import group_client, producer_client, query_client
+from orchestrator.planning.clients import group_client, producer_clients, query_client
 from orchestrator.planning.fence import (
     Fenced,
     deny_step,
@@ -61,7 +61,7 @@ def switchover_steps(
 
 def _freeze(topology: Topology, mirror: Replication, who: Fenced) -> list[Step]:
     writers, readers = _split(who.rules)
-    producers = [producer_client(p.name) for p in topology.producers_of(mirror.source)]
+    producers = list(producer_clients(topology, mirror.source))
     consumers = topology.consumers_of(mirror.source)
     groups = [group_client(c.name) for c in consumers if c.kind == "group"]
     queries = [query_client(c.name) for c in consumers if c.kind == "spark"]

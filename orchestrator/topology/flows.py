@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.topology.kinds import (
     STRICT,
     Count,
+    HeaderName,
     Name,
     OnFork,
     Policy,
@@ -133,14 +134,30 @@ class Replication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class RecordMark:
+    """A header that every record of one producer carries, and no record of another."""
+
+    header: HeaderName
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Producer:
-    """An application that writes."""
+    """An application that writes.
+
+    Kafka does not say who wrote a record: `identified_by` does, where several write the same topic.
+    `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
+    both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
+    first record.
+    """
 
     name: Name
     cluster: Name
     topics: tuple[TopicName, ...]
     acks: Literal["all", "1", "0"] = "all"
     principal: Principal | None = None
+    identified_by: RecordMark | None = None
+    moved_by: Literal["dcctl", "itself"] = "dcctl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from orchestrator.topology.flows import Consumer, Producer, Replication, Sink, Topic
+from orchestrator.topology.flows import Consumer, Producer, RecordMark, Replication, Sink, Topic
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.kinds import (
     STRICT,
@@ -66,6 +66,7 @@ __all__ = [
     "Preference",
     "Principal",
     "Producer",
+    "RecordMark",
     "Replication",
     "Seconds",
     "Security",

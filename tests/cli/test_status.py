@@ -127,3 +127,28 @@ def test_what_is_wrong_is_said(part: str, change: dict[str, Any], words: str) ->
     found = mirror()
     found[part] = {**found[part], **change}
     assert words in shown(found, width=120)
+
+
+@pytest.mark.parametrize(
+    ("move", "words"),
+    [
+        (
+            {"not_seen": ["cashier"], "problem": ""},
+            "not seen at east since r1: cashier dcctl resume r1 looks again",
+        ),
+        (
+            {"not_seen": None, "problem": "a file is gone"},
+            "? who works at east cannot be told: a file is gone",
+        ),
+    ],
+)
+def test_who_was_not_seen_since_the_last_move_is_told(move: dict[str, Any], words: str) -> None:
+    """Until somebody has looked again."""
+    found = mirror(last_move={"run_id": "r1", "target": "east", "outcome": "unknown", **move})
+    assert words in " ".join(shown(found, width=200).split())
+
+
+def test_after_a_move_that_all_have_followed_nothing_is_said_of_it() -> None:
+    """Nor where there was none."""
+    move = {"run_id": "r1", "target": "east", "outcome": "ok", "not_seen": [], "problem": ""}
+    assert shown(mirror(last_move=move)) == shown(mirror(last_move=None)) == shown(mirror())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import asdict
 
 from rich.console import Console
 
 from orchestrator.cli.story_view import render_story
 from orchestrator.engine import StepOutcome
 from orchestrator.operations.run_story import run_story
+from orchestrator.planning.first_writes import FirstWrite, not_seen, told
 from orchestrator.planning.overrides import override_text, overrides
 from orchestrator.planning.plan import Plan, RunEvent, to_json
 from tests.engine.any_world import AnyWorld
@@ -72,6 +74,31 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
     story = run_story(records)
     assert {phase["name"] for phase in story["phases"]} >= {"detect", "decide", "fence", "redirect"}
     assert story["not_done"] == []
+
+
+def test_each_producer_is_told_with_its_first_record_or_as_not_seen() -> None:
+    """As the last attempt found it."""
+    rows = [
+        FirstWrite(producer="checkout", outcome="seen", at_s=1_003.5, clock="broker", by="header app"),
+        FirstWrite(
+            producer="settlement", outcome="not-seen", reason="nothing was written", hint="old servers?"
+        ),
+    ]
+    missing = StepOutcome(
+        "unknown",
+        told(rows, 60),
+        {"producers": [asdict(row) for row in rows], "not_seen": not_seen(rows)},
+    )
+    world = AnyWorld(plan=FAILOVER, fails={"producers-write": missing})
+    run_inline(FAILOVER, world)
+    records = a_journal(FAILOVER, world)
+    assert [row["producer"] for row in run_story(records)["producers"]] == ["checkout", "settlement"]
+    said = shown(records)
+    assert (
+        "✓ producer checkout first record 1970-01-01 00:16:43 UTC, clock of the broker (header app)" in said
+    )
+    assert "? producer settlement not seen (nothing was written) old servers?" in said
+    assert "Failover west → east of payments: unknown" in said
 
 
 def test_a_crash_and_who_went_on_are_told() -> None:

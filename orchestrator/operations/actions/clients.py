@@ -56,29 +56,6 @@ def _run_clients(
     return StepOutcome("ok", f"{len(clients)} {done} on {where}", result)
 
 
-def await_landing_records(session: Session, step: Step, results: Results) -> StepOutcome:
-    """Wait until every topic that a moved producer writes has grown at the target."""
-    target, mirror = session.estate.target, session.estate.mirror
-    fenced = offsets_from_json(results["record-landing-ends"]["ends"])
-    producers = session.estate.topology.producers_of(mirror.source)
-    waiting = {topic for producer in producers for topic in producer.topics if topic in mirror.topics}
-
-    def has_all_grown() -> bool:
-        ends = target.end_offsets(tp for tp in fenced if tp.topic in waiting)
-        waiting.difference_update({tp.topic for tp, end in ends.items() if end > fenced[tp]})
-        return not waiting
-
-    if session.await_true(has_all_grown, step.timeout_s):
-        return StepOutcome("ok", "records arrive in every topic")
-    silent = [p.name for p in producers if waiting.intersection(p.topics)]
-    return StepOutcome(
-        "unknown",
-        f"nothing written to {', '.join(sorted(waiting))} within {step.timeout_s:g} s;"
-        f" not seen: {', '.join(silent)}",
-        {"not_seen": silent},
-    )
-
-
 def await_group_progress(session: Session, step: Step, results: Results) -> StepOutcome:
     """Wait until each group has members, and has committed anew or has nothing left to read."""
     target = session.estate.target

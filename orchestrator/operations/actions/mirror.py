@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -95,9 +95,8 @@ def connectors_run(session: Session, step: Step, _results: Results) -> StepOutco
 def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
     """The end of each partition of some topics."""
     ends = session.estate.target.end_offsets(session.partitions(step.arguments["topics"]))
-    return StepOutcome(
-        "ok", f"{sum(ends.values())} records in {len(ends)} partitions", {"ends": offsets_to_json(ends)}
-    )
+    result = {"ends": offsets_to_json(ends), "at_s": time()}
+    return StepOutcome("ok", f"{sum(ends.values())} records in {len(ends)} partitions", result)
 
 
 def record_mirror_end(session: Session, step: Step, results: Results) -> StepOutcome:

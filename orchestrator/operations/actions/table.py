@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from orchestrator.operations.actions.clients import (
     await_group_progress,
-    await_landing_records,
     start_clients,
     start_clients_again,
     stop_clients,
 )
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
+from orchestrator.operations.actions.first_writes import await_landing_records
 from orchestrator.operations.actions.mirror import (
     await_standstill,
     connectors_are_stopped,

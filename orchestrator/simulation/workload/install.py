@@ -104,7 +104,7 @@ def client_programs(topology: Topology, dc: str) -> list[str]:
 def _producer_config(
     simulation: Simulation, scenario: Scenario, share: float, producer: Producer, place: Place
 ) -> ProducerConfig:
-    is_first = place.life == LIFE_AT_SOURCE
+    is_first, mark = place.life == LIFE_AT_SOURCE, producer.identified_by
     return ProducerConfig(
         name=producer.name,
         life=place.life,
@@ -112,6 +112,7 @@ def _producer_config(
         properties=simulation.client_properties(place.cluster, producer.principal or producer.name),
         topics=list(producer.topics),
         acks=producer.acks,
+        headers={} if mark is None else {mark.header: mark.value},
         keys=scenario.keys,
         seed=scenario.seed,
         rate_records_per_s=scenario.rate_records_per_s * share,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.model import Consumer, RecordMark, Topology
 from orchestrator.topology.rules.rule import Finding, Rule, listed, rule
 from orchestrator.topology.source import Path
 
@@ -84,6 +84,50 @@ def principal_shared(topology: Topology) -> Iterator[Finding]:
             message = f"`{producer.name}` and `{other}` share {principal}: they can only be fenced together"
             key = "principal" if producer.principal else "name"
             yield Finding(("producers", index, key), message, "give each one of its own")
+
+
+@rule(
+    "producer-mark-shared",
+    "error",
+    "No two producers of a topic have the same mark",
+    "Whose record it is would then be told wrongly.",
+)
+def producer_mark_shared(topology: Topology) -> Iterator[Finding]:
+    """The same header and value twice in one topic."""
+    owners: dict[tuple[str, RecordMark], str] = {}
+    for index, producer in enumerate(topology.producers):
+        if producer.identified_by is None:
+            continue
+        others = {
+            owners.setdefault((topic, producer.identified_by), producer.name) for topic in producer.topics
+        }
+        for other in sorted(others - {producer.name}):
+            message = f"`{producer.name}` and `{other}` have the same mark"
+            yield Finding(("producers", index, "identified_by"), message, "give each a value of its own")
+
+
+@rule(
+    "producer-indistinct",
+    "warning",
+    "Each producer of a mirrored topic can be told apart by what it writes",
+    "After a move nobody can say that it writes at the other side: the run ends as unknown.",
+)
+def producer_indistinct(topology: Topology) -> Iterator[Finding]:
+    """Producers at a mirror's source that share each mirrored topic with another, both without a mark."""
+    mirrored = {(mirror.source, topic) for mirror in topology.replication for topic in mirror.topics}
+    unmarked: dict[tuple[str, str], set[str]] = {}
+    for producer in topology.producers:
+        for topic in producer.topics if producer.identified_by is None else ():
+            unmarked.setdefault((producer.cluster, topic), set()).add(producer.name)
+    for index, producer in enumerate(topology.producers):
+        if producer.identified_by is None:
+            own = mirrored.intersection((producer.cluster, topic) for topic in producer.topics)
+            sharing = [unmarked[place] - {producer.name} for place in sorted(own)]
+            if sharing and all(sharing):
+                others = listed(sorted(set().union(*sharing)))
+                message = f"nothing tells the records of `{producer.name}` from those of {others}"
+                hint = "add identified_by: {header: …, value: …}: a header that each of its records carries"
+                yield Finding(("producers", index, "topics"), message, hint)
 
 
 @rule(
@@ -245,6 +289,8 @@ RULES: tuple[Rule, ...] = (
     acks_weak,
     principal_mirror,
     principal_shared,
+    producer_mark_shared,
+    producer_indistinct,
     consumer_reads,
     pattern_matches,
     spark_moves,

@@ -1,0 +1,147 @@
+"""Each producer's first record on a real Kafka: by its mark, by its topic, or not to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer as Client
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.access import AccessRules
+from orchestrator.adapters.kafka.client import logger
+from orchestrator.engine import StepOutcome
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.session import Session
+from orchestrator.planning.failover import plan_failover
+from orchestrator.topology.model import Producer, RecordMark, Topology
+from orchestrator.values import Acl
+from tests.kafka_broker import as_user, kafka_broker
+from tests.planning.pictures import MIRROR, REQUEST, observation, topology
+
+pytestmark = pytest.mark.integration
+
+USERS = ("operator", "reader")
+_WAIT_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker with the landing topics; `payments` has the broker's time."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with kafka_broker(
+        kafka_runtime(topology().clusters["east"].kafka, find_java()), folder, users=USERS
+    ) as running:
+        broker_time = {"message.timestamp.type": "LogAppendTime"}
+        running.create_topics({"orders": (2, 1, {}), "payments": (1, 1, broker_time)})
+        yield running
+
+
+def marked(name: str, *topics: str) -> Producer:
+    mark = RecordMark(header="app", value=name)
+    return Producer(name=name, cluster="west", topics=topics, identified_by=mark)
+
+
+def write(east: KafkaCluster, topic: str, *apps: str, at_ms: int = 0) -> None:
+    """One record of each application, with its mark; none for an empty name."""
+    errors: list[Any] = []
+    client = Client({**east.properties, "enable.idempotence": True, "linger.ms": 0}, logger=logger)
+    for app in apps:
+        headers = [("app", app.encode())] if app else []
+        client.produce(
+            topic, b"x", headers=headers, timestamp=at_ms, on_delivery=lambda e, _: e and errors.append(e)
+        )
+    assert client.flush(10) == 0
+    assert not errors
+
+
+class Fenced:
+    """The landing topics end here; then somebody writes, and the step looks."""
+
+    def __init__(self, east: KafkaCluster, folder: Path, *producers: Producer) -> None:
+        bootstrap = str(east.properties["bootstrap.servers"])
+        cluster = replace(topology().clusters["east"], bootstrap=(bootstrap,), client=as_user("operator"))
+        self.file: Topology = replace(
+            topology(), producers=producers, clusters={**topology().clusters, "east": cluster}
+        )
+        self._east, self._folder, self._bootstrap = east, folder, bootstrap
+        self._plan = plan_failover(self.file, observation(), REQUEST)
+        ends = TableActions(self._session(), MOVE_TABLE).perform(self._plan.step("record-landing-ends"), {})
+        self._results = {"record-landing-ends": dict(ends.result)}
+
+    def looked(self, *attested: str, user: str = "operator") -> StepOutcome:
+        """What the step comes to."""
+        step = replace(self._plan.step("producers-write"), timeout_s=_WAIT_S)
+        return TableActions(self._session(*attested, user=user), MOVE_TABLE).perform(step, self._results)
+
+    def _session(self, *attested: str, user: str = "operator") -> Session:
+        target = KafkaCluster("east", [self._bootstrap], as_user(user))
+        estate = Estate(self.file, MIRROR, target, None, None)  # type: ignore[arg-type]
+        return Session(estate, observation(), self._folder, run_id="r", attested_writers=attested)
+
+
+def rows(found: StepOutcome) -> dict[str, dict[str, Any]]:
+    return {row["producer"]: row for row in found.result["producers"]}
+
+
+def test_of_two_producers_of_a_topic_the_silent_one_is_named(east: KafkaCluster, tmp_path: Path) -> None:
+    """Only it, however much the other writes; once it writes, all is well."""
+    write(east, "orders", "checkout", "cashier")
+    fenced = Fenced(east, tmp_path, marked("checkout", "orders"), marked("cashier", "orders"))
+    write(east, "orders", *["checkout"] * 20, at_ms=1_790_000_000_123)
+    found = fenced.looked()
+    assert found.outcome == "unknown"
+    assert found.result["not_seen"] == ["cashier"]
+    assert "first records: checkout 14:13:20.123; not seen within 2 s: cashier" in found.message
+    assert rows(found)["checkout"]["at_s"] == 1_790_000_000.123
+    assert rows(found)["checkout"]["clock"] == "producer"
+    write(east, "orders", "cashier")
+    again = fenced.looked()
+    assert (again.outcome, again.result["not_seen"]) == ("ok", [])
+
+
+def test_the_brokers_time_where_the_topic_has_it(east: KafkaCluster, tmp_path: Path) -> None:
+    """What the producer says of its time is then not looked at."""
+    fenced = Fenced(east, tmp_path, Producer(name="settlement", cluster="west", topics=("payments",)))
+    write(east, "payments", "", at_ms=1_000)
+    row = rows(fenced.looked())["settlement"]
+    assert (row["outcome"], row["clock"], row["by"]) == ("seen", "broker", "only producer of payments")
+    assert row["at_s"] > 1_000_000
+
+
+def test_what_nothing_tells_apart_is_unknown_with_the_count_of_writers(
+    east: KafkaCluster, tmp_path: Path
+) -> None:
+    """Two producer ids prove nothing of two producers; a person may attest one of them."""
+    unmarked = (Producer(name=name, cluster="west", topics=("orders",)) for name in ("checkout", "cashier"))
+    fenced = Fenced(east, tmp_path, *unmarked)
+    write(east, "orders", "")
+    write(east, "orders", "")
+    found = fenced.looked()
+    assert found.outcome == "unknown"
+    assert found.result["not_seen"] == ["checkout", "cashier"]
+    assert "checkout shares orders with cashier (2 producer ids have written there since)" in found.message
+    assert fenced.looked("checkout").result["not_seen"] == ["cashier"]
+    assert fenced.looked("checkout", "cashier").outcome == "ok"
+
+
+def test_an_operator_that_may_not_read_sees_sole_producers_only(east: KafkaCluster, tmp_path: Path) -> None:
+    """That a topic has grown is enough for them; for others the missing right is named."""
+    AccessRules("east", east.properties).add(
+        Acl("User:reader", "DESCRIBE", "ALLOW", "TOPIC", name) for name in ("orders", "payments")
+    )
+    settlement = Producer(name="settlement", cluster="west", topics=("payments",))
+    fenced = Fenced(east, tmp_path, settlement, marked("checkout", "orders"), marked("cashier", "orders"))
+    write(east, "payments", "")
+    write(east, "orders", "checkout", "cashier")
+    found = fenced.looked(user="reader")
+    assert found.outcome == "unknown"
+    assert found.result["not_seen"] == ["checkout", "cashier"]
+    assert rows(found)["settlement"]["outcome"] == "seen"
+    assert "TOPIC_AUTHORIZATION_FAILED" in rows(found)["cashier"]["reason"]
