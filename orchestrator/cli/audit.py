@@ -32,24 +32,16 @@ def audit(
     """Audit a move again, on the target cluster as it is now. Changes nothing."""
     import tempfile
 
-    from orchestrator.adapters.java.runtime import spark_connector_jars
-    from orchestrator.adapters.spark import spark_session
-    from orchestrator.adapters.spark_archive import spark_class_archive
     from orchestrator.audit.inputs import AuditInputs
     from orchestrator.audit.run import run_audit
     from orchestrator.audit.verdict import judge
     from orchestrator.cli.output import emit
+    from orchestrator.operations.run_audit import audit_session
 
     inputs = AuditInputs.read(folder)
     stated = _stated(folder)
     with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
-        spark = spark_session(
-            "dcctl audit",
-            master=master,
-            jars=spark_connector_jars(),
-            scratch=Path(scratch),
-            class_archive=spark_class_archive(),
-        )
+        spark = audit_session(master, Path(scratch))
         try:
             result = run_audit(spark, inputs)
         finally:

@@ -15,13 +15,14 @@ from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.operations.failover import FailoverRequest, FailoverResult, run_failover
+from orchestrator.operations.run_audit import run_inputs
 from orchestrator.operations.switchover import run_switchover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.planning.switchover import SwitchoverRequest
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.drill_audit import drill_inputs, hide_a_ledger, start_spark
+from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
@@ -289,7 +290,9 @@ class Drill:
         if sabotage.hides_a_ledger:
             facts.notes.append(f"sabotage: hidden {hide_a_ledger(simulation, mirror)}")
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
-        inputs = drill_inputs(simulation, mirror, failover, facts.fault_at_s)
+        inputs = run_inputs(
+            simulation.topology, mirror, failover, ledgers=simulation.ledgers, fault_at_s=facts.fault_at_s
+        )
         spark = session.result()
         try:
             audit = run_audit(spark, inputs)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, Literal
 
-import psutil
-
-from orchestrator import __version__
-from orchestrator.adapters.java.detection import find_java
 from orchestrator.audit.result import AuditResult, Finding
 from orchestrator.audit.round_trip import TopicFigures
 from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, DcctlError
 from orchestrator.operations.failover import FailoverResult
+from orchestrator.operations.report.run_parts import (
+    environment_part,
+    gate_part,
+    phase_parts,
+    plan_part,
+    predicted_loss,
+    predicted_part,
+    step_part,
+    versions_part,
+)
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
-
-_GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,10 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         "reasons": [*reasons, *facts.notes],
         "run_id": failover.run_id,
         "phases": _phases(facts, failover),
-        "predicted": _predicted(failover),
-        "gates": [_gate(gate) for gate in failover.gates],
-        "steps": [_step(step, failover) for step in failover.steps],
-        "plan": _plan(facts, failover.plan),
+        "predicted": predicted_part(failover),
+        "gates": [gate_part(gate) for gate in failover.gates],
+        "steps": [step_part(step, failover) for step in failover.steps],
+        "plan": plan_part(facts.topology, failover.plan, facts.accepted_loss),
         **audit.parts(),
     }
 
@@ -113,9 +115,9 @@ def returned_report(
             for cluster, by_topic in topics.items()
         },
         "moves": list(moves),
-        "gates": [_gate(gate) for gate in failback.gates],
-        "steps": [_step(step, failback) for step in failback.steps],
-        "plan": _plan(facts, failback.plan),
+        "gates": [gate_part(gate) for gate in failback.gates],
+        "steps": [step_part(step, failback) for step in failback.steps],
+        "plan": plan_part(facts.topology, failback.plan, facts.accepted_loss),
     }
 
 
@@ -141,15 +143,7 @@ def stopped_report(
         "verdict": "unknown",
         "reasons": [f"{error.subject}: {error.problem}", *facts.notes],
         "rto": {"seconds": None},
-        "gates": [_gate(gate) for gate in gates],
-    }
-
-
-def predicted_loss(failover: FailoverResult) -> dict[str, dict[str, Any]]:
-    """Per topic: the bounds, and what they rest on."""
-    grounds = failover.plan["facts"].get("loss_rests_on", {})
-    return {
-        topic: {**bounds, **grounds.get(topic, {})} for topic, bounds in failover.predicted["loss"].items()
+        "gates": [gate_part(gate) for gate in gates],
     }
 
 
@@ -159,12 +153,8 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         "topology": facts.topology.name,
         "scenario": facts.scenario.name,
         "backend": "process",
-        "versions": _versions(facts.topology),
-        "environment": {
-            "cores": psutil.cpu_count(),
-            "memory_gib": round(psutil.virtual_memory().total / _GIB, 1),
-            "system": platform.platform(terse=True),
-        },
+        "versions": versions_part(facts.topology),
+        "environment": environment_part(),
         "started_at": facts.started_at_s,
         "finished_at": time.time(),
         "seed": facts.scenario.seed,
@@ -186,74 +176,10 @@ def _fault(facts: DrillFacts) -> dict[str, Any] | None:
     }
 
 
-def _versions(topology: Topology) -> dict[str, str]:
-    kafka = ", ".join(dict.fromkeys(cluster.kafka for cluster in topology.clusters.values()))
-    return {
-        "dcctl": __version__,
-        "kafka": kafka,
-        "spark": version("pyspark"),
-        "python": platform.python_version(),
-        "java": str(find_java().major),
-        "confluent-kafka": version("confluent-kafka"),
-    }
-
-
 def _phases(facts: DrillFacts, failover: FailoverResult) -> list[Mapping[str, Any]]:
-    """The run's phases; detection counts from the fault to the watcher's own notice of it.
-
-    What the run itself calls detection is its look at the world before deciding: it belongs to deciding.
-    """
-    own = {phase["name"]: phase for phase in failover.phases}
-    phases: list[Mapping[str, Any]] = []
-    if facts.detected_at_s is not None and facts.fault_at_s is not None:
-        seconds = facts.detected_at_s - facts.fault_at_s
-        phases.append({"name": "detect", "seconds": round(seconds, 3), "started_at_s": facts.fault_at_s})
-    decided = failover.decided_at_s - failover.started_at_s
-    phases.append({"name": "decide", "seconds": round(decided, 3), "started_at_s": failover.started_at_s})
-    rest = [phase for name, phase in own.items() if name not in ("detect", "decide")]
-    return [*phases, *rest]
-
-
-def _predicted(failover: FailoverResult) -> dict[str, Any]:
-    loss = {
-        topic: bounds
-        for topic, bounds in predicted_loss(failover).items()
-        if {"expected", "at_most"} <= bounds.keys()
-    }
-    reread = {
-        name: {key: cost.get(key) for key in ("map", "position_age", "at_most")}
-        for name, cost in failover.predicted["reread"].items()
-    }
-    return {
-        "source": failover.source,
-        "loss": loss,
-        "reread": reread,
-        "seconds": failover.predicted["seconds"],
-    }
-
-
-def _gate(gate: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: gate[key] for key in ("id", "outcome", "measured", "limit", "reason", "hint")}
-
-
-def _step(step: Mapping[str, Any], failover: FailoverResult) -> dict[str, Any]:
-    actions = {planned["id"]: planned["action"] for planned in failover.plan["steps"]}
-    return {
-        "id": step["id"],
-        "phase": step["phase"],
-        "action": actions[step["id"]],
-        "description": step["title"],
-        "outcome": "skipped" if step["outcome"] == "not done" else step["outcome"],
-        "started_at_s": step["started_at_s"],
-        "seconds": step["seconds"],
-        "detail": step["message"],
-    }
-
-
-def _plan(facts: DrillFacts, plan: Mapping[str, Any]) -> dict[str, Any]:
-    budget = facts.topology.failover.max_loss
-    return {
-        "description": [step["title"] for step in plan["steps"]],
-        "loss_budget": {"records": budget.records, "seconds": budget.seconds},
-        "accepted_loss": facts.accepted_loss,
-    }
+    """The run's phases; detection counts from the fault to the watcher's own notice of it."""
+    if facts.detected_at_s is None or facts.fault_at_s is None:
+        return phase_parts(failover)
+    seconds = facts.detected_at_s - facts.fault_at_s
+    detect = {"name": "detect", "seconds": round(seconds, 3), "started_at_s": facts.fault_at_s}
+    return [detect, *phase_parts(failover)]
