@@ -27,12 +27,15 @@ def ranges_to_read(
     findings = []
     for tp, log in cluster.log_ends(places).items():
         side, index, number = places[tp]
-        wanted = inputs.topics[index].fence_offsets.get(number, 0) if side == LANDING else 0
+        topic = inputs.topics[index]
+        wanted = (topic.fence_offsets if side == LANDING else topic.mirrored_starts).get(number, 0)
+        ends = topic.landing_ends if side == LANDING else topic.mirrored_ends
         if log.start_offset > wanted:
             findings.append(
                 Finding("unknown", f"{tp}: the log begins at {log.start_offset:,}; what was before is gone")
             )
-        ranges[side, index, number] = max(wanted, log.start_offset), log.end_offset
+        start, end = max(wanted, log.start_offset), min(ends.get(number, log.end_offset), log.end_offset)
+        ranges[side, index, number] = start, max(start, end)
     return ranges, findings
 
 

@@ -34,13 +34,18 @@ class AuditedTopic:
 
     After a failover producers write into the topic of the source's name at the target: the landing
     topic. `fence_offsets` are that topic's ends when it was fenced, per partition; records before
-    them belong to earlier runs and are not looked at.
+    them belong to earlier runs and are not looked at. Of an estate that works on, only a part is looked
+    at: of the mirrored topic `[mirrored_starts, mirrored_ends)`, of the landing topic as far as
+    `landing_ends`; without them all that is there.
     """
 
     name: str
     mirrored: str
     partitions: int
     fence_offsets: Mapping[int, int] = field(default_factory=dict)
+    mirrored_starts: Mapping[int, int] = field(default_factory=dict)
+    mirrored_ends: Mapping[int, int] = field(default_factory=dict)
+    landing_ends: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -41,10 +41,12 @@ _GROUPS = (
     "runs",
     "hold",
     "watch",
+    "canary",
     "status",
     "offsets",
     "relocate",
     "audit",
+    "report",
     "parts",
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ class ProducerConfig:
     First `preload_records` are sent as fast as the cluster takes them. Then, once the file `go_on_when`
     exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after
     the preload carries the header that a sabotaged mirror filters out. Every record has `headers`.
+    `keep_bytes`: see `LedgerWriter`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ProducerConfig:
     value_size_bytes: int = 100
     message_timeout_s: float = 10.0
     sabotage_every: int | None = None
+    keep_bytes: int | None = None
     later: dict[str, Any] = field(default_factory=dict)
 
 
@@ -62,6 +64,7 @@ class ConsumerConfig:
     stop_after_records: int | None = None
     max_rate_records_per_s: float | None = None
     commit_interval_s: float = 0.5
+    keep_bytes: int | None = None
     later: dict[str, Any] = field(default_factory=dict)
 
 
@@ -108,6 +111,31 @@ def read_config(path: Path, kind: type[Config]) -> Config:
         return kind(**fields)
     except (OSError, ValueError, TypeError) as error:
         raise DcctlError(str(path), f"not the configuration of this program: {error}") from None
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    """Write librdkafka properties as `name=value` lines, readable by their owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8", opener=_private) as file:
+        file.writelines(f"{name}={value}\n" for name, value in properties.items())
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Read `name=value` lines; empty ones and those that begin with `#` say nothing. Raises `DcctlError`."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise DcctlError(str(path), f"cannot be read: {error}", "check the path and its rights") from None
+    found = {}
+    for number, line in enumerate(map(str.strip, lines), 1):
+        name, separator, value = line.partition("=")
+        if line.startswith("#") or not line:
+            continue
+        if not separator or not name.strip():
+            # What the line says may be a secret.
+            raise DcctlError(f"{path}:{number}", "is no `name=value`", "one librdkafka property a line")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def in_its_life(config: Moving, lived: Iterable[int]) -> Moving:

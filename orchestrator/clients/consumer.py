@@ -46,8 +46,10 @@ class WorkloadConsumer:
         self.is_stopping = False
         self._config = config
         folder = Path(config.ledgers)
-        self._processed = LedgerWriter(processed_path(folder, config.name, config.life), PROCESSED_COLUMNS)
-        self._positions = LedgerWriter(positions_path(folder, config.name, config.life), POSITIONS_COLUMNS)
+        processed = processed_path(folder, config.name, config.life)
+        positions = positions_path(folder, config.name, config.life)
+        self._processed = LedgerWriter(processed, PROCESSED_COLUMNS, config.keep_bytes)
+        self._positions = LedgerWriter(positions, POSITIONS_COLUMNS, config.keep_bytes)
         self._waiting: dict[TopicPartition, deque[tuple[int, str]]] = {}
         self._uncommitted: dict[TopicPartition, int] = {}
         self._count = 0
@@ -109,7 +111,12 @@ class WorkloadConsumer:
             self._failed(error, message)
             return
         place = TopicPartition(message.topic(), message.partition())
-        record = decode_record_id(message.value())
+        try:
+            record = decode_record_id(message.value())
+        except ValueError:
+            # Somebody else's: it cannot be processed, and an audit will find it in the log.
+            self._note("error", place, message.offset(), "FOREIGN_RECORD")
+            return
         line = f"{place.topic},{place.partition},{message.offset()}"
         line += f",{record.producer},{record.sequence},{record.life}"
         self._waiting.setdefault(place, deque()).append((message.offset(), line))

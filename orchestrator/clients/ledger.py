@@ -11,10 +11,15 @@ from orchestrator.audit.ledgers import END_MARK
 
 
 class LedgerWriter:
-    """Appends lines to one ledger. Lines are collected by `add` and reach the file by `write`."""
+    """Appends lines to one ledger. Lines are collected by `add` and reach the file by `write`.
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+    With `keep_bytes` the file is cut back to its last so many bytes each time that it has twice as many:
+    whoever writes for months is judged by the last hours.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], keep_bytes: int | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path, self._columns, self._keep_bytes = path, columns, keep_bytes
         self._lines: list[str] = []
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         size = os.fstat(self._file).st_size
@@ -38,11 +43,23 @@ class LedgerWriter:
             mark = f",{END_MARK}\n"
             self._append(mark.join(self._lines) + mark)
             self._lines.clear()
+            if self._keep_bytes is not None and os.fstat(self._file).st_size > 2 * self._keep_bytes:
+                self._cut_back(self._keep_bytes)
 
     def close(self) -> None:
         """Write what is left and close the file."""
         self.write()
         os.close(self._file)
+
+    def _cut_back(self, keep_bytes: int) -> None:
+        """A file with the header and the newest whole lines takes the place of the old one."""
+        size = os.fstat(self._file).st_size
+        newest = os.pread(self._file, keep_bytes, size - keep_bytes).split(b"\n", 1)[-1]
+        beside = self._path.with_name(f".{self._path.name}.new")
+        beside.write_bytes(",".join(self._columns).encode() + b"\n" + newest)
+        beside.replace(self._path)
+        os.close(self._file)
+        self._file = os.open(self._path, os.O_RDWR | os.O_APPEND)
 
     def _append(self, text: str) -> None:
         data = text.encode()

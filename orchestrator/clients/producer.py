@@ -50,7 +50,9 @@ class WorkloadProducer:
         )
         self._next = self._outbox.next_sequence
         self._intended = self._next
-        self._ledger = LedgerWriter(sends_path(folder, config.name, config.life), SENDS_COLUMNS)
+        self._ledger = LedgerWriter(
+            sends_path(folder, config.name, config.life), SENDS_COLUMNS, config.keep_bytes
+        )
         self._written_at_s = time.monotonic()
 
     def run(self) -> None:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.workload.install import install_workload, start_workload, word_to_go_on
+from orchestrator.simulation.workload.install import (
+    applied_groups,
+    install_workload,
+    start_workload,
+    word_to_go_on,
+)
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication
@@ -65,12 +70,7 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
     if acked < scenario.records_before:
         yield f"{acked:,} of {scenario.records_before:,} records acknowledged"
         return
-    groups = [
-        consumer.name
-        for consumer in simulation.topology.consumers_of(mirror.source)
-        if consumer.kind == "group"
-    ]
-    roles = scenario.roles_of(groups)
+    roles = scenario.roles_of(applied_groups(simulation.topology.consumers_of(mirror.source)))
     for name, lag in lags(simulation, mirror.source).items():
         role = roles.get(name)
         if role is not None and role.stop_after_records is not None:

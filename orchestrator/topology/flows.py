@@ -149,6 +149,7 @@ class Producer:
     `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
     both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
     first record.
+    `canary`: it is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured.
     """
 
     name: Name
@@ -158,6 +159,7 @@ class Producer:
     principal: Principal | None = None
     identified_by: RecordMark | None = None
     moved_by: Literal["dcctl", "itself"] = "dcctl"
+    canary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -185,6 +187,7 @@ class Consumer:
     `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
     target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
     some minutes again (not for producers that set timestamps themselves).
+    `canary`: it is dcctl's own, as a producer's.
     """
 
     name: Name
@@ -199,3 +202,4 @@ class Consumer:
     order: Literal["required", "any"] = "any"
     duplicates: Literal["tolerated", "refused"] = "tolerated"
     on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
+    canary: bool = False

@@ -60,6 +60,7 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
             console.print(
                 Text(f"  ! {row.name} skipped {_number(row.skipped)} records of {place}", style="red")
             )
+    _print_unmeasured(console, report)
     _print_recovery(console, report)
     if path is not None:
         console.print(Text.assemble("\nReport: ", (str(path), "bold")))
@@ -159,6 +160,23 @@ def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
             _zero(row.skipped),
         )
     return table
+
+
+def _print_unmeasured(console: Console, report: Report) -> None:
+    """Of a real run, what has no canary: only what had been stated of it."""
+    if report.canaries is None:
+        return
+    stated = {name: loss.at_most for name, loss in report.predicted.loss.items()}
+    reread = {name: cost.at_most for name, cost in report.predicted.reread.items()}
+    named = [
+        f"{name} (at most {_number(stated.get(name))} lost)" for name in report.canaries.unmeasured_topics
+    ]
+    named += [
+        f"{name} (at most {_number(reread.get(name))} read again)"
+        for name in report.canaries.unmeasured_consumers
+    ]
+    if named:
+        console.print(Text(f"\nNot measured, only stated: {', '.join(named)}", style="yellow"))
 
 
 def _print_recovery(console: Console, report: Report) -> None:

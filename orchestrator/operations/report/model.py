@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from orchestrator.operations.report.canary_model import CanaryEvidence
+from orchestrator.operations.report.moments import Moment
 from orchestrator.operations.report.move_model import MoveEvidence
 
 Verdict = Literal["valid", "invalid", "unknown"]
@@ -27,18 +28,6 @@ EventKind = Literal["phase", "fault", "event"]
 _CONFIG = ConfigDict(extra="forbid", strict=True)
 
 
-def _from_epoch(value: Any) -> Any:
-    """Epoch seconds are taken as well, since everything inside the program counts in them."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value, UTC).isoformat()
-    return value
-
-
-def _in_utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
-
-
-Moment = Annotated[AwareDatetime, BeforeValidator(_from_epoch), AfterValidator(_in_utc), Field(strict=False)]
 # A small number here would be seconds since the fault: another clock, silently wrong in every plot.
 EpochSeconds = Annotated[float, Field(ge=1e9)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -353,7 +342,10 @@ class PlanSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Report:
-    """One report. `sabotage` names what a drill broke on purpose, to show that the audit finds it."""
+    """One report. `sabotage` names what a drill broke on purpose, to show that the audit finds it.
+
+    `canaries`: of a real run, which is measured by them alone.
+    """
 
     format_version: Literal[1] = 1
     topology: str
@@ -376,6 +368,7 @@ class Report:
     consumers: tuple[ConsumerPartition, ...] = ()
     spark: tuple[SparkQuery, ...] = ()
     moves: tuple[MoveEvidence, ...] = ()
+    canaries: CanaryEvidence | None = None
     gates: tuple[Gate, ...] = ()
     steps: tuple[Step, ...] = ()
     plan: PlanSummary = field(default_factory=PlanSummary)

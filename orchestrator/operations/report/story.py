@@ -24,7 +24,8 @@ MEANING: dict[Verdict, str] = {
 def story(report: Report) -> str:
     """One paragraph with the figures that matter."""
     figures = totals(report)
-    sentences = [_fault(report), _before(report, figures), _recovery(report), _loss(report, figures)]
+    sentences = [_fault(report), _canaries(report), _before(report, figures)]
+    sentences += [_recovery(report), _loss(report, figures)]
     sentences += [_holes(figures), _reread(report, figures), _skipped(figures)]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -42,8 +43,25 @@ def _fault(report: Report) -> str:
     return f"On {moment(fault.started_at)}, {what} was lost ({fault.kind}), {seen}."
 
 
+def _canaries(report: Report) -> str:
+    canaries = report.canaries
+    if canaries is None:
+        return ""
+    if not canaries.clients:
+        return "The topology has no canary, so nothing of what follows was measured."
+    since = f" since {moment(canaries.since)}" if canaries.since is not None else ""
+    others = len(canaries.unmeasured_topics), len(canaries.unmeasured_consumers)
+    said = f"All figures are those of {counted(len(canaries.clients), 'canary client')}{since}"
+    if not any(others):
+        return f"{said}."
+    rest = joined((counted(others[0], "topic"), counted(others[1], "consumer")))
+    return f"{said}; {rest} moved with them, unmeasured."
+
+
 def _before(report: Report, figures: Totals) -> str:
     topics = topic_rows(report)
+    if report.canaries is not None and not topics:
+        return ""
     if not topics:
         return "No topic was audited."
     if figures.acked is None:

@@ -8,6 +8,7 @@ by their program names.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.adapters.java.detection import find_java
@@ -18,6 +19,7 @@ from orchestrator.clients.config import (
     ProducerConfig,
     QueryConfig,
     write_config,
+    write_properties,
 )
 from orchestrator.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
 from orchestrator.errors import SimulationError
@@ -37,16 +39,22 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
     """
     programs: dict[str, list[Program]] = {dc: [] for dc in simulation.sites}
     topology = simulation.topology
-    shares = scenario.shares([producer.name for producer in topology.producers])
-    roles = scenario.roles_of([c.name for c in topology.consumers if c.kind == "group"])
+    shares = scenario.shares([producer.name for producer in topology.producers if not producer.canary])
+    roles = scenario.roles_of(applied_groups(topology.consumers))
     for producer in topology.producers:
         for place in places(topology, producer.cluster):
             site = simulation.sites[place.dc]
+            if producer.canary:
+                programs[place.dc].append(_canary(simulation, "producer", producer, place))
+                continue
             config = _producer_config(simulation, scenario, shares[producer.name], producer, place)
             programs[place.dc].append(_program(site, "producer", producer.name, config))
     for consumer in topology.consumers:
         for place in places(topology, consumer.cluster):
             site = simulation.sites[place.dc]
+            if consumer.canary:
+                programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
+                continue
             if consumer.kind == "spark":
                 query = _query_config(simulation, site, consumer, place)
                 programs[place.dc].append(_program(site, "spark", consumer.name, query))
@@ -99,6 +107,27 @@ def client_programs(topology: Topology, dc: str) -> list[str]:
         if is_here(consumer.cluster)
     ]
     return consumers + [f"producer-{p.name}" for p in topology.producers if is_here(p.cluster)]
+
+
+def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
+    """Consumer groups that play a role in a scenario, in file order: canaries do as they always do."""
+    return [consumer.name for consumer in consumers if consumer.kind == "group" and not consumer.canary]
+
+
+def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, place: Place) -> Program:
+    """The very command that a unit of a real estate runs, with the client's own login."""
+    site = simulation.sites[place.dc]
+    login = simulation.client_properties(place.cluster, client.principal or client.name)
+    properties = site.folder / "clients" / f"{kind}-{client.name}.properties"
+    write_properties(properties, login)
+    words = (kind, client.name, str(simulation.topology_path), "--at", place.cluster)
+    options = ("--ledgers", str(simulation.ledgers), "--properties", str(properties))
+    return Program(
+        name=f"{kind}-{client.name}",
+        command=(sys.executable, "-m", "orchestrator.cli.main", "canary", *words, *options),
+        environment=_environment(kind, site.folder),
+        stop_timeout_s=_STOP_TIMEOUT_S,
+    )
 
 
 def _producer_config(

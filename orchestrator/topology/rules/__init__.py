@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import (
+    canaries,
     clients,
     hooks,
     layouts,
@@ -37,6 +38,7 @@ _MODULES = (
     mirrors,
     loops,
     clients,
+    canaries,
     losses,
     sites,
     secrets,

@@ -1,0 +1,62 @@
+"""`dcctl report RUN`: what a real run cost, measured by its canaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.files import given_topology
+
+# What could not be measured is unknown, never ok.
+_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)
+
+
+def report(  # noqa: PLR0917 - typer passes them by name
+    run: str = typer.Argument(..., metavar="RUN"),
+    file: Path | None = typer.Argument(
+        None, help="A topology file; not needed when exactly one simulation runs."
+    ),
+    ledgers: Path = typer.Option(..., "--ledgers", metavar="DIR", help="Where the canaries write."),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="DIR", help="Where the report goes; default: the run's own folder."
+    ),
+    window_s: float = typer.Option(
+        3600.0, "--window", min=1.0, help="How far back before the fault to look, in seconds."
+    ),
+    wait_s: float = typer.Option(
+        60.0, "--wait", min=0.0, help="How long to wait for canaries that still read, in seconds."
+    ),
+    master: str = typer.Option("local[*]", "--master", help="Spark master."),
+    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+) -> None:
+    """Write report.json and report.html of a failover or switchover, from what its canaries wrote down."""
+    from orchestrator.cli.output import emit
+    from orchestrator.cli.progress import Narrator
+    from orchestrator.operations.canaries.evidence import Asked
+    from orchestrator.operations.canaries.report import canary_report, finished_run
+    from orchestrator.operations.report import dump_report, parse_report, render_verdict, write_report
+    from orchestrator.operations.run import run_folder
+
+    topology = given_topology(file)
+    done = finished_run(run)
+    folder = (out or run_folder(run)).absolute()
+    asked = Asked(ledgers=ledgers.absolute(), window_s=window_s, drain_s=wait_s)
+    with Narrator() as narrator:
+        data = canary_report(
+            topology, done, asked, folder, master=master, tell=lambda text: narrator.stage("canaries", text)
+        )
+    _, page = write_report(data, folder)
+    whole = parse_report(data)
+    emit(
+        {"folder": str(folder), "report": dump_report(whole)},
+        as_json=as_json,
+        summary=f"{whole.verdict}: {page}",
+        render=lambda console: render_verdict(console, whole, page),
+    )
+    raise typer.Exit(_STATUS[whole.verdict])

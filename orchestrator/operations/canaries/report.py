@@ -1,0 +1,166 @@
+"""The report of a real run, measured by canaries: the format and the rules are those of a rehearsal's."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from orchestrator.audit.result import AuditResult, Verdict
+from orchestrator.audit.run import run_audit
+from orchestrator.audit.verdict import judge
+from orchestrator.errors import AuditError, ClusterError, UsageError
+from orchestrator.operations.canaries.evidence import Asked, Evidence, canaries_of, take_evidence
+from orchestrator.operations.canaries.fault import Fault, fault_of
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.operations.report.run_parts import (
+    environment_part,
+    gate_part,
+    phase_parts,
+    plan_part,
+    predicted_loss,
+    predicted_part,
+    step_part,
+    versions_part,
+)
+from orchestrator.operations.run import run_folder
+from orchestrator.operations.run_audit import audit_session
+from orchestrator.topology.model import Replication, Topology
+
+Tell = Callable[[str], None]
+
+VERBS = ("failover", "switchover")
+"""Runs that can be reported: a way back leads through other topics, and has an audit of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What an audit of the canaries came to; without one, why."""
+
+    verdict: Verdict
+    reasons: Sequence[str]
+    evidence: Evidence | None = None
+    audit: AuditResult | None = None
+
+
+def finished_run(run_id: str) -> FailoverResult:
+    """A run that ended on this machine. Raises `AuditError` where its `result.json` cannot be read."""
+    path = run_folder(run_id) / "result.json"
+    try:
+        return FailoverResult(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        hint = "a report is made on the machine on which the run ended; dcctl history lists all"
+        raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise AuditError(str(path), f"cannot be read: {error}") from None
+
+
+def canary_report(
+    topology: Topology,
+    run: FailoverResult,
+    asked: Asked,
+    folder: Path,
+    *,
+    master: str = "local[*]",
+    tell: Tell = lambda _: None,
+) -> dict[str, Any]:
+    """The report of one run as plain data; ledgers and inputs of its audit are kept in `folder`.
+
+    What cannot be measured makes the verdict unknown. Raises `UsageError` for a run that cannot be reported.
+    """
+    verb = str(run.plan["verb"])
+    mirror = topology.mirror(run.source, run.target)
+    if verb not in VERBS or mirror is None:
+        hint = "of a way back, `dcctl drill --verb failback` rehearses and measures one"
+        raise UsageError(f"run {run.run_id}", f"is a {verb}: only {' and '.join(VERBS)} are reported", hint)
+    fault = fault_of(run)
+    measured = _measured(topology, mirror, run, asked, folder, fault, master, tell)
+    verdict, reasons = measured.verdict, list(measured.reasons)
+    if run.outcome != "ok":
+        reasons.insert(0, f"the {verb} ended {run.outcome}: {run.reason}")
+        verdict = "unknown" if verdict == "valid" else verdict
+    audit = measured.audit or AuditResult(rto={"seconds": None})
+    return {
+        "format_version": 1,
+        "topology": topology.name,
+        "scenario": f"{verb}, measured by canaries",
+        "backend": "estate",
+        "versions": versions_part(topology),
+        "environment": environment_part(),
+        "started_at": run.started_at_s,
+        "finished_at": time.time(),
+        "seed": None,
+        "run_id": run.run_id,
+        "verdict": verdict,
+        "reasons": reasons,
+        "fault": fault.as_json(),
+        "phases": [*fault.phases(run), *phase_parts(run)],
+        "predicted": predicted_part(run),
+        "gates": [gate_part(gate) for gate in run.gates],
+        "steps": [step_part(step, run) for step in run.steps],
+        "plan": plan_part(topology, run.plan, run.plan["request"].get("accept_loss")),
+        "timeline": fault.timeline(run),
+        "canaries": _canaries_part(topology, mirror, measured),
+        **audit.parts(),
+    }
+
+
+def _measured(  # noqa: PLR0917 - all that a measurement is made of
+    topology: Topology,
+    mirror: Replication,
+    run: FailoverResult,
+    asked: Asked,
+    folder: Path,
+    fault: Fault,
+    master: str,
+    tell: Tell,
+) -> Measured:
+    canaries, own = canaries_of(topology, mirror)
+    if not canaries.producers or not own.topics:
+        reason = f"no producer of {mirror.source} is a canary whose topic is mirrored: nothing was measured"
+        return Measured(verdict="unknown", reasons=[reason])
+    try:
+        evidence = take_evidence(topology, mirror, run, asked, folder, fault_at_s=fault.at_s, tell=tell)
+        tell("comparing what was acknowledged with what is there and what was read")
+        audit = _audited(evidence, master)
+    except (AuditError, ClusterError) as error:
+        reason = f"the canaries could not be read: {error.subject}: {error.problem}"
+        return Measured(verdict="unknown", reasons=[reason])
+    readers = {consumer.name for consumer in canaries.consumers}
+    verdict, reasons = judge(
+        audit,
+        predicted_loss={topic: loss for topic, loss in predicted_loss(run).items() if topic in own.topics},
+        source=mirror.source,
+        predicted_reread={
+            name: cost.get("at_most") for name, cost in run.predicted["reread"].items() if name in readers
+        },
+        is_fault_verified=fault.is_verified,
+        is_drained=evidence.is_drained,
+    )
+    return Measured(verdict=verdict, reasons=reasons, evidence=evidence, audit=audit)
+
+
+def _audited(evidence: Evidence, master: str) -> AuditResult:
+    with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
+        spark = audit_session(master, Path(scratch))
+        try:
+            found = run_audit(spark, evidence.inputs)
+        finally:
+            spark.stop()
+    return replace(found, findings=(*evidence.findings, *found.findings))
+
+
+def _canaries_part(topology: Topology, mirror: Replication, measured: Measured) -> dict[str, Any]:
+    canaries, own = canaries_of(topology, mirror)
+    clients = [*(one.name for one in canaries.producers), *(one.name for one in canaries.consumers)]
+    consumers = topology.consumers_of(mirror.source)
+    return {
+        "clients": clients,
+        "since": None if measured.evidence is None else measured.evidence.since_s,
+        "unmeasured_topics": [topic for topic in mirror.topics if topic not in own.topics],
+        "unmeasured_consumers": [consumer.name for consumer in consumers if not consumer.canary],
+    }

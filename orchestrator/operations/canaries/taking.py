@@ -1,0 +1,103 @@
+"""Copying canaries' ledgers, cut to the part that is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from orchestrator.audit.inputs import AuditInputs
+from orchestrator.audit.ledgers import (
+    POSITIONS_COLUMNS,
+    PROCESSED_COLUMNS,
+    SENDS_COLUMNS,
+    completeness,
+    positions_path,
+    processed_path,
+    sends_path,
+)
+from orchestrator.audit.result import Finding
+from orchestrator.operations.canaries.window import (
+    Beginning,
+    beginning,
+    processed_within,
+    sends_after,
+    sends_before,
+)
+from orchestrator.values import TopicPartition
+
+Lines = Callable[[Iterable[str]], Iterable[str]]
+
+
+class Taking:
+    """Copies ledgers, cut; what is not there is left to the audit, which says so."""
+
+    def __init__(
+        self, inputs: AuditInputs, ledgers: Path, to: Path, ends: Mapping[TopicPartition, int]
+    ) -> None:
+        self.findings: list[Finding] = []
+        self._inputs, self._from, self._to, self._ends = inputs, ledgers, to, ends
+        self._first: dict[str, int] = {}
+
+    def copy_sends(self, *, from_ms: int) -> dict[str, Beginning]:
+        """Every producer's ledgers; returns from where on each is looked at."""
+        found = {}
+        for name in (producer.name for producer in self._inputs.producers):
+            before = sends_path(self._from, name, self._inputs.life_before)
+            begin = self._beginning(name, before, from_ms)
+            if begin is not None:
+                found[name], self._first[name] = begin, begin.sequence
+                self._copy(name, before, SENDS_COLUMNS, partial(sends_before, first=begin.sequence))
+            after = sends_path(self._from, name, self._inputs.life_after)
+            self._copy(name, after, SENDS_COLUMNS, partial(sends_after, ends=self._ends))
+        return found
+
+    def copy_readings(self) -> None:
+        """Every consumer's ledgers."""
+        landing = {topic.name for topic in self._inputs.topics}
+        for name in (consumer.name for consumer in self._inputs.consumers):
+            for life in (self._inputs.life_before, self._inputs.life_after):
+                self._copy(name, positions_path(self._from, name, life), POSITIONS_COLUMNS, _as_they_are)
+                # Ends are the target's, and some topics are called the same at both sides.
+                is_after = life == self._inputs.life_after
+                cut = partial(
+                    processed_within,
+                    first=self._first,
+                    ends=self._ends if is_after else {},
+                    whole=landing if is_after else (),
+                )
+                self._copy(name, processed_path(self._from, name, life), PROCESSED_COLUMNS, cut)
+
+    def _beginning(self, name: str, ledger: Path, from_ms: int) -> Beginning | None:
+        try:
+            with ledger.open(encoding="utf-8") as lines:
+                found = beginning(lines, from_ms)
+        except FileNotFoundError:
+            return None
+        if found is None:
+            text = f"{name}: {ledger.name} has no two acknowledged records in a row to begin with"
+            self.findings.append(Finding("unknown", text))
+        return found
+
+    def _copy(self, name: str, ledger: Path, columns: Iterable[str], cut: Lines) -> None:
+        copy = self._to / ledger.relative_to(self._from)
+        try:
+            whole = completeness(ledger)
+        except FileNotFoundError:
+            return
+        if whole.is_damaged:
+            text = (
+                f"{name}: {whole.torn} lines of {ledger.name} are torn; killed writers explain {whole.starts}"
+            )
+            self.findings.append(Finding("unknown", text))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with ledger.open(encoding="utf-8") as lines, copy.open("w", encoding="utf-8") as taken:
+            header = ",".join(columns)
+            taken.write(f"{header}\n")
+            taken.writelines(
+                f"{line}\n" for line in cut(line for line in lines if line.rstrip("\n") != header)
+            )
+
+
+def _as_they_are(lines: Iterable[str]) -> Iterator[str]:
+    return (line.rstrip("\n") for line in lines)
