@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# A time limit for each example says how busy the machine is, not whether the code is right.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 _WITH_SERVERS = ("integration", "drill")
 
