@@ -163,12 +163,12 @@ def _is_copied(simulation: Simulation) -> bool:
 
 
 @contextmanager
-def at_work(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Estate]:
-    """The small estate with its applications at west; nothing is left of it afterwards."""
+def at_work(state: Path, monkeypatch: pytest.MonkeyPatch, file: Path = SMALL) -> Iterator[Estate]:
+    """A small estate with its applications at west; nothing is left of it afterwards."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(state))
     estate = Estate(state)
     try:
-        estate.must("sim", "up", str(SMALL))
+        estate.must("sim", "up", str(file))
         estate.must("sim", "workload", "--scenario", "tiny")
         yield estate
     finally:

@@ -1,0 +1,192 @@
+"""A real run is measured by canaries: what their report says is what ledgers and logs say, or it is not valid."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as LibTopicPartition
+
+from orchestrator.adapters.kafka.client import client_properties
+from orchestrator.adapters.processes import process_id, send
+from orchestrator.audit.ledgers import processed_path, sends_path
+from orchestrator.operations.failover import FailoverRequest, run_failover
+from orchestrator.simulation.simulation import Simulation
+from tests.drill.rehearsal import ROOT
+from tests.faults.estate import Estate, at_work
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+
+CANARY = ROOT / "tests" / "faults" / "canary.yaml"
+FAILOVER = ("failover", "--to", "east", "--attest-down", "west", "--accept-loss", "100000", "--yes")
+FAILBACK = ("failback", "--acknowledge", "test: there and back at once", "--yes")
+_WORK_S = 6.0
+_STALL_S = 1.5
+_INVALID, _USAGE, _UNKNOWN = 1, 2, 7
+
+
+@contextmanager
+def stalled_mirror(simulation: Simulation) -> Iterator[None]:
+    """So that something is lost: the mirror stands still for the source's last moments."""
+    programs = simulation.site("east").supervisor.program_ids()
+    pids = [process_id(pid) for name, pid in programs.items() if name.startswith("connect-")]
+    workers = [pid for pid in pids if pid is not None]
+    send(signal.SIGSTOP, workers)
+    try:
+        time.sleep(_STALL_S)
+        yield
+    finally:
+        send(signal.SIGCONT, workers)
+
+
+def lose_west(estate: Estate) -> None:
+    """After some work, at once, with records on their way."""
+    time.sleep(_WORK_S)
+    with stalled_mirror(estate.simulation()):
+        estate.must("sim", "kill", "west")
+
+
+def report_of(estate: Estate, run: str, *options: str, ends: int = 0) -> dict[str, Any]:
+    """`dcctl report` of one run, by the ledgers of the simulation unless others are named."""
+    given = options if "--ledgers" in options else ("--ledgers", str(estate.simulation().ledgers), *options)
+    done = estate.command("report", run, *given, "--json")
+    assert done.returncode == ends, (done.stdout[-2000:], done.stderr)
+    told: dict[str, Any] = json.loads(done.stdout)
+    whole = json.loads((Path(told["folder"]) / "report.json").read_text(encoding="utf-8"))
+    assert whole == told["report"]
+    assert (Path(told["folder"]) / "report.html").stat().st_size > 10_000
+    return whole
+
+
+def numbers_in(simulation: Simulation, topic: str) -> set[int]:
+    """Sequence numbers of the records in one topic at east, read with nothing of dcctl's."""
+    cluster = simulation.topology.clusters["east"]
+    login = client_properties("east", cluster.bootstrap, cluster.client)
+    consumer = Consumer({**login, "group.id": "test-reads", "enable.auto.commit": False})
+    try:
+        numbers: set[int] = set()
+        for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
+            place = LibTopicPartition(topic, partition, 0)
+            _, end = consumer.get_watermark_offsets(place, timeout=10)
+            consumer.assign([place])
+            while consumer.position([place])[0].offset < end and end:
+                numbers.update(int(m.value().split(b",")[1]) for m in consumer.consume(500, timeout=1))
+        return numbers
+    finally:
+        consumer.close()
+
+
+def acknowledged(ledgers: Path, life: int) -> set[int]:
+    """Numbers that the canary saw acknowledged in one life."""
+    lines = sends_path(ledgers, "canary-writer", life).read_text(encoding="utf-8").splitlines()
+    return {int(line.split(",")[1]) for line in lines if line.startswith("ack,") and line.endswith(",.")}
+
+
+def without_lines(path: Path, first: int, until: int) -> None:
+    """Sabotage: some lines of a ledger were never written."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert len(lines) > until
+    path.write_text("".join(lines[:first] + lines[until:]), encoding="utf-8")
+
+
+def test_a_lost_site_is_reported_as_ledgers_and_logs_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, back, and there again. A ledger with a gap, a record that nobody read: not valid."""
+    with at_work(tmp_path / "state", monkeypatch, file=CANARY) as estate:
+        lose_west(estate)
+        estate.must(*FAILOVER)
+        time.sleep(_WORK_S)
+        (run,) = [folder.name for folder in estate.runs()]
+        simulation = estate.simulation()
+
+        report = report_of(estate, run)
+
+        assert (report["verdict"], report["reasons"]) == ("valid", [])
+        lost = acknowledged(simulation.ledgers, 1) - numbers_in(simulation, "west.canary")
+        assert len(lost) > 0
+        west = report["clusters"]["west"]["topics"]
+        assert list(west) == ["canary"]
+        assert west["canary"]["lost"] == {"tail": len(lost), "hole": 0}
+        assert report["fault"]["targets"] == ["west"]
+        assert "attested by" in report["fault"]["kind"]
+        assert list(report["rto"]["per_producer"]) == ["canary-writer"]
+        assert list(report["rto"]["per_consumer"]) == ["canary-reader"]
+        assert report["canaries"]["unmeasured_topics"] == ["orders", "payments"]
+        assert report["canaries"]["unmeasured_consumers"] == ["billing", "shipping", "fraud"]
+        assert "orders" in report["predicted"]["loss"]
+        audited = json.loads(estate.must("audit", str(estate.runs()[0]), "--json"))
+        assert audited["verdict"] == "valid"
+
+        sabotaged_ledgers_are_not_valid(estate, run, tmp_path)
+
+        estate.must("sim", "restart", "west")
+        estate.must(*FAILBACK)
+        lose_west(estate)
+        estate.must(*FAILOVER)
+        time.sleep(_WORK_S)
+        again = report_of(estate, estate.runs()[-1].name)
+        assert (again["verdict"], again["reasons"]) == ("valid", [])
+        lost = acknowledged(simulation.ledgers, 3) - numbers_in(simulation, "west.canary")
+        assert again["clusters"]["west"]["topics"]["canary"]["lost"] == {"tail": len(lost), "hole": 0}
+
+
+def sabotaged_ledgers_are_not_valid(estate: Estate, run: str, tmp_path: Path) -> None:
+    """Each in a copy, into a folder of its own."""
+    ledgers = estate.simulation().ledgers
+    gap, skipped = tmp_path / "gap", tmp_path / "skipped"
+    for copy in (gap, skipped):
+        shutil.copytree(ledgers, copy)
+    without_lines(sends_path(gap, "canary-writer", 1), 40, 60)
+    without_lines(processed_path(skipped, "canary-reader", 2), 10, 15)
+
+    found = report_of(estate, run, "--ledgers", str(gap), "--out", str(tmp_path / "a"), ends=_UNKNOWN)
+    assert any("records that no ledger has" in reason for reason in found["reasons"])
+    found = report_of(estate, run, "--ledgers", str(skipped), "--out", str(tmp_path / "b"), ends=_INVALID)
+    assert any("records skipped" in reason for reason in found["reasons"])
+    found = report_of(estate, run, "--ledgers", "/nowhere", "--out", str(tmp_path / "c"), ends=_UNKNOWN)
+    assert any("no such folder" in reason for reason in found["reasons"])
+    assert found["clusters"] == {}
+
+    plain = tmp_path / "plain.yaml"
+    text = (estate.simulation().topology_path).read_text(encoding="utf-8")
+    plain.write_text(text.replace("canary: true", "canary: false"), encoding="utf-8")
+    found = report_of(
+        estate, run, str(plain), "--ledgers", str(gap), "--out", str(tmp_path / "d"), ends=_UNKNOWN
+    )
+    assert any("nothing was measured" in reason for reason in found["reasons"])
+    assert found["canaries"]["unmeasured_topics"] == ["orders", "payments", "canary"]
+
+
+def test_positions_that_were_shifted_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A translation that writes offsets too high skips records: the canary's report is invalid."""
+    with at_work(tmp_path / "state", monkeypatch, file=CANARY) as estate:
+        lose_west(estate)
+        request = FailoverRequest(to="east", attested=("west",), accept_loss=100_000, by="test")
+        done = run_failover(estate.simulation().topology, request, offset_shift=3)
+        assert done.outcome == "ok"
+        time.sleep(_WORK_S)
+        report = report_of(estate, done.run_id, ends=_INVALID)
+        assert any("canary-reader at west.canary" in reason for reason in report["reasons"])
+
+
+def test_a_planned_move_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says that it was planned."""
+    with at_work(tmp_path / "state", monkeypatch, file=CANARY) as estate:
+        time.sleep(_WORK_S)
+        estate.must("switchover", "--to", "east", "--yes")
+        time.sleep(_WORK_S)
+        report = report_of(estate, estate.runs()[0].name)
+        assert (report["verdict"], report["reasons"]) == ("valid", [])
+        assert report["fault"]["kind"] == "planned move"
+        assert report["clusters"]["west"]["topics"]["canary"]["lost"] == {"tail": 0, "hole": 0}
+        rows = [row for row in report["consumers"] if row["source"] == "west"]
+        assert sum(sum(row["reread"].values()) for row in rows) == 0
