@@ -85,8 +85,13 @@ def _drain(
 
 def _taken(message: Any, subject: str, open_ends: dict[TopicPartition, int]) -> Record | None:
     """The record if it lies in its range; strikes a partition off `open_ends` once it is read to its end."""
-    tp = TopicPartition(message.topic(), message.partition())
     error = message.error()
+    if message.topic() is None:
+        # Of the client, not of a partition. It looks for the group's coordinator although no group is joined.
+        if error is None or error.name() == "GROUP_AUTHORIZATION_FAILED":
+            return None
+        raise cluster_error(subject, "reading records", error)
+    tp = TopicPartition(message.topic(), message.partition())
     if error is not None and error.name() != "_PARTITION_EOF":
         raise cluster_error(f"{subject}, {tp}", "reading records", error)
     end = open_ends.get(tp)
