@@ -372,8 +372,16 @@ def _error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
 def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
     """What the closed gates say, and their hints. Refused and unknown both stop; every one is named."""
     closed = [gate for gate in gates if gate.outcome != "ok"]
-    said = "; ".join(f"{gate.id} {gate.outcome}: {gate.reason}" for gate in closed)
-    return said, "; ".join(dict.fromkeys(gate.hint for gate in closed if gate.hint))
+    # One server that does not answer closes many gates: that is said once.
+    alike: dict[tuple[str, str], list[str]] = {}
+    for gate in closed:
+        alike.setdefault((gate.outcome, gate.reason), []).append(gate.id)
+    said = "; ".join(
+        f"{', '.join(f'{gate_id} {outcome}' for gate_id in ids)}: {reason}"
+        for (outcome, reason), ids in alike.items()
+    )
+    hints = dict.fromkeys(gate.hint for gate in closed if gate.hint)
+    return said, "; ".join(hint for hint in hints if not any(hint != more and hint in more for more in hints))
 
 
 def _refuse(

@@ -93,7 +93,7 @@ def not_held(topology: Topology, clusters: Iterable[str], holds: Iterable[Hold],
     return GateResult(
         id="not-held",
         outcome="refused" if standing else "ok",
-        measured=f"{len(standing)} holds",
+        measured="1 hold" if len(standing) == 1 else f"{len(standing)} holds",
         limit=f"nobody holds all, topology:{topology.name}" + "".join(f", dc:{dc}" for dc in touched),
         reason="; ".join(map(str, standing)) or "nobody keeps our hands off",
         hint=f"dcctl release {standing[0].scope}, once {standing[0].who} agrees" if standing else "",
