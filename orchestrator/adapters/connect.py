@@ -37,6 +37,7 @@ class ConnectCluster:
         self.name = name
         self.urls = tuple(urls)
         self._patience_s = timeout_s
+        self._access: dict[str, Any] = {"auth": auth, "ca_location": ca_location}
         self._client = httpx.Client(timeout=timeout_s, auth=auth, verify=_trusted(name, ca_location))
         if not self.urls:
             raise ConnectError(
@@ -44,6 +45,10 @@ class ConnectCluster:
                 "the topology file has no Connect workers for it",
                 f"add clusters.{name}.connect, or use the file that `dcctl sim up` printed",
             )
+
+    def within(self, timeout_s: float) -> ConnectCluster:
+        """The same workers, waited for so long at most."""
+        return ConnectCluster(self.name, self.urls, timeout_s, **self._access)
 
     def connectors(self) -> dict[str, dict[str, Any]]:
         """Status of every connector by name: `connector.state`, `tasks[].state` as Connect reports them."""

@@ -13,10 +13,17 @@ from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.model import Topology
 
+_HINT = "start the ensemble again, or correct `coordination.zookeeper` in the file"
+
 
 def coordination_subject(topology: Topology) -> str:
     """How errors name the ensemble of a topology."""
     return f"coordination at {topology.coordination.zookeeper}" if topology.coordination else "coordination"
+
+
+def no_ensemble(topology: Topology, problem: str) -> CoordinationError:
+    """The error for an ensemble that could not be opened, as `problem` says."""
+    return CoordinationError(coordination_subject(topology), problem, _HINT)
 
 
 def read_coordination(
@@ -35,7 +42,7 @@ def read_coordination(
     `CoordinationError` where it does not answer.
     """
     if coordination is None:
-        raise CoordinationError(coordination_subject(topology), problem)
+        raise no_ensemble(topology, problem)
     name = topology.name
     holder = None if own_lock else coordination.holder(lock_path(name))
     runs: dict[str, EarlierRun] = {}

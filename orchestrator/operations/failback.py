@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.engine import Actions, OnEvent, state_from_journal
-from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.fence import asked, read_access
+from orchestrator.operations.fence import Asking, asked
 from orchestrator.operations.journal import earlier_runs, journal_records
-from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
+from orchestrator.operations.observe import REACHED_WITHIN_S, Estate, observe, open_estate, topic_states
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
 from orchestrator.operations.run import Run, run_folder
@@ -30,7 +30,7 @@ from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import kafka_cluster
+from orchestrator.watch.estate import connect_cluster, kafka_cluster
 from orchestrator.watch.reader import read_samples
 
 
@@ -58,7 +58,9 @@ class FailbackProcedure:
     def open_estate(self) -> Estate:
         """The primary as target of the reverse mirror, and the workers at the standby."""
         back = flipped(self.topology, self.mirror)
-        return open_estate(back, back.replication[0])
+        estate = open_estate(back, back.replication[0])
+        # Errors shall name them where they stand.
+        return replace(estate, connect=connect_cluster(self.topology, self.mirror.target))
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> FailbackPicture:
         """Both sides, each asked directly, and the journal for what earlier runs have recorded."""
@@ -67,18 +69,19 @@ class FailbackProcedure:
         own = source_partitions(self.topology, mirror)
         read_at_standby = [*own, *(mirror.mirrored(tp) for tp in own)]
         topics = {tp.topic for tp in read_at_standby}
-        connect: ConnectCluster = estate.connect
-        with ThreadPoolExecutor(max_workers=9, thread_name_prefix="observe") as pool:
+        connect = estate.connect.within(REACHED_WITHIN_S)
+        with ThreadPoolExecutor(max_workers=11, thread_name_prefix="observe") as pool:
             base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
-            states = pool.submit(asked, standby.subject, lambda: topic_states(standby, topics))
-            logs = pool.submit(asked, standby.subject, lambda: standby.log_ends(read_at_standby))
-            committed = pool.submit(asked, standby.subject, lambda: standby.committed(estate.groups))
-            access = pool.submit(asked, standby.subject, _access_of(standby))
-            home_access = pool.submit(asked, estate.target.subject, _access_of(estate.target))
+            of_standby, of_home = Asking(pool, standby), Asking(pool, estate.target)
+            states = of_standby.ask(lambda: topic_states(standby, topics))
+            logs = of_standby.ask(lambda: standby.log_ends(read_at_standby))
+            committed = of_standby.ask(lambda: standby.committed(estate.groups))
+            access = of_standby.access()
+            home_access = of_home.access()
             last_read = pool.submit(
                 asked, f"Connect at {connect.name}", lambda: connect.source_offsets(_connector(self))
             )
-            samples = pool.submit(asked, standby.subject, lambda: read_samples(standby, mirror.samples_topic))
+            samples = of_standby.ask(lambda: read_samples(standby, mirror.samples_topic))
             past = pool.submit(asked, "journal", lambda: self._past(estate, own_run))
             return FailbackPicture(
                 observation=base.result(),
@@ -117,7 +120,7 @@ class FailbackProcedure:
     def _past(self, estate: Estate, own_run: str) -> Past:
         """Of the newest failback that had come so far, otherwise of the first failover."""
         if estate.coordination is None:
-            raise DcctlError("journal", estate.coordination_problem)
+            raise no_ensemble(self.topology, estate.coordination_problem)
         name = self.topology.name
         ends = (self.mirror.source, self.mirror.target)
         found = Past()
@@ -168,7 +171,3 @@ def run_failback(
 
 def _connector(procedure: FailbackProcedure) -> str:
     return connector_names(procedure.mirror).source
-
-
-def _access_of(cluster: Any) -> Callable[[], Any]:
-    return lambda: read_access(cluster, cluster.brokers())

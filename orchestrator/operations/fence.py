@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,7 +18,7 @@ from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.observe import open_coordination
+from orchestrator.operations.observe import REACHED_WITHIN_S, once_reached, open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
@@ -124,7 +125,7 @@ def run_fence(
 
 def fence_picture(cluster: KafkaCluster, coordination: Part[CoordinationState]) -> FencePicture:
     """One cluster as a fence sees it."""
-    brokers = asked(cluster.subject, cluster.brokers)
+    brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S))
     return FencePicture(
         at_s=_CLOCK.now_s(),
         brokers=brokers,
@@ -153,10 +154,26 @@ def read_access(cluster: KafkaCluster, brokers: Mapping[int, str]) -> AccessStat
     return AccessState(found.authorizer, found.super_users, f"User:{user}" if user else "")
 
 
+class Asking:
+    """One cluster that is asked for several parts of a picture side by side: nothing, if it is not there."""
+
+    def __init__(self, pool: ThreadPoolExecutor, cluster: KafkaCluster) -> None:
+        self._pool, self._cluster = pool, cluster
+        self._brokers = pool.submit(asked, cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S))
+
+    def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
+        """The answer, once it is there."""
+        return self._pool.submit(asked, self._cluster.subject, lambda: once_reached(self._brokers, question))
+
+    def access(self) -> Future[Part[AccessState]]:
+        """How it decides who may do what."""
+        return self.ask(lambda: read_access(self._cluster, self._brokers.result().value or {}))
+
+
 def asked(source: str, question: Callable[[], T]) -> Part[T]:
     """The answer as a part of a picture; where there is none, why."""
     try:
         value = question()
     except DcctlError as error:
-        return Part(error.subject, _CLOCK.now_s(), None, error.problem)
+        return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)
     return Part(source, _CLOCK.now_s(), value)

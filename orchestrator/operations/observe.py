@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.adapters.ansible import host_variables
 from orchestrator.adapters.clock import SystemClock
@@ -43,6 +43,8 @@ T = TypeVar("T")
 PROBE_TIMEOUT_S = 1.0
 METADATA_TIMEOUT_S = 3.0
 CONNECT_OFFSETS_TIMEOUT_S = 1.0
+# A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
+REACHED_WITHIN_S = 7.0
 _WATCHER_POLL_S = 0.3
 _CLOCK = SystemClock()
 
@@ -121,16 +123,20 @@ def observe(
             return pool.submit(_part, source, question)
 
         subject = target.subject
+        brokers = ask(subject, lambda: target.brokers(REACHED_WITHIN_S))
+
+        def ask_target(question: Callable[[], T]) -> Future[Part[T]]:
+            return ask(subject, lambda: once_reached(brokers, question))
+
         source = ask(f"cluster {estate.mirror.source}", lambda: _source_probe(estate))
-        samples = ask(subject, lambda: _samples(estate, source))
-        offset_map = ask(subject, lambda: _offset_map(estate, samples))
-        by_time = ask(subject, lambda: _by_time(estate, samples, offset_map))
-        brokers = ask(subject, target.brokers)
-        topics = ask(subject, lambda: topic_states(target, estate.target_topics))
-        first_ends = ask(subject, lambda: _mirrored_ends(estate))
-        log_ends = ask(subject, lambda: _log_ends(estate, source, first_ends))
-        members = ask(subject, lambda: target.group_members(estate.groups))
-        committed = ask(subject, lambda: target.committed(estate.groups))
+        samples = ask_target(lambda: _samples(estate, source))
+        offset_map = ask_target(lambda: _offset_map(estate, samples))
+        by_time = ask_target(lambda: _by_time(estate, samples, offset_map))
+        topics = ask_target(lambda: topic_states(target, estate.target_topics))
+        first_ends = ask_target(lambda: _mirrored_ends(estate))
+        log_ends = ask_target(lambda: _log_ends(estate, source, first_ends))
+        members = ask_target(lambda: target.group_members(estate.groups))
+        committed = ask_target(lambda: target.committed(estate.groups))
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
         mirror_offsets = ask(
             f"Connect at {connect.name}", lambda: _mirror_offsets(estate, mirror_offsets_timeout_s)
@@ -165,8 +171,16 @@ def _part(source: str, question: Callable[[], T]) -> Part[T]:
     try:
         value = question()
     except DcctlError as error:
-        return Part(error.subject, _CLOCK.now_s(), None, error.problem)
+        return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)
     return Part(source, _CLOCK.now_s(), value)
+
+
+def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
+    """The answer of a cluster that answers at all. Raises `ClusterError` where it does not."""
+    reached = brokers.result()
+    if reached.value is None:
+        raise ClusterError(reached.source, reached.problem, reached.hint)
+    return question()
 
 
 def _source_probe(estate: Estate) -> SourceProbe:
@@ -267,12 +281,20 @@ def _earlier_ends(
 
 
 def _connectors(estate: Estate) -> dict[str, str]:
-    return {name: str(status["connector"]["state"]) for name, status in estate.connect.connectors().items()}
+    connect = estate.connect.within(REACHED_WITHIN_S)
+    return {name: _state(status) for name, status in connect.connectors().items()}
+
+
+def _state(status: Mapping[str, Any]) -> str:
+    """As Connect says it, for which a connector is RUNNING while its tasks have failed."""
+    state = str(status["connector"]["state"])
+    failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
+    return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
 
 
 def _mirror_offsets(estate: Estate, timeout_s: float) -> dict[TopicPartition, int]:
     """Connect's word makes a failover's prediction tighter; that is not waited for while Connect is busy."""
-    connect = connect_cluster(estate.topology, estate.mirror.target, timeout_s=timeout_s)
+    connect = estate.connect.within(timeout_s)
     return connect.source_offsets(connector_names(estate.mirror).source)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.fence import asked, read_access
+from orchestrator.operations.fence import Asking
 from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
@@ -60,7 +59,7 @@ class SwitchoverProcedure:
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> SwitchoverPicture:
         """Both sides, each asked directly."""
         source = kafka_cluster(self.topology, self.mirror.source)
-        with ThreadPoolExecutor(max_workers=6, thread_name_prefix="observe") as pool:
+        with ThreadPoolExecutor(max_workers=8, thread_name_prefix="observe") as pool:
             base = pool.submit(
                 observe,
                 estate,
@@ -69,12 +68,13 @@ class SwitchoverProcedure:
                 # Nothing burns, and without Connect's word nobody knows whether it can be drained.
                 mirror_offsets_timeout_s=_MIRROR_OFFSETS_TIMEOUT_S,
             )
-            topics = pool.submit(asked, source.subject, lambda: topic_states(source, self.mirror.topics))
+            of_source, of_target = Asking(pool, source), Asking(pool, estate.target)
             partitions = source_partitions(self.topology, self.mirror)
-            log_ends = pool.submit(asked, source.subject, lambda: source.log_ends(partitions))
-            committed = pool.submit(asked, source.subject, lambda: source.committed(estate.groups))
-            access = pool.submit(asked, source.subject, _access_of(source))
-            target_access = pool.submit(asked, estate.target.subject, _access_of(estate.target))
+            topics = of_source.ask(lambda: topic_states(source, self.mirror.topics))
+            log_ends = of_source.ask(lambda: source.log_ends(partitions))
+            committed = of_source.ask(lambda: source.committed(estate.groups))
+            access = of_source.access()
+            target_access = of_target.access()
             return SwitchoverPicture(
                 observation=base.result(),
                 source=SourceSide(
@@ -130,7 +130,3 @@ def run_switchover(
         folder=folder,
     )
     return failover_result(ended)
-
-
-def _access_of(cluster: KafkaCluster) -> Callable[[], Any]:
-    return lambda: read_access(cluster, cluster.brokers())

@@ -24,12 +24,16 @@ Listening = Literal["yes", "refused", "silent"]
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[T_co]):
-    """One thing that was asked. `value` is None exactly if it could not be had, then `problem` says why."""
+    """One thing that was asked. `value` is None exactly if it could not be had.
+
+    Then `problem` says why, and `hint` what to do about it, as far as whoever was asked knows.
+    """
 
     source: str
     at_s: float
     value: T_co | None = None
     problem: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,8 @@ def gate_result(  # noqa: PLR0917 - in the order in which it is read
 
 def absent(gate_id: str, part: Part[Any], limit: str) -> GateResult:
     """What could not be measured is unknown, and says why."""
-    return gate_result(
-        gate_id, "unknown", "nothing", limit, f"{part.source}: {part.problem}", "it must be measured first"
-    )
+    hint = part.hint or f"bring {part.source} back, or dcctl to it, and try again"
+    return gate_result(gate_id, "unknown", "nothing", limit, f"{part.source}: {part.problem}", hint)
 
 
 def listed(items: Iterable[str]) -> str:

@@ -219,7 +219,7 @@ def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part
             between=[(mirror.source, mirror.target) for mirror in topology.replication],
         )
     except DcctlError as error:
-        return Part(error.subject, _CLOCK.now_s(), None, error.problem)
+        return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)
     return Part(coordination_subject(topology), _CLOCK.now_s(), state)
 
 
