@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 
@@ -57,16 +59,23 @@ def positions_fresh(s: Situation) -> GateResult:
         measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
         limit=limit,
         reason=reason,
-        hint="raise failover.max_position_age_s to accept more re-reading" if old else "",
+        hint=_hint_of_positions(old, unknown),
     )
+
+
+def _hint_of_positions(old: Sequence[str], unknown: Sequence[str]) -> str:
+    hints = ["raise failover.max_position_age_s to accept more re-reading"] if old else []
+    if unknown:
+        hints.append(f"take {listed(unknown)} out of the file, and start it there by hand")
+    return "; ".join(hints)
 
 
 def map_complete(s: Situation) -> GateResult:
     """No position is left to the consumers' auto.offset.reset."""
     limit = "every position has a place in the target's log, or a rule for the case without one"
-    part = s.observation.offset_map
-    if part.value is None:
-        return absent("map-complete", part, limit)
+    for part in (s.observation.samples, s.observation.offset_map, s.observation.log_ends):
+        if part.value is None:
+            return absent("map-complete", part, limit)
     without = [
         f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in s.positions if p.target_offset is None
     ]
@@ -95,8 +104,9 @@ def loss_within_budget(s: Situation) -> GateResult:
     limits = [f"{records} records"] if records is not None else []
     limits += [f"{seconds:g} s"] if seconds is not None else []
     limit = " and ".join(limits)
-    if s.observation.samples.value is None:
-        return absent("loss-within-budget", s.observation.samples, limit)
+    for part in (s.observation.samples, s.observation.offset_map):
+        if part.value is None:
+            return absent("loss-within-budget", part, limit)
     if s.loss is None or s.loss.at_most is None:
         reasons = (
             []
@@ -164,5 +174,10 @@ def checkpoints_copied(s: Situation) -> GateResult:
         measured=listed(seen) or "none",
         limit=limit,
         reason=listed(wrong) if wrong else "each query can go on with its state",
-        hint="does the watcher reach the checkpoint and the place of its copy?" if wrong else "",
+        hint=(
+            "does the watcher reach the checkpoint and the place of its copy? "
+            "If the site is lost: take the query out of the file, and start it anew by hand"
+            if wrong
+            else ""
+        ),
     )

@@ -104,13 +104,13 @@ def _returned_log(s: FailbackSituation) -> GateResult:
     limit = f"no more than {s.accept_loss:,} records are missing from what had been written or copied"
     for part in (s.common.observation.log_ends, s.picture.standby.log_ends, s.picture.last_read):
         if part.value is None:
-            absent_part: Part[object] = Part(part.source, part.at_s, None, part.problem)
+            absent_part: Part[object] = Part(part.source, part.at_s, None, part.problem, part.hint)
             return absent("returned-log", absent_part, limit)
-    if s.picture.past.value is None:
-        return absent("returned-log", s.picture.past, limit)
+    if s.picture.samples.value is None:
+        return absent("returned-log", s.picture.samples, limit)
     found = s.returned
-    if found is None:
-        return gate_result("returned-log", "unknown", "nothing", limit, "it was not compared")
+    if s.picture.past.value is None or found is None:
+        return absent("returned-log", s.picture.past, limit)
     lost = found.lost_records
     tail = sum(found.tail.values())
     measured = f"{tail:,} records still to arrive (late, not lost), {lost:,} missing"
@@ -163,7 +163,12 @@ def _mirror_there(s: FailbackSituation) -> GateResult:
         measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
         limit=limit,
         reason=f"{listed(missing)} missing" if missing else "it can go on from where it stopped",
-        hint="dcctl apply brings connectors in" if missing else "",
+        hint=(
+            f"create it again at the workers of {s.mirror.target} with initial_state STOPPED: "
+            "dcctl apply leaves a mirror alone that a move has stopped"
+            if missing
+            else ""
+        ),
     )
 
 

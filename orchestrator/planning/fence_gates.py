@@ -109,4 +109,5 @@ def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
         measured=f"{count} brokers",
         limit=limit,
         reason="it answers" if count else "no broker answers",
+        hint="" if count else f"bring the brokers of {cluster} back first",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost, clients_of
@@ -102,6 +103,8 @@ def _source_unreachable(s: Situation) -> GateResult:
         outcome = "unknown"
         reason = f"{listed(probe.listening)} takes connections, but does not answer as Kafka"
         hint = "a sick site is not a lost one: stop its brokers, then try again"
+    elif window is None and s.observation.samples.value is None:
+        return replace(absent("source-unreachable", s.observation.samples, limit), measured=states)
     elif window is None:
         outcome = "unknown"
         reason = "the watcher has not seen the source fail"
@@ -185,7 +188,12 @@ def _mirror_controlled(s: Situation) -> GateResult:
         measured=listed(f"{name} {state}" for name, state in states.items()),
         limit=limit,
         reason=f"no such connector: {listed(missing)}" if missing else "Connect answers for each",
-        hint="does the mirror run under other names, or elsewhere?" if missing else "",
+        hint=(
+            "does the mirror run under other names, or elsewhere? "
+            "A deleted one has to be made again (while both sides are up: dcctl apply)"
+            if missing
+            else ""
+        ),
     )
 
 
@@ -263,13 +271,21 @@ def _coordination(s: Situation) -> GateResult:
     return coordination_gate(s.observation.coordination, is_given_up=s.request.without_coordination)
 
 
+def _coordination_or_alone(s: Situation) -> GateResult:
+    """Only a failover can do without: the ensemble may have died with the site."""
+    found = _coordination(s)
+    if found.outcome != "unknown":
+        return found
+    return replace(found, hint=f"{found.hint}; if it is lost as well: --without-coordination --reason TEXT")
+
+
 def _not_held(s: Situation) -> GateResult:
     return not_held_gate(s.observation.coordination, s.topology, (s.mirror.source, s.mirror.target))
 
 
 _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _attested,
-    _coordination,
+    _coordination_or_alone,
     _not_held,
     _needed,
     _not_flapping,

@@ -84,7 +84,7 @@ def _mirror_running(s: SwitchoverSituation) -> GateResult:
         measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
         limit=limit,
         reason=listed(wrong) or "it copies",
-        hint="what is not copied cannot be drained" if wrong else "",
+        hint="dcctl apply lets them run again; what is not copied cannot be drained" if wrong else "",
     )
 
 
@@ -112,8 +112,10 @@ def _positions_known(s: SwitchoverSituation) -> GateResult:
     part = s.picture.source.committed
     if part.value is None:
         return absent("positions-known", part, limit)
-    if s.common.observation.offset_map.value is None:
-        return absent("positions-known", s.common.observation.offset_map, limit)
+    seen = s.common.observation
+    for needed in (s.picture.source.log_ends, seen.samples, seen.offset_map, seen.log_ends):
+        if needed.value is None:
+            return absent("positions-known", needed, limit)
     without = [
         f"{p.group} {p.topic}-{p.partition}: {p.reason}"
         for p in s.common.positions

@@ -88,7 +88,7 @@ def _clusters_known(s: LayoutSituation) -> GateResult:
         f"{len(s.topology.clusters)} clusters",
         limit,
         listed(missing) if missing else "all of it was seen",
-        "what is not seen is neither there nor missing: nothing is planned on it" if missing else "",
+        "let it be seen first: what is not seen is neither there nor missing" if missing else "",
     )
 
 
@@ -104,7 +104,7 @@ def _unknown_parts(s: LayoutSituation, name: str, cluster: ObservedCluster | Non
         "reassigning": s.placing(name) and cluster.reassigning is None,
     }
     return [
-        f"{name}: {part} {cluster.unknown.get(part, 'not known')}"
+        f"{name}: {part}: {cluster.unknown.get(part, 'not known')}"
         for part, is_missing in parts.items()
         if is_missing
     ]
