@@ -1,0 +1,183 @@
+"""What closes the gates of a failback, once the site is back; and right after it."""
+
+from __future__ import annotations
+
+from tests.gates import breaking as b
+from tests.gates import files
+from tests.gates.case import (
+    ANSWERS,
+    HELD,
+    IN_SYNC,
+    LOCKED,
+    NO_HOST,
+    NO_INVENTORY,
+    NOT_READ,
+    OF_A_MOVE,
+    OWN,
+    STOPPED,
+    Case,
+    no_ensemble,
+    silent,
+)
+
+_NOT_AGAIN_YET = ("moved again so soon", "--acknowledge")
+
+RETURNED = (
+    Case(
+        name="the ensemble is stopped",
+        state="returned",
+        breaks=b.ensemble_stopped,
+        unknown={"failback": no_ensemble(*OF_A_MOVE, "moved-away", "returned-log")},
+    ),
+    Case(
+        name="somebody else is at it",
+        state="returned",
+        breaks=b.lock_held,
+        refused={"failback": {"coordination": LOCKED}},
+    ),
+    Case(name="a hold stands", state="returned", breaks=b.held, refused={"failback": {"not-held": HELD}}),
+    Case(
+        name="nobody answers for another move so soon",
+        state="returned",
+        breaks=b.asked(instead={"failback": ()}),
+        refused={"failback": {"not-flapping": _NOT_AGAIN_YET}},
+    ),
+    Case(
+        name="a connector is deleted",
+        state="returned",
+        breaks=b.connector_deleted("heartbeat"),
+        refused={"failback": {"mirror-there": ("west-to-east-heartbeat missing", "initial_state STOPPED")}},
+    ),
+    Case(
+        name="the worker is stopped",
+        state="returned",
+        breaks=b.worker_stopped(),
+        unknown={
+            "failback": dict.fromkeys(
+                ("returned-log", "mirror-there"), ("Connect at east: no worker", "is the worker up")
+            )
+        },
+        is_readable=False,
+    ),
+    Case(
+        name="too few in sync at the standby",
+        state="returned",
+        breaks=b.not_in_sync("east", "payments"),
+        refused={"failback": {"standby-healthy": (IN_SYNC, "mend east first")}},
+    ),
+    Case(
+        name="too few in sync at the returned primary",
+        state="returned",
+        breaks=b.not_in_sync("west", "payments"),
+        refused={"failback": {"target-healthy": (IN_SYNC, "bring the brokers of west back first")}},
+    ),
+    Case(
+        name="a query would have to be brought back",
+        state="returned",
+        breaks=b.file_says(files.a_query),
+        refused={
+            "failback": {
+                "queries": ("the checkpoint of a query cannot be brought back", "move the query by hand")
+            }
+        },
+    ),
+    Case(
+        name="a producer has dcctl's own login",
+        state="returned",
+        breaks=b.file_says(files.as_operator),
+        refused={"failback": {"fenceable": OWN, "fenceable-returned": OWN}},
+    ),
+    Case(
+        name="the inventory has no host there",
+        state="returned",
+        breaks=files.hosts_only_in("east"),
+        refused={"failback": {"clients-startable": NO_HOST}},
+    ),
+    Case(
+        name="the inventory is not there",
+        state="returned",
+        breaks=b.file_says(files.no_inventory_file),
+        unknown={"failback": {"clients-startable": NO_INVENTORY}},
+    ),
+    Case(
+        name="dcctl may not read the samples",
+        state="returned",
+        breaks=b.not_allowed("east", ("READ", "TOPIC", "dcctl-samples.west.internal")),
+        unknown={"failback": dict.fromkeys(("same-topics", "returned-log"), NOT_READ)},
+    ),
+    Case(
+        name="dcctl may not read what is at the standby",
+        state="returned",
+        breaks=b.not_allowed(
+            "east",
+            ("DESCRIBE_CONFIGS", "TOPIC", "*"),
+            ("DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster"),
+            ("DESCRIBE", "GROUP", "*"),
+        ),
+        unknown={"failback": dict.fromkeys(("standby-healthy", "positions-known", "fenceable"), NOT_READ)},
+    ),
+    Case(
+        name="the returned primary is paused",
+        state="returned",
+        breaks=b.site_paused("west"),
+        unknown={
+            "failback": dict.fromkeys(
+                ("target-healthy", "same-topics", "returned-log", "fenceable-returned"), silent("west")
+            )
+        },
+        is_readable=False,
+    ),
+    Case(
+        name="a failback was killed",
+        state="returned",
+        breaks=b.run_stopped_at(
+            "record-returned-rules", "failback", "--acknowledge", "test: at once", "--yes"
+        ),
+        refused={
+            "failback": {"needed": STOPPED},
+            "switchover": {
+                "needed": STOPPED,
+                "not-flapping": _NOT_AGAIN_YET,
+                "source-primary": ("primary elsewhere by", "dcctl history"),
+                "mirror-running": ("west-to-east-source STOPPED", "dcctl apply"),
+            },
+            "failover": {
+                "needed": STOPPED,
+                "not-flapping": _NOT_AGAIN_YET,
+                "source-primary": ("primary elsewhere by", "dcctl history"),
+                "loss-within-budget": ("more than the budget", "--accept-loss "),
+            },
+        },
+    ),
+    Case(
+        name="what was not copied is deleted",
+        state="returned",
+        breaks=b.records_deleted("west", "payments"),
+        refused={"failback": {"returned-log": ("expired before they were copied", "--accept-loss ")}},
+    ),
+)
+
+BACK = (
+    Case(
+        name="everything has just come back",
+        state="back",
+        breaks=b.nothing,
+        refused={
+            "switchover": {"not-flapping": _NOT_AGAIN_YET},
+            "failover": {"not-flapping": _NOT_AGAIN_YET, "source-unreachable": ANSWERS},
+            "failback": {"source-primary": ("primary elsewhere by", "dcctl history")},
+        },
+    ),
+    Case(
+        name="a topic is deleted",
+        state="back",
+        breaks=b.topic_deleted("west", "payments"),
+        refused={
+            "failback": {
+                "source-primary": ("primary elsewhere by", "dcctl history"),
+                "same-topics": ("payments does not exist", "does not continue in a new one"),
+                "returned-log": ("there is no log of it at one side", "has another cluster come up"),
+            }
+        },
+    ),
+)

@@ -1,0 +1,40 @@
+"""Which gates each verb has: made by its own planning, from a picture in which nothing is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.planning.failback import plan_failback
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
+from orchestrator.planning.fence_gates import AccessState, FencePicture
+from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
+from tests.planning import failback_pictures, pictures
+from tests.planning.layout.estates import as_described, planned
+from tests.planning.pictures import NOW_S, part
+
+
+def plans() -> Iterable[Plan]:
+    """One plan of each verb that has gates."""
+    topology, seen = pictures.topology(), pictures.observation()
+    access = part(AccessState("StandardAuthorizer", None))
+    source = SourceSide(topics=part({}), log_ends=part({}), committed=part({}), access=access)
+    both = SwitchoverPicture(observation=seen, source=source, target_access=access)
+    fence = FencePicture(
+        at_s=NOW_S, brokers=part({1: "west:1"}), access=access, coordination=part(CoordinationState(""))
+    )
+    request = FenceRequest(cluster="west")
+    yield plan_failover(topology, seen, pictures.REQUEST)
+    yield plan_switchover(topology, both, SwitchoverRequest(to="east"))
+    yield plan_failback(failback_pictures.topology(), failback_pictures.picture(), failback_pictures.REQUEST)
+    yield plan_fence(topology, fence, request)
+    yield plan_unfence(topology, fence, request)
+    yield planned(topology, as_described(topology))
+
+
+def gates_of() -> dict[str, tuple[str, ...]]:
+    """Gate ids by verb, in the order in which they are shown."""
+    return {plan.verb: tuple(gate.id for gate in plan.gates) for plan in plans()}

@@ -1,0 +1,33 @@
+"""Every gate of every verb, once refused and once unknown; and those for which that cannot be, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.gates.cases_both_up import BOTH_UP
+from tests.gates.cases_lost import LOST
+from tests.gates.cases_returned import BACK, RETURNED
+
+ALL = (*BOTH_UP, *LOST, *RETURNED, *BACK)
+
+Gate = tuple[str, str]
+"""Verb and gate."""
+
+NEVER_REFUSED: Mapping[Gate, str] = {
+    ("switchover", "mirror-lag"): "how far behind it is does not refuse: the drain has its own limit",
+    (
+        "failback",
+        "positions-known",
+    ): "they are translated once all stands still, and what fails is taken back",
+    ("fence", "reachable"): "it answers, or nobody knows",
+    ("unfence", "reachable"): "it answers, or nobody knows",
+    ("apply", "clusters-known"): "it was seen, or nobody knows",
+    ("apply", "no-reassignment"): "needs two brokers: tests/gates/test_moving.py",
+}
+NEVER_UNKNOWN: Mapping[Gate, str] = {
+    ("failover", "attested"): "a person's word needs no measurement",
+    ("failback", "queries"): "the file says it",
+    ("apply", "brokers-alive"): "what was not seen is for clusters-known",
+    ("apply", "no-reassignment"): "what was not seen is for clusters-known",
+    ("apply", "possible"): "what was not seen is for clusters-known",
+}
