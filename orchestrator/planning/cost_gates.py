@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 
@@ -36,12 +38,17 @@ def watcher_alive(s: Situation) -> GateResult:
     )
 
 
+def _places(s: Situation) -> tuple[Part[Any], ...]:
+    """What positions are made of: without any of these there is none, which says nothing about the groups."""
+    return s.observation.samples, s.observation.offset_map, s.observation.log_ends
+
+
 def positions_fresh(s: Situation) -> GateResult:
     """Ages are judged at the loss: sampling ended then, and time since costs nothing."""
     limit = f"each position at most {s.age_limit_s:g} s old when the source was lost"
-    part = s.observation.samples
-    if part.value is None:
-        return absent("positions-fresh", part, limit)
+    for part in _places(s):
+        if part.value is None:
+            return absent("positions-fresh", part, limit)
     ages = [p.position_age_s for p in s.positions if p.position_age_s is not None]
     known = {p.group for p in s.positions if p.source_offset is not None}
     unknown = [c.name for c in s.groups if c.name not in known]
@@ -73,7 +80,7 @@ def _hint_of_positions(old: Sequence[str], unknown: Sequence[str]) -> str:
 def map_complete(s: Situation) -> GateResult:
     """No position is left to the consumers' auto.offset.reset."""
     limit = "every position has a place in the target's log, or a rule for the case without one"
-    for part in (s.observation.samples, s.observation.offset_map, s.observation.log_ends):
+    for part in _places(s):
         if part.value is None:
             return absent("map-complete", part, limit)
     without = [

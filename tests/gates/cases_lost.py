@@ -151,7 +151,9 @@ LOST = (
         name="dcctl may not read the offset syncs",
         state="lost",
         breaks=b.not_allowed("east", ("READ", "TOPIC", "mm2-offset-syncs.west.internal")),
-        unknown={"failover": dict.fromkeys(("map-complete", "loss-within-budget"), NOT_READ)},
+        unknown={
+            "failover": dict.fromkeys(("positions-fresh", "map-complete", "loss-within-budget"), NOT_READ)
+        },
     ),
     Case(
         name="dcctl may not read what stands by",

@@ -526,7 +526,7 @@ def test_what_was_not_seen_is_unknown() -> None:
     blind = with_cluster(estate, "east", connectors=None, unknown={"connectors": "no worker answers"})
     plan = planned(PAYMENTS, blind)
     assert _closed(plan) == {"clusters-known": "unknown"}
-    assert "east: connectors no worker answers" in next(
+    assert "east: connectors: no worker answers" in next(
         gate.reason for gate in plan.gates if gate.id == "clusters-known"
     )
     no_lock: Part[Any] = Part("coordination", NOW_S, None, "no answer")
