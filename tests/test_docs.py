@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from orchestrator.cli.main import run
+from orchestrator.cli.main import _register_commands, app, run
 
 ROOT = Path(__file__).parents[1]
 OFFLINE_PAGES = ("durability.md",)
+PAGES = (ROOT / "README.md", ROOT / "topologies" / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
-def shown(page: str) -> list[tuple[str, str]]:
-    """Every `$ dcctl …` line of a page, with the output that the page shows below it."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+def shown(page: Path) -> list[tuple[str, str]]:
+    """Every `$ …` line of a page, with the output that the page shows below it."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     found = []
     for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -25,9 +28,27 @@ def shown(page: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_shown_command_is_one(page: Path) -> None:
+    """Its name and each of its options are known, and no argument is missing."""
+    _register_commands()
+    for command, _ in shown(page):
+        words = shlex.split(command, comments=True)
+        if words[0] != "dcctl":
+            continue
+        found: Any = get_command(app)
+        context, words = found.make_context("dcctl", [], resilient_parsing=True), words[1:]
+        while hasattr(found, "get_command"):
+            found = found.get_command(context, words[0])
+            assert found is not None, command
+            words = words[1:]
+        # What a page shows may not be there: only words are looked at.
+        found.make_context(found.name, list(words))
+
+
 @pytest.mark.parametrize(
     ("command", "output"),
-    [pair for page in OFFLINE_PAGES for pair in shown(page)],
+    [pair for page in OFFLINE_PAGES for pair in shown(ROOT / "docs" / page)],
     ids=lambda text: text[:40],
 )
 def test_a_documented_command_says_what_the_page_shows(

@@ -75,4 +75,5 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         out=out,
         yes=yes,
         as_json=as_json,
+        topology=topology,
     )

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestrator.operations.failover_result import FailoverResult
+    from orchestrator.topology.model import Topology
 
 
-def end_with(result: FailoverResult, as_json: bool, *, is_abort: bool = False) -> None:
+def end_with(
+    result: FailoverResult, as_json: bool, *, is_abort: bool = False, topology: Topology | None = None
+) -> None:
     """Print the outcome; anything but what was asked for ends with its own status.
 
-    `is_abort`: being undone is what was asked for.
+    `is_abort`: being undone is what was asked for. With `topology` it is said how the run can be measured.
     """
     from orchestrator.cli.failover_view import render_result
     from orchestrator.cli.output import console, emit
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
 
-    summary = _summary(result, is_abort=is_abort)
+    summary = _summary(result, is_abort=is_abort) + _how_to_measure(result, topology)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
         emit(
             result.as_json(),
@@ -58,6 +61,17 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
     if journal:
         summary += f". To be imported: dcctl history --import {journal}"
     return summary
+
+
+def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
+    """The command that makes a report, where the file has canaries that measured the run."""
+    if topology is None or result.outcome != "ok":
+        return ""
+    from orchestrator.operations.canaries.fault import VERBS
+
+    has_canaries = any(producer.canary for producer in topology.producers)
+    is_known = str(result.plan["verb"]) in VERBS
+    return f". Measure it: dcctl report {result.run_id} --ledgers DIR" if has_canaries and is_known else ""
 
 
 def _own_journal(result: FailoverResult) -> str:

@@ -55,7 +55,7 @@ def resume(
             on_plan=view.take_plan,
             on_event=view.take_event,
         )
-    end_with(result, as_json)
+    end_with(result, as_json, topology=topology)
 
 
 def abort(  # noqa: PLR0917 - typer passes them by name

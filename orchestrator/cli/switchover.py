@@ -67,4 +67,5 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         out=out,
         yes=yes,
         as_json=as_json,
+        topology=topology,
     )

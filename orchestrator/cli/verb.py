@@ -26,6 +26,7 @@ def run_verb(
     out: Path | None,
     yes: bool,
     as_json: bool,
+    topology: Topology | None = None,
 ) -> None:
     """One verb on the command line: its plan shown (and written to `out`), asked for, run, and ended."""
     from orchestrator.cli.failover_view import RunView, render_plan
@@ -61,7 +62,7 @@ def run_verb(
             if as_json and view.plan is not None:
                 emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
             raise
-    end_with(result, as_json)
+    end_with(result, as_json, topology=topology)
 
 
 def warn_of_being_alone(topology: Topology, reason: str) -> None:

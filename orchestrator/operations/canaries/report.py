@@ -15,7 +15,7 @@ from orchestrator.audit.run import run_audit
 from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, ClusterError, UsageError
 from orchestrator.operations.canaries.evidence import Asked, Evidence, canaries_of, take_evidence
-from orchestrator.operations.canaries.fault import Fault, fault_of
+from orchestrator.operations.canaries.fault import VERBS, Fault, fault_of
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.report.run_parts import (
     environment_part,
@@ -32,9 +32,6 @@ from orchestrator.operations.run_audit import audit_session
 from orchestrator.topology.model import Replication, Topology
 
 Tell = Callable[[str], None]
-
-VERBS = ("failover", "switchover")
-"""Runs that can be reported: a way back leads through other topics, and has an audit of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
