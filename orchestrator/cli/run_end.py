@@ -37,6 +37,8 @@ def end_with(
             f"nothing of it stands (evidence: {result.folder})",
         )
     hint = f"dcctl resume {result.run_id}   (evidence: {result.folder})"
+    if result.let_stand:
+        hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
     if result.outcome == "incomplete":
         raise IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":

@@ -63,7 +63,10 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = _FILE,
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     leave: list[str] = typer.Option(
-        [], "--leave", metavar="STEP", help="A step that cannot be taken back, and may stand."
+        [],
+        "--leave",
+        metavar="STEP",
+        help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
     ),
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
     as_json: bool = _JSON,

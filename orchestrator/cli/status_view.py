@@ -48,6 +48,8 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
         console.print(f"            [red]{escape(drift)}[/]")
     for line in _not_seen(mirror.get("last_move")):
         console.print(f"  {line}")
+    for line in _guards(mirror.get("guards") or ()):
+        console.print(f"  guard     {line}")
     console.print(f"  watcher   {_watcher(mirror['watcher'])}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
     for place, what in mirror["mirror"]["gaps"].items():
@@ -91,6 +93,17 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
     names = ", ".join(move["not_seen"])
     yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
     yield f"          dcctl resume {move['run_id']} looks again"
+
+
+def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The brokers that were kept closed when their guards last spoke, with the reason."""
+    closed: dict[str, list[str]] = {}
+    for guard in guards:
+        if guard["state"] == "closed":
+            silent = "" if guard["is_at_work"] else f", said {_age(guard['age_s'])} ago; nothing since"
+            closed.setdefault(f"{guard['reason']}{silent}", []).append(str(guard["server"]))
+    for reason, servers in closed.items():
+        yield f"[yellow]closed to applications[/]: {escape(', '.join(servers))}: {escape(reason)}"
 
 
 def _watcher(watcher: Mapping[str, Any]) -> str:

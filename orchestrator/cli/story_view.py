@@ -139,7 +139,7 @@ def _act(act: Mapping[str, Any]) -> str:
 def _ended(story: Story, console: Console) -> None:
     reason = f": {story['outcome_reason']}" if story["outcome_reason"] else ""
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
-    if story["outcome"] in ("incomplete", "unknown", "open"):
+    if story["outcome"] in ("incomplete", "unknown", "open") and not story["let_stand"]:
         console.print(f"  to go on: dcctl resume {story['run_id']}; back: dcctl abort {story['run_id']}")
 
 

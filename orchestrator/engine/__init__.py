@@ -7,7 +7,7 @@ from orchestrator.engine.decide import UndoAsked
 from orchestrator.engine.driver import OnEvent, Ports, RunEnd, run_plan
 from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
-from orchestrator.engine.undoing import kept_by, standing, steps_to_undo
+from orchestrator.engine.undoing import kept_by, let_stand, standing, steps_to_undo
 
 __all__ = [
     "Actions",
@@ -24,6 +24,7 @@ __all__ = [
     "StepOutcome",
     "UndoAsked",
     "kept_by",
+    "let_stand",
     "run_plan",
     "standing",
     "state_from_journal",

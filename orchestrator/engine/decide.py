@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.engine.ports import StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, Status, Way
 from orchestrator.engine.summary import run_outcome, run_reason
-from orchestrator.engine.undoing import ready_to_undo, standing, steps_to_undo
+from orchestrator.engine.undoing import let_stand, ready_to_undo, standing, steps_to_undo
 from orchestrator.planning.plan import EventKind, Outcome, RunEvent, Step
 
 
@@ -229,6 +229,7 @@ def _go_on(state: RunState) -> Decision:
     data: dict[str, Any] = {"outcome": outcome}
     if state.undoing:
         data["stands"] = [step.id for step in standing(state)]
+        data |= {"let_stand": list(let_stand(state))} if let_stand(state) else {}
     state, record = _numbered(state, Record("run-ended", message=run_reason(state), data=data))
     return state, (record,)
 

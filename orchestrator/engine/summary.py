@@ -54,7 +54,9 @@ def _way_back(state: RunState) -> list[str]:
             open_steps.append(step.id)
     if open_steps:
         parts.append("not undone: " + ", ".join(open_steps))
-    stands = [step.id for step in standing(state)]
+    left = [step.id for step in standing(state) if step.id in state.leave]
+    parts += ["let stand: " + ", ".join(left)] if left else []
+    stands = [step.id for step in standing(state) if step.id not in state.leave]
     if stands:
         kept = sorted(kept_by(state))
         parts.append("cannot be taken back: " + ", ".join(stands))

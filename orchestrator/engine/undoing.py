@@ -51,9 +51,18 @@ def undo_outcome(state: RunState) -> RunOutcome:
     """Of a run that is taken back."""
     if state.with_any("unknown", way="undo"):
         return "unknown"
-    is_all_gone = all(state.status(step.id, "undo") == "ok" for step in steps_to_undo(state))
-    stands = {step.id for step in standing(state)} - state.leave
-    return "undone" if is_all_gone and not stands else "incomplete"
+    return "undone" if _is_all_gone(state) and not standing(state) else "incomplete"
+
+
+def let_stand(state: RunState) -> tuple[str, ...]:
+    """Of a run that is taken back as far as was asked for: what a person has let stand."""
+    stands = tuple(step.id for step in standing(state))
+    is_done = bool(state.undoing) and _is_all_gone(state) and state.leave.issuperset(stands)
+    return stands if is_done else ()
+
+
+def _is_all_gone(state: RunState) -> bool:
+    return all(state.status(step.id, "undo") == "ok" for step in steps_to_undo(state))
 
 
 def _followers(state: RunState) -> dict[str, list[str]]:

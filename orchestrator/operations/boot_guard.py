@@ -5,12 +5,11 @@ Run as `python -m orchestrator.operations.boot_guard --file TOPOLOGY --cluster C
 starts services (supervisor, systemd). With `--open` as its properties the broker lets
 everybody in; with `--closed` nobody but those who run the estate: brokers, operator, replication engine.
 
-- A server whose data folder is new cannot be a returning primary: it opens without a question.
+- A server whose data folder is new asks as well: its disk may be a replaced one, at a site that was lost. It
+  waits longer for an answer, since the ensemble of a new estate comes up beside it.
 - Where the word is *open*, the guard becomes the broker: no process of its own stays.
 - Where it is *closed*, or nobody answers within `--wait-s`, the broker starts closed, and the guard asks on
   (`guarded_broker`).
-
-Nothing but the standard library is imported before the first question: a new estate starts as fast as ever.
 """
 
 from __future__ import annotations
@@ -45,12 +44,11 @@ class Guarded:
 
 def start_broker(guarded: Guarded) -> int:
     """Start the broker as it may be started. Returns its exit status; not at all where it opens at once."""
-    if not is_new(guarded.data):
-        from orchestrator.operations.guarded_broker import GuardedBroker  # noqa: PLC0415 - see above
+    from orchestrator.operations.guarded_broker import GuardedBroker  # noqa: PLC0415 - it imports this module
 
-        broker = GuardedBroker(guarded)
-        if not broker.may_open():
-            return broker.run()
+    broker = GuardedBroker(guarded)
+    if not broker.may_open():
+        return broker.run()
     command = guarded.command_with(guarded.opened)
     return os.execvp(command[0], command)  # noqa: S606 - the broker takes this process's place and pid
 

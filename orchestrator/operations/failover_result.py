@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from orchestrator.engine import RunEnd
+from orchestrator.engine import RunEnd, let_stand
 from orchestrator.errors import DcctlError
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
@@ -25,7 +25,8 @@ class FailoverResult:
     `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
     what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
     query. `producers`: one row each, with its first record at the target; see `planning.first_writes`.
-    `not_seen`: clients that were not seen at work in time, or of which that cannot be told.
+    `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
+    steps that a person let stand when the run was taken back.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class FailoverResult:
     producers: Sequence[Mapping[str, Any]] = ()
     not_seen: Sequence[str] = ()
     sabotage_offset_shift: int = 0
+    let_stand: Sequence[str] = ()
     folder: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -105,6 +107,7 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         producers=told_of_clients(events, "producers"),
         not_seen=sorted(told_of_clients(events, "not_seen")),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
+        let_stand=let_stand(end.state),
         folder=str(ended.folder),
     )
 

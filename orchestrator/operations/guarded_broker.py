@@ -17,44 +17,24 @@ from pathlib import Path
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
-from orchestrator.operations.boot_guard import Guarded
+from orchestrator.operations.boot_guard import Guarded, is_new
 from orchestrator.operations.coordination import coordination_connection
+from orchestrator.operations.guard_words import GuardSaid, guards_path
 from orchestrator.operations.journal import is_intent, runs_path, unpacked
 from orchestrator.planning.boot_guard import HOLD_STEP, GuardWord, PastRun, guard_word
 from orchestrator.topology.loading import load_topology
-from orchestrator.topology.model import Topology
 
 _POLL_S = 1.0
 _STOP_TIMEOUT_S = 60.0
 _TURN_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 3.0
-_SAID_LATELY_S = 15.0
-
-
-def guards_path(topology: str, cluster: str) -> str:
-    """Where each guarded server of a cluster says whether it is open."""
-    return f"/dcctl/{topology}/guards/{cluster}"
+# The ensemble of a new estate comes up beside its first brokers.
+_NEW_WAITS_TIMES = 6
 
 
 def turn_path(topology: str, cluster: str) -> str:
     """The lock of the server that opens just now."""
     return f"/dcctl/{topology}/guard-turns/{cluster}"
-
-
-def kept_closed(coordination: Coordination, topology: Topology, cluster: str, now_s: float) -> str:
-    """Why the guards of a cluster keep applications out of all its brokers; empty where one does not.
-
-    A broker that has never said anything has no guard, or was opened as a new one. A guard that is at work
-    says it again each second: what was said long ago counts for nothing.
-    """
-    said = [
-        json.loads(value)
-        for value in coordination.read_children(guards_path(topology.name, cluster)).values()
-    ]
-    lately = [word for word in said if abs(now_s - word["at_s"]) < _SAID_LATELY_S]
-    has_all = len(said) >= topology.clusters[cluster].brokers
-    is_closed = has_all and bool(lately) and all(word["state"] == "closed" for word in said)
-    return str(lately[0]["reason"]) if is_closed else ""
 
 
 def past_runs(coordination: Coordination, topology: str) -> Iterator[PastRun]:
@@ -97,18 +77,18 @@ class GuardedBroker:
         self._topology = load_topology(guarded.file)
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ending = False
+        self._problem = self._logged = ""
 
     def may_open(self) -> bool:
         """What the journal says at the start; False too where the ensemble does not answer in time."""
-        deadline = time.monotonic() + self._guarded.wait_s
+        wait_s = self._guarded.wait_s * (_NEW_WAITS_TIMES if is_new(self._guarded.data) else 1)
+        deadline = time.monotonic() + wait_s
         word = self.asked_word(says_open=True)
         while word is None and time.monotonic() < deadline:
             time.sleep(_POLL_S / 2)
             word = self.asked_word(says_open=True)
-        if word is None:
-            _log("closed to applications: the coordination ensemble does not answer")
-        elif not word.is_open:
-            _log(f"closed to applications: {word.reason}")
+        if word is None or not word.is_open:
+            self._log_closed(word)
         return word is not None and word.is_open
 
     def asked_word(self, *, says_open: bool = False) -> GuardWord | None:
@@ -116,20 +96,30 @@ class GuardedBroker:
 
         That the broker is closed is told to the ensemble, that it is open only with `says_open`.
         """
+        coordination = None
         try:
             coordination = coordination_connection(self._topology)
-        except DcctlError:
-            return None
-        try:
             coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
             word = guard_word(self._guarded.cluster, past_runs(coordination, self._topology.name))
             if says_open or not word.is_open:
                 self._say(coordination, word)
-        except (DcctlError, ValueError):
+        except DcctlError as error:
+            self._problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
+            return None
+        except ValueError as error:
+            self._problem = f"the journal cannot be understood ({error})"
             return None
         finally:
-            coordination.close()
+            if coordination is not None:
+                coordination.close()
         return word
+
+    def _log_closed(self, word: GuardWord | None) -> None:
+        """Why it is closed, once for each reason: it is asked again each second, for days perhaps."""
+        reason = self._problem if word is None else word.reason
+        if reason != self._logged:
+            self._logged = reason
+            _log(f"closed to applications: {reason}")
 
     def run(self) -> int:
         """Start it closed. Returns the broker's exit status."""
@@ -139,8 +129,12 @@ class GuardedBroker:
         while process.poll() is None and not self._is_ending:
             time.sleep(_POLL_S)
             word = self.asked_word()
-            if word is not None and word.is_open and not self._is_ending and self._opens_in_turn(word):
+            if word is None or not word.is_open:
+                self._log_closed(word)
+            elif self._is_ending or self._opens_in_turn(word):
                 break
+            else:
+                self._log_closed(None)
         return self._process.wait() if self._process is not None else 0
 
     def _start(self, properties: Path) -> subprocess.Popen[bytes]:
@@ -159,16 +153,16 @@ class GuardedBroker:
         The turn ends when the open one listens: until then a quorum must not lose another member. False
         where it is another's turn, or nobody answers: it is asked again.
         """
+        coordination = None
+        about = {"who": self._guarded.server, "command": "opens to applications"}
         try:
             coordination = coordination_connection(self._topology)
             coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
-        except DcctlError:
-            return False
-        about = {"who": self._guarded.server, "command": "opens to applications"}
-        try:
             turn = coordination.acquire(turn_path(self._topology.name, self._guarded.cluster), about)
-        except DcctlError:
-            coordination.close()
+        except DcctlError as error:
+            self._problem = f"may open, and waits for its turn ({error.problem})"
+            if coordination is not None:
+                coordination.close()
             return False
         _log(f"opens to applications: {word.reason}")
         self._stop()
@@ -195,26 +189,39 @@ class GuardedBroker:
             self._process.wait()
 
     def _say(self, coordination: Coordination, word: GuardWord) -> None:
-        value = {
-            "state": "open" if word.is_open else "closed",
-            "reason": word.reason,
-            "host": socket.gethostname(),
-            "at_s": time.time(),
-        }
-        path = f"{guards_path(self._topology.name, self._guarded.cluster)}/{self._guarded.server}"
-        coordination.write(path, json.dumps(value).encode())
+        said = GuardSaid(
+            server=self._guarded.server,
+            state="open" if word.is_open else "closed",
+            reason=word.reason,
+            host=socket.gethostname(),
+            at_s=time.time(),
+            broker_id=broker_id(self._guarded.opened),
+        )
+        path = f"{guards_path(self._topology.name, self._guarded.cluster)}/{said.server}"
+        coordination.write(path, json.dumps(said.as_json()).encode())
+
+
+def broker_id(properties: Path) -> int | None:
+    """The id that a broker with these properties has; None where they leave it to ZooKeeper or a file."""
+    for key in ("node.id", "broker.id"):
+        value = _value(properties, key)
+        if value.isdigit():
+            return int(value)
+    return None
+
+
+def _value(properties: Path, key: str) -> str:
+    try:
+        lines = properties.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    pairs = (line.partition("=") for line in lines)
+    return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
 
 
 def listens(properties: Path) -> bool:
     """Whether something takes connections at the first address of `listeners`."""
-    listeners = next(
-        (
-            line
-            for line in properties.read_text(encoding="utf-8").splitlines()
-            if line.startswith("listeners")
-        ),
-        "",
-    )
+    listeners = _value(properties, "listeners")
     host, _, port = listeners.partition("://")[2].partition(",")[0].rpartition(":")
     try:
         with socket.create_connection((host or "127.0.0.1", int(port)), timeout=1.0):

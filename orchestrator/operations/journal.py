@@ -155,6 +155,7 @@ def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_
         ended_at_s=float(last.get("at_s", 0.0)),
         who=str(data.get("by", {}).get("who") or request.get("by", "")),
         reason=str(request.get("reason") or data.get("reason", "")),
+        let_stand=tuple(map(str, last.get("data", {}).get("let_stand", ()))),
     )
 
 

@@ -19,7 +19,7 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.operations.guarded_broker import kept_closed
+from orchestrator.operations.guard_words import guards_said, kept_closed
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder
 from orchestrator.planning.clients import ClientHost
@@ -309,7 +309,16 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
     )
     if estate.coordination is None:
         return found
-    closed = kept_closed(estate.coordination, estate.topology, estate.mirror.source, _CLOCK.now_s())
+    topology, source = estate.topology, estate.mirror.source
+
+    def living() -> set[int] | None:
+        try:
+            return set(kafka_cluster(topology, source).brokers(METADATA_TIMEOUT_S))
+        except ClusterError:
+            return None
+
+    said = guards_said(estate.coordination, topology.name, source)
+    closed = kept_closed(said, topology.clusters[source].brokers, _CLOCK.now_s(), living)
     return replace(found, kept_closed=closed)
 
 

@@ -38,6 +38,7 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
         "seconds": round(last.at_s - asked_at_s, 3),
         "stopped_seconds": round(sum(stop["after_s"] for stop in stops), 3),
         "outcome": outcome,
+        "let_stand": list(last.data.get("let_stand", ())) if is_over else [],
         "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.errors import DcctlError
 from orchestrator.operations.attempts import told_of_clients
+from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
@@ -58,6 +59,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
     try:
         observation = observe(estate)
         health = mirror_health(estate.target, estate.connect, mirror)
+        guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
         last_move = _last_move(estate, observation)
     finally:
@@ -74,6 +76,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         **_source(observation, window),
         **_primary(topology, mirror, observation, history, landed),
         "last_move": last_move,
+        "guards": guards,
         "watcher": _watcher(observation, history),
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
@@ -92,6 +95,23 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
             if gate.outcome != "ok" and gate.id not in _ONLY_WHEN_ASKED
         ],
     }
+
+
+def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
+    """What the guards of the source's brokers have said; None where it cannot be read.
+
+    `is_at_work`: the guard of a closed broker says it again each second.
+    """
+    if estate.coordination is None:
+        return None
+    try:
+        said = guards_said(estate.coordination, estate.topology.name, estate.mirror.source)
+    except DcctlError:
+        return None
+    return [
+        {**word.as_json(), "age_s": max(0.0, now_s - word.at_s), "is_at_work": word.is_closed_lately(now_s)}
+        for word in said
+    ]
 
 
 def _grown_since(estate: Estate, observation: Observation) -> frozenset[str]:

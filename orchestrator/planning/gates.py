@@ -57,6 +57,8 @@ def _needed(s: Situation) -> GateResult:
     if newest is None:
         return gate_result("needed", "ok", "no earlier run", limit, "it is still to be done")
     measured = f"run {newest.run_id}: {newest.outcome}"
+    if newest.let_stand:
+        return _let_stand(newest, s.request.acknowledge, measured, limit)
     if newest.outcome != "ok":
         hint = f"dcctl resume {newest.run_id}"
         return gate_result("needed", "refused", measured, limit, "an earlier run stopped on the way", hint)
@@ -64,6 +66,16 @@ def _needed(s: Situation) -> GateResult:
         reason = f"{s.mirror.target} has taken over already"
         return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
     return gate_result("needed", "ok", measured, limit, f"{s.mirror.source} took over again since")
+
+
+def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
+    """Nothing of it is under way, and something of it may be at work."""
+    stands = f"it was taken back, but {listed(run.let_stand)} was let stand"
+    if acknowledged:
+        return gate_result("needed", "ok", measured, limit, f"{stands}; acknowledged by {acknowledged}")
+    reason = f"{stands}: what was written there since would be passed over by the groups"
+    hint = 'see that nothing of it is at work any more, then --acknowledge "OWNER: comment"'
+    return gate_result("needed", "refused", measured, limit, reason, hint)
 
 
 def _not_flapping(s: Situation) -> GateResult:

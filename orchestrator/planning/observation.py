@@ -73,6 +73,7 @@ class EarlierRun:
 
     `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
     where all that was done has been taken back. `ended_at_s` is when its newest record was written.
+    `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
     """
 
     run_id: str
@@ -84,6 +85,7 @@ class EarlierRun:
     ended_at_s: float = 0.0
     who: str = ""
     reason: str = ""
+    let_stand: tuple[str, ...] = ()
 
     @property
     def has_begun(self) -> bool:

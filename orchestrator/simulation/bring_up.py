@@ -120,7 +120,8 @@ def _up(
         f"{len(estate.zookeepers) + 1} ZooKeepers",
     )
     started_at_s = time.time()
-    supervisors = [*(site.supervisor for site in simulation.sites.values()), simulation.coordination]
+    # The ensemble first: the guards of brokers ask it before they let anybody in.
+    supervisors = [simulation.coordination, *(site.supervisor for site in simulation.sites.values())]
     for supervisor in supervisors:
         supervisor.launch()
     processes = tuple(supervisor.await_answer() for supervisor in supervisors)

@@ -152,3 +152,19 @@ def test_after_a_move_that_all_have_followed_nothing_is_said_of_it() -> None:
     """Nor where there was none."""
     move = {"run_id": "r1", "target": "east", "outcome": "ok", "not_seen": [], "problem": ""}
     assert shown(mirror(last_move=move)) == shown(mirror(last_move=None)) == shown(mirror())
+
+
+def test_brokers_that_their_guard_keeps_closed_are_listed_with_the_reason() -> None:
+    """Open ones need no line; a guard that has fallen silent is told as one."""
+    guard = {"server": "kafka1", "state": "closed", "reason": "east has taken over", "age_s": 0.5}
+    guards = [
+        {**guard, "is_at_work": True},
+        {**guard, "server": "kafka2", "is_at_work": True},
+        {**guard, "server": "kafka3", "age_s": 600.0, "is_at_work": False},
+        {**guard, "server": "kafka4", "state": "open", "reason": "", "is_at_work": False},
+    ]
+    text = shown(mirror(guards=guards), width=140)
+    assert "closed to applications: kafka1, kafka2: east has taken over" in text
+    assert "closed to applications: kafka3: east has taken over, said 10 min ago; nothing since" in text
+    assert "kafka4" not in text
+    assert "guard" not in shown(mirror(guards=None))

@@ -73,14 +73,28 @@ def test_what_cannot_be_undone_keeps_what_it_was_built_on_and_is_named() -> None
 
 
 def test_a_person_may_leave_by_name_what_cannot_be_undone() -> None:
-    """Then the rest is taken back from under it, and the journal names what stands."""
+    """Then the rest is taken back from under it; the journal names what stands, and does not call it undone."""
     world = a_world()
     run_inline(MOVE, world)
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
-    assert end.outcome == "undone"
+    assert end.outcome == "incomplete"
+    assert "let stand: promote" in end.reason
+    assert "cannot be taken back" not in end.reason
     assert world.effects == {"measure", "promote"}
-    assert world.records[-1].data["stands"] == ["promote"]
+    told = world.records[-1].data
+    assert (told["outcome"], told["stands"], told["let_stand"]) == ("incomplete", ["promote"], ["promote"])
+
+
+def test_what_may_stand_is_only_told_once_all_else_is_gone() -> None:
+    """A compensation that fails is what the run is incomplete for."""
+    world = a_world()
+    run_inline(MOVE, world)
+    world.plan = None
+    world.compensate = lambda _step, _results: StepOutcome("failed", "no answer")  # type: ignore[method-assign]
+    end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
+    assert end.outcome == "incomplete"
+    assert "let_stand" not in world.records[-1].data
 
 
 @pytest.mark.parametrize("outcome", ["failed", "unknown"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
 from pathlib import Path
 
@@ -90,6 +92,54 @@ def test_without_an_answer_it_stays_closed_and_opens_when_there_is_one(
         deadline = time.monotonic() + 60
         while not _is_let_in(simulation):
             assert time.monotonic() < deadline
+
+
+def test_a_disk_that_was_replaced_opens_nothing_and_the_standby_may_start_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker of the lost site comes back with an empty disk: nothing there says that it was ever primary."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        simulation = estate.simulation()
+        estate.must("sim", "kill", "west")
+        estate.must(*FAILOVER)
+
+        site = simulation.site("west")
+        _replace_disk(site._away / "broker-1" / "data")
+        site.restart()
+        simulation.await_site("west", lambda _stage, _detail: None)
+        with pytest.raises(ClusterError, match=r"(?i)authentication"):
+            produce_records(
+                "west",
+                simulation.client_properties("west", "User:checkout"),
+                "orders",
+                [(b"k", b"v")],
+                timeout_s=3,
+            )
+        _assert_said(simulation, "closed to applications: east has taken over from it")
+        status = json.loads(estate.must("status", "--json"))
+        guards = {guard["server"]: guard for guard in status["mirrors"][0]["guards"]}
+        assert {guard["state"] for guard in guards.values()} == {"closed"}
+        assert "east has taken over from it" in guards["broker-1"]["reason"]
+        assert all(guard["is_at_work"] for guard in guards.values())
+        assert sorted(guard["broker_id"] for guard in guards.values()) == sorted(
+            simulation.cluster("west").brokers()
+        )
+
+        # Servers of the standby that start anew meanwhile work on: nothing has led away from it.
+        east = simulation.client_properties("east", "User:checkout")
+        simulation.site("east").stop(["broker-1"])
+        simulation.site("east").start(["broker-1"])
+        produce_records("east", east, "orders", [(b"k", b"v")], timeout_s=60)
+
+
+def _replace_disk(data: Path) -> None:
+    """Formatted for the same node, and empty otherwise."""
+    for entry in data.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        elif entry.name != "meta.properties":
+            entry.unlink()
 
 
 def _is_let_in(simulation: Simulation) -> bool:

@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from orchestrator.operations.boot_guard import is_new
-from orchestrator.operations.guarded_broker import guards_path, kept_closed, listens, past_runs
+from orchestrator.operations.guard_words import (
+    GuardSaid,
+    concerning,
+    guards_path,
+    guards_said,
+    kept_closed,
+)
+from orchestrator.operations.guarded_broker import broker_id, listens, past_runs
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
-from tests.planning.pictures import topology
 
 NOW_S = 1_800_000_000.0
 
@@ -41,13 +47,14 @@ def guarded(tmp_path: Path, data: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_new_broker_starts_open_without_a_question(tmp_path: Path) -> None:
-    """Formatted, and never run: it cannot be a returning primary."""
+def test_a_disk_that_was_replaced_does_not_open_a_broker(tmp_path: Path) -> None:
+    """Formatted, and never run: it may belong to a site that was lost, so it asks like any other."""
     data = tmp_path / "data"
     data.mkdir()
     (data / "meta.properties").touch()
+    assert is_new(data)
     done = guarded(tmp_path, data)
-    assert (done.returncode, done.stdout) == (0, "with OPEN\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "with CLOSED\n"), done.stderr
 
 
 def test_without_an_answer_a_broker_that_has_run_before_starts_closed(tmp_path: Path) -> None:
@@ -56,7 +63,7 @@ def test_without_an_answer_a_broker_that_has_run_before_starts_closed(tmp_path: 
     assert not is_new(tmp_path / "data")
     done = guarded(tmp_path, tmp_path / "data")
     assert (done.returncode, done.stdout) == (0, "with CLOSED\n"), done.stderr
-    assert "the coordination ensemble does not answer" in done.stderr
+    assert "the coordination ensemble does not answer (coordination at 127.0.0.1:1: no answer" in done.stderr
 
 
 def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
@@ -78,29 +85,69 @@ def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
     assert (oldest.verb, oldest.has_begun, oldest.outcome) == ("failover", False, "")
 
 
+def said(*states: str, age_s: float = 1.0) -> list[GuardSaid]:
+    """One word for each of broker 1, 2, …"""
+    return [
+        GuardSaid(
+            server=f"kafka{number}",
+            state=state,  # type: ignore[arg-type]
+            reason="why",
+            at_s=NOW_S - age_s,
+            broker_id=number,
+        )
+        for number, state in enumerate(states, start=1)
+    ]
+
+
 @pytest.mark.parametrize(
-    ("states", "age_s", "is_kept"),
+    ("words", "living", "is_kept"),
     [
-        ([], 0, False),
-        (["closed", "closed", "closed"], 1, True),
-        (["closed", "closed"], 1, False),  # the third has no guard, or was opened as a new one
-        (["closed", "closed", "open"], 1, False),
-        (["closed", "closed", "closed"], 60, False),  # whoever said it is not at work any more
+        ([], {1, 2, 3}, False),
+        (said("closed", "closed", "closed"), None, True),
+        (said("closed", "closed"), {1, 2, 3}, False),  # the third has no guard
+        (said("closed", "closed"), {1, 2}, True),  # the third has not come back
+        (said("closed", "closed", "open"), {1, 2, 3}, False),
+        (said("closed", "closed", "open"), {1, 2}, True),  # its word is from before the loss
+        (said("closed", "closed", "open"), None, False),
+        (said("closed", "closed", ""), {1, 2, 3}, False),  # its word is just being written
+        (said("closed", "closed", "closed", age_s=60), {1, 2, 3}, False),  # nobody is at work any more
     ],
 )
-def test_a_source_is_kept_closed_only_if_every_guard_says_so_just_now(
-    states: list[str], age_s: float, is_kept: bool
+def test_a_source_is_kept_closed_only_if_each_broker_that_answers_is(
+    words: list[GuardSaid], living: set[int] | None, is_kept: bool
 ) -> None:
-    """One open broker lets applications in."""
-    said = {
-        f"{guards_path('payments', 'west')}/broker-{n}": {
-            "state": state,
-            "reason": "why",
-            "at_s": NOW_S - age_s,
-        }
-        for n, state in enumerate(states)
-    }
-    assert kept_closed(ensemble(said), topology(), "west", NOW_S) == ("why" if is_kept else "")
+    """One open broker lets applications in; one that is gone does not, whatever it had said last."""
+    assert kept_closed(words, 3, NOW_S, lambda: living) == ("why" if is_kept else "")
+
+
+def test_words_are_read_whatever_stands_there() -> None:
+    """A node is empty for a moment when it is made; one of a newer version says nothing either."""
+    path = guards_path("payments", "west")
+    store = ensemble({f"{path}/b": {"state": "melted"}, f"{path}/c": ["odd"]})
+    store.nodes[f"{path}/a"] = b""
+    (whole,) = said("closed")
+    store.nodes[f"{path}/d"] = json.dumps({**whole.as_json(), "server": "d"}).encode()
+    found = guards_said(store, "payments", "west")
+    assert [(word.server, word.state) for word in found] == [("a", ""), ("b", ""), ("c", ""), ("d", "closed")]
+
+
+def test_a_machine_that_is_gone_is_not_waited_for() -> None:
+    """But one that is stopped at this moment, in order to open, is."""
+    old = said("closed", "closed", age_s=3600)
+    assert [word.server for word in concerning(old, {1}, NOW_S)] == ["kafka1"]
+    assert len(concerning(said("closed", "closed", age_s=30), {1}, NOW_S)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("node.id=7\n", 7), ("# broker.id=1\nbroker.id = 3\n", 3), ("broker.id=-1\n", None), ("", None)],
+)
+def test_the_id_of_a_broker_is_in_its_properties(tmp_path: Path, text: str, found: int | None) -> None:
+    """Where ZooKeeper gives it, the guard does not know it."""
+    file = tmp_path / "server.properties"
+    file.write_text(text, encoding="utf-8")
+    assert broker_id(file) == found
+    assert broker_id(tmp_path / "missing") is None
 
 
 def test_an_address_that_nobody_listens_on(tmp_path: Path) -> None:

@@ -443,6 +443,16 @@ def test_what_was_done_is_not_done_again() -> None:
     assert gate(after("ok", "east", "west"), "needed")[0] == "ok"
 
 
+def test_what_a_person_let_stand_is_known_to_the_next_move() -> None:
+    """A run that was taken back but for its producers cannot be gone on with; somebody has to answer for it."""
+    run = EarlierRun("r1", "failover", "west", "east", 5.0, "incomplete", let_stand=("start-producers",))
+    there = changed(coordination=CoordinationState("", (run,)))
+    outcome, hint = gate(plan(there), "needed")
+    assert (outcome, "--acknowledge" in hint, "resume" in hint) == ("refused", True, False)
+    eve = replace(REQUEST, acknowledge="eve: they are stopped")
+    assert gate(plan(there, eve), "needed")[0] == "ok"
+
+
 def test_producers_wait_for_nothing_but_the_ends_of_their_topics() -> None:
     """Under the default policy the mirror does not write there; under the identity policy it does."""
     graph = plan().graph()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
+from time import monotonic, time
 from typing import Any
 
+from orchestrator.adapters.clock import utc_text
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
-from orchestrator.operations.guarded_broker import guards_path
+from orchestrator.operations.guard_words import SAID_LATELY_S, GuardSaid, concerning, guards_said
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.failback import returned_side
@@ -35,21 +36,22 @@ _SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)
 def await_open(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """Wait until every guarded broker is open: from here on access rules keep applications off.
 
-    Guards that never said anything keep nothing closed.
+    Guards that never said anything keep nothing closed. A machine that has not come back is not waited
+    for: whenever it does, its guard asks, and is told that it may open.
     """
     estate, name = session.estate, str(step.arguments["cluster"])
     coordination = estate.coordination
     if coordination is None:
         return StepOutcome("unknown", estate.coordination_problem)
-    path = guards_path(session.topology.name, name)
     brokers, topics = set(estate.target.brokers()), list(session.mirror.topics)
     waiting: list[str] = []
     had_to_wait = False
+    silence = _Silence()
 
     def are_open() -> bool:
         nonlocal waiting, had_to_wait
-        said = {server: json.loads(value) for server, value in coordination.read_children(path).items()}
-        waiting = [f"{server}: {word['reason']}" for server, word in said.items() if word["state"] != "open"]
+        said = concerning(guards_said(coordination, session.topology.name, name), brokers, time())
+        waiting = [silence.told(word) for word in said if word.state != "open"]
         had_to_wait = had_to_wait or bool(waiting)
         if waiting or not had_to_wait:
             return not waiting
@@ -66,6 +68,29 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
             estate.target.reconnect()
         return StepOutcome("ok", "they have opened" if had_to_wait else "none was closed")
     return StepOutcome("failed", f"not open: {'; '.join(waiting[:3])}")
+
+
+class _Silence:
+    """Guards that say nothing any more, by whether their word changes: clocks of machines may differ."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[GuardSaid, float]] = {}
+
+    def told(self, word: GuardSaid) -> str:
+        """Why one is not open, in words."""
+        now_s = monotonic()
+        known, since_s = self._newest.get(word.server, (None, now_s))
+        if known != word:
+            since_s = now_s
+        self._newest[word.server] = (word, since_s)
+        said = f"{word.server}: {word.reason or 'its guard has not said anything yet'}"
+        if now_s - since_s < SAID_LATELY_S:
+            return said
+        place = f" on {word.host}" if word.host else ""
+        return (
+            f"{said}; and its guard{place} says nothing more (the last word is of {utc_text(word.at_s)}): "
+            "start that broker's service anew"
+        )
 
 
 def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:

@@ -63,7 +63,7 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
     if s.coordination.value is None:
         return absent("moves-ended", s.coordination, limit)
     moves = {run.run_id: run for run in newest_moves(s.topology, s.coordination).values()}
-    open_runs = [run for run in moves.values() if run.outcome not in ("ok", "undone")]
+    open_runs = [run for run in moves.values() if run.outcome not in ("ok", "undone") and not run.let_stand]
     return gate_result(
         "moves-ended",
         "refused" if open_runs else "ok",

@@ -509,6 +509,8 @@ def test_a_move_that_stopped_on_the_way_goes_first() -> None:
     )
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
     assert (gate.id, gate.hint) == ("moves-ended", "dcctl resume failover-incomplete")
+    left = replace(_moved("failover", "incomplete"), let_stand=("start-producers",))
+    assert not _closed(planned(PAYMENTS, as_described(PAYMENTS), coordination=coordinated(left)))
 
 
 def _closed(plan: Plan) -> dict[str, str]:
