@@ -45,8 +45,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
 ) -> None:
     """Make a returned primary a standby, let it catch up, and move everything back to it."""
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.failback import preview_failback, run_failback
     from orchestrator.planning.failback import FailbackRequest
@@ -59,7 +58,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         accept_reread=accept_reread,
         timeout_s=timeout_s,
         acknowledge=acknowledgement(acknowledge),
-        by=getpass.getuser(),
+        by=account_name(),
         reason=reason,
     )
     run_verb(

@@ -48,8 +48,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = _JSON,
 ) -> None:
     """Move producers, consumers and Spark queries to the surviving side of a mirror."""
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb, warn_of_being_alone
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.overrides import acknowledgement
@@ -63,7 +62,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         accept_loss=accept_loss,
         acknowledge=acknowledgement(acknowledge),
         without_coordination=without_coordination,
-        by=getpass.getuser(),
+        by=account_name(),
         reason=reason,
     )
     run_verb(

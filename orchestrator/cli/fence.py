@@ -55,6 +55,9 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = _FILE,
     cluster: str | None = _CLUSTER,
     principal: list[str] = _PRINCIPALS,
+    acknowledge: str = typer.Option(
+        "", "--acknowledge", metavar="OWNER: COMMENT", help="Who wants it where another cluster is primary."
+    ),
     reason: str = _REASON,
     dry_run: bool = _DRY_RUN,
     out: Path | None = _OUT,
@@ -64,7 +67,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     """Take away what a fence denies at a cluster, whoever brought it in."""
     _run(
         file, "unfence", cluster, principal, True, reason,
-        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+        acknowledge=acknowledge, dry_run=dry_run, out=out, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -76,24 +79,26 @@ def _run(  # noqa: PLR0917 - as the commands have them
     consumers: bool,
     reason: str,
     *,
+    acknowledge: str = "",
     dry_run: bool,
     out: Path | None,
     yes: bool,
     as_json: bool,
 ) -> None:
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.fence import preview_fence, run_fence
     from orchestrator.planning.fence import FenceRequest
+    from orchestrator.planning.overrides import acknowledgement
 
     topology = given_topology(file)
     request = FenceRequest(
         cluster=cluster or _only_cluster(topology),
         principals=tuple(principals),
         consumers=consumers,
-        by=getpass.getuser(),
+        by=account_name(),
         reason=reason,
+        acknowledge=acknowledgement(acknowledge),
     )
     run_verb(
         preview=lambda: preview_fence(topology, request, verb),

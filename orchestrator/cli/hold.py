@@ -51,7 +51,7 @@ def hold(
 def release(
     scope: str = _SCOPE,
     file: Path | None = _FILE,
-    of: str = typer.Option("", "--of", metavar="WHO", help="Another's hold, not your own."),
+    of: str = typer.Option("", "--of", metavar="WHO[@HOST]", help="Another's hold, not your own."),
     reason: str = typer.Option("", "--reason", help="Why; kept beside the journal."),
     as_json: bool = _JSON,
 ) -> None:

@@ -37,6 +37,9 @@ def end_with(
             f"nothing of it stands (evidence: {result.folder})",
         )
     hint = f"dcctl resume {result.run_id}   (evidence: {result.folder})"
+    journal = _own_journal(result)
+    if journal:
+        hint += f"; once the ensemble answers again: dcctl history --import {journal}, then resume"
     if result.let_stand:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
     if result.outcome == "incomplete":

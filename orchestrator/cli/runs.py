@@ -72,8 +72,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = _JSON,
 ) -> None:
     """Take a run back that stopped on the way: what it did is undone, the last first."""
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView, render_undo
     from orchestrator.cli.output import confirm_or_refuse, err_console
     from orchestrator.cli.run_end import end_with
@@ -89,7 +88,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         result = abort_run(
             topology,
             run,
-            reason=f"{getpass.getuser()}: {reason or 'no reason given'}",
+            reason=f"{account_name()}: {reason or 'no reason given'}",
             leave=leave,
             on_plan=view.take_plan,
             on_event=view.take_event,

@@ -42,8 +42,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
 ) -> None:
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.switchover import preview_switchover, run_switchover
     from orchestrator.planning.overrides import acknowledgement
@@ -55,7 +54,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         timeout_s=timeout_s,
         accept_reread=accept_reread,
         acknowledge=acknowledgement(acknowledge),
-        by=getpass.getuser(),
+        by=account_name(),
         reason=reason,
     )
     run_verb(

@@ -151,7 +151,7 @@ def primary_of(records: Iterable[RunEvent]) -> list[PrimaryRecord]:
     found = state.results.get("record-primary", {}).get("record")
     if found is None or state.status("record-primary", "undo") == "ok":
         return []
-    return [PrimaryRecord(**{**found, "topics": tuple(found["topics"])})]
+    return [PrimaryRecord.from_json(found)]
 
 
 class LocalPrimaries:
@@ -183,8 +183,7 @@ class LocalPrimaries:
         """The record, if it is there."""
         if not self._file.exists():
             return None
-        data = json.loads(self._file.read_text(encoding="utf-8"))
-        return PrimaryRecord(**{**data, "topics": tuple(data["topics"])})
+        return PrimaryRecord.from_json(json.loads(self._file.read_text(encoding="utf-8")))
 
 
 def _folder(topology: str) -> Path:

@@ -52,7 +52,7 @@ class FenceProcedure:
     """See `operations.procedure.Procedure`."""
 
     is_alone = False
-    gates_of_resumed = frozenset({"coordination", "not-held", "reachable"})
+    gates_of_resumed = frozenset({"coordination", "not-held", "reachable", "primary-here"})
 
     def __init__(self, topology: Topology, request: FenceRequest, verb: FenceVerb) -> None:
         if request.cluster not in topology.clusters:

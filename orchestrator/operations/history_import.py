@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, primary_of, read_local_journal
 from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import RunJournal, about_this_process, lock_path
+from orchestrator.operations.journal import RunJournal, about_this_process, journal_records, lock_path
 from orchestrator.operations.primaries import PrimaryStore, read_primaries
 from orchestrator.operations.run import run_folder
-from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
+from orchestrator.planning.plan import canonical_json, digest, to_json
 from orchestrator.topology.model import Topology
 
 _CLOCK = SystemClock()
@@ -53,7 +53,7 @@ def import_journal(topology: Topology, file: Path) -> dict[str, Any]:
                 "run_id": run_id,
                 "records": len(records),
                 "digest": digest([to_json(record) for record in records]),
-                **_primary(coordination, lock, topology.name, records),
+                **_primary(coordination, lock, topology.name, run_id),
             }
             _note(coordination, lock, topology.name, told, file)
         finally:
@@ -81,11 +81,12 @@ def _this_machine(topology: str) -> Iterator[None]:
         lock.release()
 
 
-def _primary(
-    coordination: Coordination, lock: HeldLock, topology: str, records: list[RunEvent]
-) -> dict[str, Any]:
-    """The run's word on which side is primary, unless a later move has said otherwise meanwhile."""
-    for found in primary_of(records):
+def _primary(coordination: Coordination, lock: HeldLock, topology: str, run_id: str) -> dict[str, Any]:
+    """The run's word on which side is primary, unless a later move has said otherwise meanwhile.
+
+    By the ensemble's records: a run that was imported before may have been taken back since.
+    """
+    for found in primary_of(journal_records(coordination, topology, run_id, run_folder(run_id))):
         later = [
             known.run_id
             for known in read_primaries(coordination, topology)
@@ -105,5 +106,5 @@ def _note(
 ) -> None:
     path = f"{imports_path(topology)}/{told['run_id']}"
     if coordination.read(path) is None:
-        note = {**told, "by": getpass.getuser(), "at_s": _CLOCK.now_s(), "file": str(file.absolute())}
+        note = {**told, "by": account_name(), "at_s": _CLOCK.now_s(), "file": str(file.absolute())}
         lock.create(path, canonical_json(note).encode())

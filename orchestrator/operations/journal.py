@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import socket
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.account import account_name
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.planning.observation import EarlierRun
@@ -39,7 +39,7 @@ def unlocks_path(topology: str) -> str:
 def about_this_process(command: str, run_id: str) -> dict[str, Any]:
     """What the lock says of its holder."""
     return {
-        "who": getpass.getuser(),
+        "who": account_name(),
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "command": command,

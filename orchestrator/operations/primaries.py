@@ -5,16 +5,13 @@ Names of records count upwards, so that the newest is the last whatever the cloc
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-
-from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import CoordinationError
 from orchestrator.planning.plan import canonical_json
 from orchestrator.planning.primaries import PrimaryRecord
-
-_ADAPTER = TypeAdapter(PrimaryRecord)
 
 
 def primary_path(topology: str) -> str:
@@ -27,8 +24,8 @@ def read_primaries(coordination: Coordination, topology: str) -> tuple[PrimaryRe
     found = []
     for name, value in coordination.read_children(primary_path(topology)).items():
         try:
-            found.append(_ADAPTER.validate_json(value))
-        except ValidationError:
+            found.append(PrimaryRecord.from_json(json.loads(value)))
+        except ValueError:
             raise CoordinationError(
                 f"{primary_path(topology)}/{name}", "is no record of a primary that this version understands"
             ) from None

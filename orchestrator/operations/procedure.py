@@ -23,10 +23,10 @@ from orchestrator.engine import (
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
-from orchestrator.operations.actions.hooks import refuse_missing_hooks
+from orchestrator.operations.actions.hooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.brake import brake_of
-from orchestrator.operations.journal import about_this_process
+from orchestrator.operations.journal import about_this_process, earlier_runs
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.overrides import left_standing, override_text, overrides
@@ -136,7 +136,7 @@ def run_procedure(
     with _opened(procedure, run_id, procedure.command, folder, on_event) as run:
         picture = procedure.observe(run.estate, own_lock=run.has_lock, own_run=run_id)
         observed_at_s = _CLOCK.now_s()
-        plan = procedure.plan(picture)
+        plan = with_absolute_hooks(procedure.plan(picture))
         run.write_file("plan.json", to_json(plan))
         on_plan(plan)
         if "done_by" in plan.facts:
@@ -221,9 +221,9 @@ def abort_procedure(
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
         brake = brake_of(run, plan)
-        if brake is not None and brake.reason():
-            problem = f"not-held refused: {brake.reason()}. The run stays as it was"
-            raise GateRefusedError(f"run {run_id}", problem)
+        held = brake.reason() if brake is not None else ""
+        if held:
+            raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
         for override in left_standing(leave, reason):
             run.record("override", message=override_text(override), data=override)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
@@ -281,8 +281,33 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[R
             "the topology file has changed since it began",
             "go on with the file as it was",
         )
+    _refuse_overtaken(run, plan, records)
     run.restore(records)
     return plan, records
+
+
+def _refuse_overtaken(run: Run[E], plan: Plan, records: Sequence[RunEvent]) -> None:
+    """A later move between its clusters: going on, there or back, would work against what that has made.
+
+    It happens where the ensemble did not know of this run, or a person knew what it had let stand.
+    """
+    if run.is_alone or not plan.target:
+        return
+    between = (plan.source, plan.target)
+    later = [
+        known
+        for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
+        if known.has_begun
+        and {known.source, known.target} == set(between)
+        and known.started_at_s > records[0].at_s
+    ]
+    if later:
+        raise GateRefusedError(
+            f"run {run.run_id}",
+            f"was overtaken: {later[-1].verb} {later[-1].source} → {later[-1].target} "
+            f"({later[-1].run_id}) has begun since. The run stays as it was",
+            f"dcctl show {later[-1].run_id}",
+        )
 
 
 def _raise_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:

@@ -15,9 +15,9 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.fence_gates import FencePicture, fence_gates
+from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
 from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.plan import Plan, Step, digest, with_seconds
+from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl, Pattern
@@ -31,7 +31,8 @@ STANDSTILL_S = 3.0
 class FenceRequest:
     """A fence as asked for: the cluster, and which of the file's principals (empty: all of them).
 
-    `consumers` also keeps the file's consumers from reading and committing there.
+    `consumers` also keeps the file's consumers from reading and committing there. `acknowledge`: who answers
+    for letting applications in where another cluster is primary, `OWNER: comment`.
     """
 
     cluster: str
@@ -39,6 +40,7 @@ class FenceRequest:
     consumers: bool = False
     by: str = ""
     reason: str = ""
+    acknowledge: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
@@ -48,6 +50,7 @@ class FenceRequest:
             "consumers": self.consumers,
             "by": self.by,
             "reason": self.reason,
+            "acknowledge": self.acknowledge,
         }
 
 
@@ -108,7 +111,8 @@ def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest)
         for name in mirror.topics
         if name not in topics and mirror.policy == "default"
     )
-    return _plan(topology, picture, request, "fence", who, fence_steps(request.cluster, who, topics))
+    gates = fence_gates(topology, picture, request.cluster, who.principals)
+    return _plan(topology, picture, request, "fence", who, fence_steps(request.cluster, who, topics), gates)
 
 
 def plan_unfence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
@@ -118,7 +122,8 @@ def plan_unfence(topology: Topology, picture: FencePicture, request: FenceReques
         record_rules_step("record-rules", request.cluster, who.rules),
         lift_step("lift", request.cluster, who.rules, recorded_by="record-rules"),
     )
-    return _plan(topology, picture, request, "unfence", who, steps)
+    gates = unfence_gates(topology, picture, request.cluster, request.acknowledge)
+    return _plan(topology, picture, request, "unfence", who, steps, gates)
 
 
 def fence_steps(cluster: str, who: Fenced, topics: Iterable[str]) -> tuple[Step, ...]:
@@ -215,6 +220,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
     verb: str,
     who: Fenced,
     steps: tuple[Step, ...],
+    gates: tuple[GateResult, ...],
 ) -> Plan:
     plan = Plan(
         verb=verb,
@@ -226,7 +232,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
         expires_at_s=picture.at_s + EXPIRES_AFTER_S,
         topology_digest=digest(dump_topology(topology)),
         observed=picture.digests(),
-        gates=fence_gates(topology, picture, request.cluster, who.principals, has_effect=verb == "fence"),
+        gates=gates,
         steps=steps,
         facts={
             "denied_writing": {name: list(apps) for name, apps in who.writers.items()},

@@ -50,21 +50,63 @@ class FencePicture:
 
 
 def fence_gates(
-    topology: Topology,
-    picture: FencePicture,
-    cluster: str,
-    principals: Iterable[str],
-    *,
-    has_effect: bool = True,
+    topology: Topology, picture: FencePicture, cluster: str, principals: Iterable[str]
 ) -> tuple[GateResult, ...]:
-    """Every gate of a fence. `has_effect`: rules are to deny something, not only to be taken away."""
-    gates = [
+    """Every gate of a fence."""
+    return (
+        *_common_gates(topology, picture, cluster),
+        fenceable(picture.access, topology, cluster, tuple(principals)),
+    )
+
+
+def unfence_gates(
+    topology: Topology, picture: FencePicture, cluster: str, acknowledged: str
+) -> tuple[GateResult, ...]:
+    """Every gate of taking a fence away."""
+    return (
+        *_common_gates(topology, picture, cluster),
+        _primary_here(picture.coordination, topology, cluster, acknowledged),
+    )
+
+
+def _common_gates(topology: Topology, picture: FencePicture, cluster: str) -> tuple[GateResult, ...]:
+    return (
         coordination_gate(picture.coordination),
         not_held_gate(picture.coordination, topology, (cluster,)),
         _reachable(picture.brokers, cluster),
-        fenceable(picture.access, topology, cluster, tuple(principals)),
-    ]
-    return tuple(gates if has_effect else gates[:3])
+    )
+
+
+def _primary_here(
+    part: Part[CoordinationState], topology: Topology, cluster: str, acknowledged: str
+) -> GateResult:
+    """The rules are perhaps those with which a switchover or a failback keeps a second primary away."""
+    limit = f"no topic of {cluster} is primary elsewhere"
+    if part.value is None:
+        return absent("primary-here", part, limit)
+    own = [topic.name for topic in topology.topics if topic.cluster == cluster]
+    away = {
+        name: known
+        for name in own
+        if (known := part.value.primaries.get((cluster, name))) and known.cluster != cluster
+    }
+    measured = f"{len(away)} of {len(own)} topics are primary elsewhere"
+    if not away:
+        reason = "whoever is let in writes at the primary"
+        return gate_result("primary-here", "ok", measured, limit, reason)
+    told = listed(f"{name} at {known.cluster} ({known.run_id})" for name, known in sorted(away.items()))
+    if acknowledged:
+        reason = f"primary elsewhere: {told}; acknowledged by {acknowledged}"
+        return gate_result("primary-here", "ok", measured, limit, reason)
+    return gate_result(
+        "primary-here",
+        "refused",
+        measured,
+        limit,
+        f"applications would write at a second primary: {told}",
+        f"dcctl failback makes {cluster} primary and lets them in; "
+        'whoever owns them may still want it: --acknowledge "OWNER: comment"',
+    )
 
 
 def fenceable(

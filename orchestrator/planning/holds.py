@@ -36,6 +36,11 @@ class Hold:
         """For the store and for `--json`."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
+    @property
+    def holder(self) -> str:
+        """Who, and from which machine: an account may be shared."""
+        return f"{self.who}@{self.host}" if self.host else self.who
+
     def is_standing(self, now_s: float) -> bool:
         """Whether it has not expired."""
         return self.expires_at_s is None or now_s < self.expires_at_s
@@ -47,7 +52,7 @@ class Hold:
 
     def __str__(self) -> str:
         until = f" until {_clock(self.expires_at_s)}" if self.expires_at_s is not None else ""
-        return f"{self.scope} is held by {self.who} since {_clock(self.at_s)}{until}: {self.reason}"
+        return f"{self.scope} is held by {self.holder} since {_clock(self.at_s)}{until}: {self.reason}"
 
 
 def hold_scope(said: str, topology: Topology) -> str:
@@ -96,7 +101,7 @@ def not_held(topology: Topology, clusters: Iterable[str], holds: Iterable[Hold],
         measured="1 hold" if len(standing) == 1 else f"{len(standing)} holds",
         limit=f"nobody holds all, topology:{topology.name}" + "".join(f", dc:{dc}" for dc in touched),
         reason="; ".join(map(str, standing)) or "nobody keeps our hands off",
-        hint=f"dcctl release {standing[0].scope}, once {standing[0].who} agrees" if standing else "",
+        hint=f"dcctl release {standing[0].scope}, once {standing[0].holder} agrees" if standing else "",
     )
 
 

@@ -9,6 +9,7 @@ from orchestrator.planning.plan import Phase, Plan, Step
 from orchestrator.topology.model import Topology
 
 PRE, POST = "pre-hook", "post-hook"
+ACTION = "run-hook"
 _TIMEOUT_S = 300.0
 _EXPECTED_S = 5.0
 
@@ -42,7 +43,7 @@ def _step(step_id: str, phase: Phase, playbook: str, plan: Plan, topology: Topol
         id=step_id,
         phase=phase,
         title=f"Run the file's {when} hook: {playbook}",
-        action="run-hook",
+        action=ACTION,
         arguments={"playbook": playbook, "variables": _variables(when, plan, topology)},
         expected_s=_EXPECTED_S,
         timeout_s=_TIMEOUT_S,

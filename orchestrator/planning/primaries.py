@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 
@@ -28,6 +28,11 @@ class PrimaryRecord:
     topics: tuple[str, ...]
     at_s: float
     run_id: str
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PrimaryRecord:
+        """Out of the store. Raises `ValidationError`, a `ValueError`, for what is none."""
+        return TypeAdapter(cls).validate_python(data)
 
     def as_json(self) -> dict[str, Any]:
         """For the store."""

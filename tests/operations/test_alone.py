@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from orchestrator.cli.main import run
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
 from orchestrator.operations import failover, history
-from orchestrator.operations.actions.primary import primary_is_recorded, record_primary
+from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.failover import FailoverProcedure, run_failover
 from orchestrator.operations.history_import import import_journal, import_rows
@@ -25,14 +26,14 @@ from orchestrator.operations.observe import Estate
 from orchestrator.operations.primaries import PrimaryStore, read_primaries
 from orchestrator.operations.run import run_folder
 from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.runs import resume_run
+from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation
 from orchestrator.planning.plan import Step, canonical_json
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
-from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, write_run
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
 
 TOPOLOGY = topology()
@@ -62,6 +63,12 @@ class East(AnyWorld):
             assert self.session is not None
             return primary_is_recorded(self.session, step, results)
         return super().verify(step, results)
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        if step.id == "record-primary":
+            assert self.session is not None
+            forget_primary(self.session, step, results)
+        return super().compensate(step, results)
 
 
 @dataclass
@@ -282,3 +289,62 @@ def test_with_the_ensemble_back_nothing_is_done_before_the_journal_is_imported(n
         run_failover(TOPOLOGY, REQUEST)
     import_journal(TOPOLOGY, file)
     assert run_failover(TOPOLOGY, REQUEST).outcome == "nothing-to-do"
+
+
+def test_an_imported_run_that_was_taken_back_is_not_primary_again(night: Night) -> None:
+    """The same file is imported a second time, perhaps on another machine: the ensemble knows better."""
+    for step in ("start-producers", "start-consumers", "start-queries"):
+        night.east.fails[step] = StepOutcome("failed", "no host")
+    run_id = run_failover(TOPOLOGY, ASKED).run_id
+    (file,) = journals()
+    copy = file.with_name("copy-of-the-journal")
+    copy.write_bytes(file.read_bytes())
+    night.answers = True
+    assert import_journal(TOPOLOGY, file)["primary"] == "east"
+    end = abort_run(TOPOLOGY, run_id, reason="ada: west is back")
+    assert end.outcome == "undone"
+    assert read_primaries(night.ensemble, TOPOLOGY.name) == ()
+    assert "primary" not in import_journal(TOPOLOGY, copy)
+    assert read_primaries(night.ensemble, TOPOLOGY.name) == ()
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_an_imported_run_that_others_have_overtaken_is_neither_gone_on_with_nor_taken_back(
+    night: Night, tmp_path: Path, *, back: bool
+) -> None:
+    """Another has moved meanwhile, who did not know of it: both ways would work against that."""
+    night.east.dies_at = 4
+    with pytest.raises(SimulatedCrash):
+        run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    first = read_local_journal(file)[0]
+    later = [
+        replace(record, run_id="29991231T000000-failback-x", at_s=first.at_s + 10)
+        for record in read_local_journal(file)[:1]
+    ]
+    about = {**first.data, "verb": "failback", "source": "east", "target": "west"}
+    later[0] = replace(later[0], data=about)
+    later.append(replace(later[0], sequence=2, kind="step-intent", step="freeze", data={}))
+    write_run(night.ensemble, TOPOLOGY.name, later[0].run_id, tmp_path / "later", *later)
+    night.east.dies_at, night.answers = 0, True
+    import_journal(TOPOLOGY, file)
+    effects = set(night.east.effects)
+    go = partial(abort_run, reason="ada: no") if back else resume_run
+    with pytest.raises(GateRefusedError, match="was overtaken: failback east → west"):
+        go(TOPOLOGY, first.run_id)
+    assert night.east.effects == effects
+
+
+def test_an_incomplete_run_alone_says_how_it_comes_into_the_ensemble(
+    night: Night, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Beside how to go on: whoever is awake when the ensemble is back has to know it."""
+    file = tmp_path / "payments.yaml"
+    file.write_text(yaml.safe_dump(dump_topology(TOPOLOGY)), encoding="utf-8")
+    night.east.fails["write-offsets"] = StepOutcome("failed", "no coordinator")
+    command = ["failover", str(file), "--attest-down", "west", "--without-coordination", "--yes"]
+    assert run([*command, "--reason", "only I act"]) == 6
+    (journal,) = journals()
+    said = " ".join(capfd.readouterr().err.split())
+    assert "dcctl resume" in said
+    assert f"dcctl history --import {journal}, then resume" in said

@@ -92,14 +92,38 @@ def test_a_hold_that_makes_no_sense_is_a_usage_error(
 def test_each_releases_their_own(file: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another's hold stays, unless it is named; and who released it is kept."""
     assert run(["hold", "all", file, "--reason", "mine"]) == 0
-    monkeypatch.setattr(holds.getpass, "getuser", lambda: "somebody-else")
+    monkeypatch.setattr(holds, "account_name", lambda: "somebody-else")
     said()
     assert run(["release", "all", file]) == 1
-    assert "--of NAME releases another's: all is held by" in said()
+    assert "--of WHO@HOST releases another's: all is held by" in said()
     assert run(["hold", "all", file, "--reason", "mine too"]) == 0
     assert run(["release", "all", file]) == 0
     assert run(["apply", file, "--yes"]) == 4
     monkeypatch.undo()
+
+
+def test_an_account_that_is_shared_holds_once_for_each_machine(
+    file: str, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither replaces the other's hold, nor releases it unless it is named."""
+    for host in ("ops-1", "ops-2"):
+        monkeypatch.setattr(holds.socket, "gethostname", lambda host=host: host)
+        monkeypatch.setattr(holds, "account_name", lambda: "kafka")
+        assert run(["hold", "all", file, "--reason", f"work from {host}"]) == 0
+    assert run(["release", "all", file]) == 0
+    said()
+    assert run(["apply", file, "--yes"]) == 4
+    words = said()
+    assert "all is held by kafka@ops-1" in words
+    assert "work from ops-2" not in words
+    assert run(["release", "all", file]) == 1
+    assert run(["hold", "all", file, "--reason", "again"]) == 0
+    said()
+    assert run(["release", "all", file, "--of", "kafka"]) == 1
+    assert "2 holds of kafka are on it" in said()
+    assert run(["release", "all", file, "--of", "kafka@ops-1"]) == 0
+    assert run(["release", "all", file, "--of", "kafka"]) == 0
+    assert run(["apply", file, "--yes"]) == 0
 
 
 def test_an_unreadable_hold_is_unknown_and_nothing_is_done(file: str, world: Rehearsal, said: Said) -> None:

@@ -10,6 +10,10 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
+from orchestrator.operations.holds import put_hold, release_hold
+from orchestrator.operations.layout.apply import run_apply
+from orchestrator.operations.runs import resume_run
+from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import dump_topology
 from tests.operations.layout.memory_run import Rehearsal, rehearse
@@ -99,3 +103,27 @@ def test_a_hook_that_is_not_there_is_said_before_anything_is_begun(
     assert run(["apply", file, "--yes"]) == 1
     assert "hooks.post_apply: there is no playbook" in " ".join(capfd.readouterr().err.split())
     assert not world.ensemble.nodes
+
+
+def test_a_run_that_is_gone_on_with_from_another_folder_finds_its_hooks(
+    prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths of the file are relative to where the run began."""
+    told = tmp_path / "told"
+    playbook(tmp_path, "post.yml", _HOOK.format(told=told))
+    monkeypatch.chdir(tmp_path)
+    world, _ = prepared(Hooks(post_apply="post.yml"))
+
+    def hold_once(event: RunEvent) -> None:
+        if event.kind == "step-outcome":
+            put_hold(world.topology, "all", reason="a break")
+
+    stopped = run_apply(world.topology, on_event=hold_once)
+    assert stopped.outcome == "incomplete"
+    release_hold(world.topology, "all")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    end = resume_run(world.topology, stopped.run_id)
+    assert (end.outcome, end.reason) == ("ok", "")
+    assert told.read_text().startswith("post apply")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.adapters.ansible import run_own_playbook
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError
 from orchestrator.operations.run_session import RunSession
-from orchestrator.planning.plan import Step
+from orchestrator.planning.hooks import ACTION as HOOK_ACTION
+from orchestrator.planning.plan import Plan, Step
 from orchestrator.topology.model import Topology
 
 
@@ -29,6 +31,18 @@ def run_hook(session: RunSession, step: Step, _results: Results) -> StepOutcome:
 def leave_hook(_session: RunSession, _step: Step, _results: Results) -> StepOutcome:
     """A hook is not taken back: what it did is its own matter."""
     return StepOutcome("ok", "what the hook itself has done stays")
+
+
+def with_absolute_hooks(plan: Plan) -> Plan:
+    """The plan with its playbooks where they lie: a run may be gone on with from another folder."""
+
+    def absolute(step: Step) -> Step:
+        if step.action != HOOK_ACTION:
+            return step
+        playbook = str(Path(str(step.arguments["playbook"])).absolute())
+        return replace(step, arguments={**step.arguments, "playbook": playbook})
+
+    return replace(plan, steps=tuple(map(absolute, plan.steps)))
 
 
 def refuse_missing_hooks(topology: Topology, verb: str) -> None:
