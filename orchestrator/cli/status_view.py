@@ -42,14 +42,8 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
     lost = mirror["lost_between_s"]
     colour = "red" if lost else "yellow" if mirror["would_refuse"] else "green"
     console.print(f"\n[bold {colour}]{escape(headline(mirror))}[/]")
-    for line in _primary(mirror.get("primary", ())):
-        console.print(f"  primary   {line}")
-    for drift in mirror.get("primary_drift", ()):
-        console.print(f"            [red]{escape(drift)}[/]")
-    for line in _not_seen(mirror.get("last_move")):
+    for line in _who_works_where(mirror):
         console.print(f"  {line}")
-    for line in _guards(mirror.get("guards") or ()):
-        console.print(f"  guard     {line}")
     console.print(f"  watcher   {_watcher(mirror['watcher'])}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
     for place, what in mirror["mirror"]["gaps"].items():
@@ -67,6 +61,14 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
         )
         if gate["hint"]:
             console.print(f"      {escape(gate['hint'])}")
+
+
+def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
+    """Which side is primary, who has not followed, and whose brokers let nobody in."""
+    yield from (f"primary   {line}" for line in _primary(mirror.get("primary", ())))
+    yield from (f"          [red]{escape(drift)}[/]" for drift in mirror.get("primary_drift", ()))
+    yield from _not_seen(mirror.get("last_move"))
+    yield from (f"guard     {line}" for line in _guards(mirror.get("guards") or ()))
 
 
 def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
