@@ -29,7 +29,7 @@ BOTH_UP = (
         unknown={
             "switchover": no_ensemble(*OF_A_MOVE),
             "fence": no_ensemble("coordination", "not-held"),
-            "unfence": no_ensemble("coordination", "not-held"),
+            "unfence": no_ensemble("coordination", "not-held", "primary-here"),
             "apply": no_ensemble("coordination", "not-held", "moves-ended"),
         },
     ),

@@ -37,6 +37,12 @@ RETURNED = (
     ),
     Case(name="a hold stands", state="returned", breaks=b.held, refused={"failback": {"not-held": HELD}}),
     Case(
+        name="the other side is primary",
+        state="returned",
+        breaks=b.nothing,
+        refused={"unfence": {"primary-here": ("write at a second primary: ", "dcctl failback makes west")}},
+    ),
+    Case(
         name="nobody answers for another move so soon",
         state="returned",
         breaks=b.asked(instead={"failback": ()}),
