@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Permission = Literal["ALLOW", "DENY"]
@@ -55,3 +57,25 @@ class WrittenRecord(NamedTuple):
     timestamp_ms: int
     is_broker_time: bool
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlace:
+    """Where one broker thinks a partition is: its leader (-1 for none), and the replicas in sync."""
+
+    leader: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """What one broker says of its cluster when it alone is asked.
+
+    `broker_id` is -1 where it was asked at another address than the one it gives to clients. `brokers`: id ->
+    "host:port" of all that it takes for living; `controller` is -1 where it knows of none.
+    """
+
+    broker_id: int
+    brokers: Mapping[int, str]
+    controller: int
+    partitions: Mapping[TopicPartition, PartitionPlace]

@@ -23,6 +23,17 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     attest_down: list[str] = typer.Option(
         [], "--attest-down", metavar="DC", help="A data centre that you have made sure is down."
     ),
+    attest_sick: list[str] = typer.Option(
+        [],
+        "--attest-sick",
+        metavar="DC",
+        help="A data centre that is sick: what still answers there is fenced and drained first.",
+    ),
+    accept_unfenced: bool = typer.Option(
+        False,
+        "--accept-unfenced",
+        help="Go on where what is sick cannot be fenced: nobody writes there. Wants --reason.",
+    ),
     accept_loss: int | None = typer.Option(
         None,
         "--accept-loss",
@@ -50,14 +61,23 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     """Move producers, consumers and Spark queries to the surviving side of a mirror."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb, warn_of_being_alone
+    from orchestrator.errors import UsageError
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.overrides import acknowledgement
 
     topology = given_topology(file)
+    if accept_unfenced and not (attest_sick and reason.strip()):
+        raise UsageError(
+            "--accept-unfenced",
+            "wants --attest-sick and a reason: who has seen to it that nobody writes there, and how",
+            "--reason TEXT",
+        )
     if without_coordination:
         warn_of_being_alone(topology, reason)
     request = FailoverRequest(
         attested=tuple(attest_down),
+        sick=tuple(attest_sick),
+        accept_unfenced=accept_unfenced,
         to=to,
         accept_loss=accept_loss,
         acknowledge=acknowledgement(acknowledge),

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 
-from orchestrator.cli.story_view import producer_lines
+from orchestrator.cli.story_view import producer_lines, render_loss
 from orchestrator.engine import RunState, standing, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.plan import Plan, RunEvent, Step
@@ -177,6 +177,7 @@ def render_result(result: FailoverResult, console: Console) -> None:
             )
     for line in producer_lines(result.producers):
         console.print(line)
+    render_loss(result.loss, console)
     # On the way back there is no group sync: what stands there is the group's own, of long ago.
     named = "before" if result.plan["verb"] == "failback" else "MirrorMaker's own"
     for row in result.translations:

@@ -49,6 +49,8 @@ def end_with(
 
 
 def _summary(result: FailoverResult, *, is_abort: bool) -> str:
+    from orchestrator.planning.losses import loss_in_words
+
     seconds = result.ended_at_s - result.started_at_s
     what = f"{result.target} has taken over from {result.source}"
     if result.plan["verb"] == "apply":
@@ -56,6 +58,9 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
     elif not result.target:
         what = f"{result.source} is {result.plan['verb']}d"
     summary = f"{what} ({seconds:.1f} s). Run {result.run_id}"
+    lost = loss_in_words(result.loss)
+    if lost and result.outcome == "ok":
+        summary += f". {lost[0].upper()}{lost[1:]}"
     if is_abort and result.outcome == "undone":
         summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
     elif result.outcome != "ok":

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
 
 _MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "refused": "[bold red]✗[/]"}
@@ -136,7 +137,22 @@ def _act(act: Mapping[str, Any]) -> str:
     return f"{mark} {undone}{escape(act['title'])} [dim]({_seconds(act['seconds'])}{seen})[/]{message}"
 
 
+def render_loss(losses: Mapping[str, Any], console: Console) -> None:
+    """What a sick site has cost: the sum, and each partition that is not zero or not known."""
+    said = loss_in_words(losses)
+    if not said:
+        return
+    console.print(f"\n[bold]Lost[/] {escape(said)}")
+    for topic, numbers in losses.items():
+        for number, row in numbers.items():
+            if row["lost"] != 0:
+                count = f"{_UNKNOWN} unknown" if row["lost"] is None else f"{row['lost']:,} records"
+                why = f"  [dim]{escape(row['reason'])}[/]" if row["reason"] else ""
+                console.print(f"  {escape(topic)}-{number}: {count}{why}")
+
+
 def _ended(story: Story, console: Console) -> None:
+    render_loss(story["loss"], console)
     reason = f": {story['outcome_reason']}" if story["outcome_reason"] else ""
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
     if story["outcome"] in ("incomplete", "unknown", "open") and not story["let_stand"]:

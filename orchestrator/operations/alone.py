@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -19,7 +20,7 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.journal import earlier_run
 from orchestrator.operations.state_folder import state_folder
-from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.observation import CoordinationState, Observation, Part
 from orchestrator.planning.plan import RunEvent, canonical_json, event_from_json, plan_from_json, to_json
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
 
@@ -129,6 +130,15 @@ def local_state(topology: str, problem: str, *, own_run: str = "") -> Coordinati
             runs.append(earlier_run([to_json(record) for record in records]))
             primaries += primary_of(records)
     return CoordinationState("", tuple(runs), primaries=primaries_of(primaries), alone=problem)
+
+
+def with_local_journals(seen: Observation, topology: str, own_run: str) -> Observation:
+    """The picture with what this machine alone knows, where a person goes on without the ensemble."""
+    away = seen.coordination
+    if away.value is not None:
+        return seen
+    state = local_state(topology, f"{away.source}: {away.problem}", own_run=own_run)
+    return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
 
 
 def unimported_runs(topology: str) -> list[Path]:

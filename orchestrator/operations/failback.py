@@ -15,9 +15,16 @@ from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.fence import Asking, asked
+from orchestrator.operations.fence import Asking
 from orchestrator.operations.journal import earlier_runs, journal_records
-from orchestrator.operations.observe import REACHED_WITHIN_S, Estate, observe, open_estate, topic_states
+from orchestrator.operations.observe import (
+    REACHED_WITHIN_S,
+    Estate,
+    asked,
+    observe,
+    open_estate,
+    topic_states,
+)
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
 from orchestrator.operations.run import Run, run_folder

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
-from orchestrator.operations.alone import has_local_journal, local_state
+from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.session import Session
+from orchestrator.operations.sick import SickProcedure
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.observation import Observation, Part
+from orchestrator.planning.observation import Observation
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
@@ -59,12 +59,10 @@ class FailoverProcedure:
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
         """Both sides, from the target."""
         seen = observe(estate, own_lock=own_lock, own_run=own_run)
-        away = seen.coordination
-        if not self.is_alone or away.value is not None or estate.coordination is not None:
+        if not self.is_alone or estate.coordination is not None:
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
-        state = local_state(self.topology.name, f"{away.source}: {away.problem}", own_run=own_run)
-        return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
+        return with_local_journals(seen, self.topology.name, own_run)
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""
@@ -87,6 +85,8 @@ class FailoverProcedure:
 
 def preview_failover(topology: Topology, request: FailoverRequest) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
+    if request.sick:
+        return preview(SickProcedure(topology, request))
     return preview(FailoverProcedure(topology, request))
 
 
@@ -105,6 +105,17 @@ def run_failover(
     `offset_shift` is a rehearsal's sabotage: translated offsets are written that much too high, and the
     journal says so.
     """
+    if request.sick:
+        sick = SickProcedure(topology, request)
+        return failover_result(
+            run_procedure(sick, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+        )
     procedure = FailoverProcedure(topology, request, offset_shift)
     ended = run_procedure(procedure, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
     return failover_result(ended)
+
+
+def procedure_of_run(topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure | SickProcedure:
+    """The procedure of an earlier run: of a lost source, or of a sick one."""
+    made = SickProcedure if plan.request.get("sick") else FailoverProcedure
+    return made.of_run(topology, plan, first)

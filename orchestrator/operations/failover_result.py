@@ -12,6 +12,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
+from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 
 RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
@@ -26,7 +27,8 @@ class FailoverResult:
     what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
     query. `producers`: one row each, with its first record at the target; see `planning.first_writes`.
     `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
-    steps that a person let stand when the run was taken back.
+    steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
+    topic -> partition -> {"lost", "reason"}: a number, or null and why.
     """
 
     run_id: str
@@ -48,6 +50,7 @@ class FailoverResult:
     written_offsets: Mapping[str, Any] = field(default_factory=dict)
     spark: Sequence[Mapping[str, Any]] = ()
     producers: Sequence[Mapping[str, Any]] = ()
+    loss: Mapping[str, Any] = field(default_factory=dict)
     not_seen: Sequence[str] = ()
     sabotage_offset_shift: int = 0
     let_stand: Sequence[str] = ()
@@ -106,6 +109,7 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         ],
         producers=told_of_clients(events, "producers"),
         not_seen=sorted(told_of_clients(events, "not_seen")),
+        loss=results.get(ACCOUNT_STEP, {}).get("loss", {}),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
         let_stand=let_stand(end.state),
         folder=str(ended.folder),

@@ -18,7 +18,7 @@ from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.observe import REACHED_WITHIN_S, once_reached, open_coordination
+from orchestrator.operations.observe import REACHED_WITHIN_S, asked, once_reached, open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
@@ -168,12 +168,3 @@ class Asking:
     def access(self) -> Future[Part[AccessState]]:
         """How it decides who may do what."""
         return self.ask(lambda: read_access(self._cluster, self._brokers.result().value or {}))
-
-
-def asked(source: str, question: Callable[[], T]) -> Part[T]:
-    """The answer as a part of a picture; where there is none, why."""
-    try:
-        value = question()
-    except DcctlError as error:
-        return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)
-    return Part(source, _CLOCK.now_s(), value)

@@ -120,7 +120,7 @@ def observe(
     with ThreadPoolExecutor(max_workers=15, thread_name_prefix="observe") as pool:
 
         def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
-            return pool.submit(_part, source, question)
+            return pool.submit(asked, source, question)
 
         subject = target.subject
         brokers = ask(subject, lambda: target.brokers(REACHED_WITHIN_S))
@@ -166,8 +166,11 @@ def observe(
         )
 
 
-def _part(source: str, question: Callable[[], T]) -> Part[T]:
-    """`at_s` is when the answer came: what it says held then, or a moment before."""
+def asked(source: str, question: Callable[[], T]) -> Part[T]:
+    """The answer as a part of a picture; where there is none, why.
+
+    `at_s` is when the answer came: what it says held then, or a moment before.
+    """
     try:
         value = question()
     except DcctlError as error:

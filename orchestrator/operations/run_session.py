@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,8 +74,8 @@ class RunSession:
         with suppress(DcctlError):
             self.java_admin(name).identity()
 
-    def await_brokers(self, name: str, timeout_s: float) -> str:
-        """Wait until every broker has all that the metadata quorum had committed when this was called.
+    def await_brokers(self, name: str, timeout_s: float, *, brokers: Iterable[int] | None = None) -> str:
+        """Wait until `brokers` (all) have what the metadata quorum had committed when this was called.
 
         Returns those that have not, in words, or why that cannot be known; empty when all have. A broker
         applies access rules as it reads the metadata log. In ZooKeeper mode there is no such log, and it
@@ -84,11 +84,11 @@ class RunSession:
         if self.topology.clusters[name].metadata == "zookeeper":
             return ""
         try:
-            brokers = set(self.cluster(name).brokers())
+            wanted = set(self.cluster(name).brokers() if brokers is None else brokers)
             committed = self.java_admin(name).describe_quorum().high_watermark
         except ClusterError as error:
             return error.problem
-        behind = brokers
+        behind = wanted
 
         def have_all() -> bool:
             nonlocal behind
@@ -97,7 +97,7 @@ class RunSession:
             reached = {
                 m.node_id for m in (*quorum.voters, *quorum.observers) if m.log_end_offset >= committed
             }
-            behind = brokers - reached
+            behind = wanted - reached
             return not behind
 
         try:

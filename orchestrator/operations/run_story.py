@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.operations.attempts import told_of_clients
+from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.overrides import recorded_overrides
 from orchestrator.planning.plan import PHASES, RunEvent
 
@@ -42,6 +43,7 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
         "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
+        "loss": _loss(records),
         "acts": acts,
         "producers": told_of_clients(records, "producers"),
         "phases": _phases(first, acts, asked_at_s),
@@ -51,6 +53,15 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
             if is_over and not any(act.get("step") == step_id for act in acts)
         ],
     }
+
+
+def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
+    """What a run that left a sick site has counted, partition by partition; empty for any other."""
+    found: dict[str, Any] = {}
+    for record in records:
+        if record.kind == "step-outcome" and record.step == ACCOUNT_STEP and record.outcome == "ok":
+            found = record.data.get("result", {}).get("loss", {})
+    return found
 
 
 def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.failback import FailbackProcedure
-from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.failover import procedure_of_run as failover_of_run
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import FenceProcedure
 from orchestrator.operations.history import run_records
@@ -29,7 +29,7 @@ from orchestrator.topology.model import Topology
 # How each verb's procedure is made again from what its run has recorded.
 PROCEDURES: Mapping[str, Callable[[Topology, Plan, RunEvent], Procedure[Any, Any]]] = {
     "apply": LayoutProcedure.of_run,
-    "failover": FailoverProcedure.of_run,
+    "failover": failover_of_run,
     "failback": FailbackProcedure.of_run,
     "switchover": SwitchoverProcedure.of_run,
     "fence": FenceProcedure.of_run,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.planning.gates import done_by_run, gate_results
 from orchestrator.planning.hooks import with_hooks
+from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.observation import Observation
-from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
+from orchestrator.planning.plan import GateResult, Plan, Predicted, Step, digest, with_seconds
 from orchestrator.planning.positions import (
     TargetPosition,
     partitions_to_read,
@@ -18,8 +20,9 @@ from orchestrator.planning.positions import (
 )
 from orchestrator.planning.prediction import LossPrediction, predict_loss, predict_reread
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
-from orchestrator.planning.samples import LossWindow, SampledPosition
+from orchestrator.planning.samples import LossWindow, SampledEnd, SampledPosition, SampleHistory
 from orchestrator.planning.situation import Situation
+from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
@@ -29,61 +32,82 @@ EXPIRES_AFTER_S = 60.0
 
 
 def plan_failover(topology: Topology, observation: Observation, request: FailoverRequest) -> Plan:
-    """What a failover would do now, what it would cost, and which gates allow it.
+    """What the failover of a lost source would do now, what it would cost, and which gates allow it.
 
     Raises `UsageError` where the request fits no mirror of the topology, or several.
     """
     mirror = mirror_to_fail_over(topology, request)
-    situation = _situation(topology, mirror, observation, request)
-    loss = situation.loss
+    s = failover_situation(topology, mirror, observation, request)
+    return failover_plan(s, gate_results(s), move_steps(topology, mirror), observation.digests())
+
+
+def failover_plan(
+    s: Situation,
+    gates: tuple[GateResult, ...],
+    steps: tuple[Step, ...],
+    observed: Mapping[str, str],
+    facts: Mapping[str, Any] = MappingProxyType({}),
+) -> Plan:
+    """The plan of a failover, whatever is left of the source: its price follows from the situation."""
     plan = Plan(
         verb="failover",
-        topology=topology.name,
-        source=mirror.source,
-        target=mirror.target,
-        request=request.as_json(),
-        created_at_s=observation.at_s,
-        expires_at_s=observation.at_s + EXPIRES_AFTER_S,
-        topology_digest=digest(dump_topology(topology)),
-        observed=observation.digests(),
-        gates=gate_results(situation),
-        steps=move_steps(topology, mirror),
+        topology=s.topology.name,
+        source=s.mirror.source,
+        target=s.mirror.target,
+        request=s.request.as_json(),
+        created_at_s=s.now_s,
+        expires_at_s=s.now_s + EXPIRES_AFTER_S,
+        topology_digest=digest(dump_topology(s.topology)),
+        observed=observed,
+        gates=gates,
+        steps=steps,
         predicted=Predicted(
-            loss={} if loss is None else _loss_by_topic(loss),
-            reread=_reread_by_consumer(situation),
+            loss={} if s.loss is None else _loss_by_topic(s.loss),
+            reread=_reread_by_consumer(s),
         ),
-        facts=_facts(situation),
+        facts={**_facts(s), **facts},
     )
-    return with_seconds(with_hooks(topology, plan))
+    return with_seconds(with_hooks(s.topology, plan))
 
 
-def _situation(
-    topology: Topology, mirror: Replication, observation: Observation, request: FailoverRequest
+def failover_situation(
+    topology: Topology,
+    mirror: Replication,
+    observation: Observation,
+    request: FailoverRequest,
+    left: LeftCluster | None = None,
 ) -> Situation:
+    """What the gates of a failover judge. `left`: what a source that is only sick says itself."""
     history = observation.samples.value
-    window = history.loss_window() if history is not None else None
+    # While part of it answers, the source as a whole was lost at no moment.
+    window = history.loss_window() if history is not None and left is None else None
     until_s = _lost_at_most_s(window, observation.at_s)
     consumers = topology.consumers_of(mirror.source)
+    recorded = {
+        group.name: _recorded(history, group.name, left, observation.at_s)
+        for group in consumers
+        if group.kind == "group"
+    }
     positions: list[TargetPosition] = []
     if (
         history is not None
         and observation.offset_map.value is not None
         and observation.log_ends.value is not None
     ):
-        sampled_ends = history.newest_ends()
+        sampled_ends = {**history.newest_ends(), **(left.logs if left is not None else {})}
         for group in consumers:
             if group.kind == "group":
                 positions += target_positions(
                     topology,
                     mirror,
                     group,
-                    recorded=history.positions(group.name),
+                    recorded=recorded[group.name],
                     sampled_ends=sampled_ends,
                     offset_map=observation.offset_map.value,
                     made_anew=history.made_anew,
                     by_time=(observation.by_time.value or {}).get(group.name, {}),
                     target_logs=observation.log_ends.value,
-                    lost_at_s=window.first_failed_at_s if window else observation.at_s,
+                    lost_at_s=_unseen_at_s(history, group.name, left, window, observation.at_s),
                 )
     return Situation(
         topology=topology,
@@ -92,10 +116,29 @@ def _situation(
         observation=observation,
         now_s=observation.at_s,
         window=window,
-        loss=_loss(topology, mirror, observation, window, until_s),
+        loss=_loss(topology, mirror, observation, window, until_s, left),
         positions=tuple(positions),
         readings={c.name: partitions_to_read(topology, mirror, c) for c in consumers},
+        recorded=recorded,
     )
+
+
+def _recorded(
+    history: SampleHistory | None, group: str, left: LeftCluster | None, at_s: float
+) -> Mapping[TopicPartition, SampledPosition]:
+    """A group's positions: its own word where its coordinator answers, else the watcher's."""
+    if left is not None and group in left.committed:
+        return {tp: SampledPosition(offset, at_s) for tp, offset in left.committed[group].items()}
+    return {} if history is None else history.positions(group)
+
+
+def _unseen_at_s(
+    history: SampleHistory, group: str, left: LeftCluster | None, window: LossWindow | None, now_s: float
+) -> float:
+    """When a group's positions were lost: what it did afterwards nobody knows."""
+    if left is not None:
+        return (None if group in left.committed else history.unseen_since_s(group)) or now_s
+    return window.first_failed_at_s if window else now_s
 
 
 def _lost_at_most_s(window: LossWindow | None, now_s: float) -> float:
@@ -107,16 +150,19 @@ def _lost_at_most_s(window: LossWindow | None, now_s: float) -> float:
     return window.first_failed_at_s if window is not None and window.cause == "refused" else now_s
 
 
-def _loss(
+def _loss(  # noqa: PLR0917 - what a prediction is made of
     topology: Topology,
     mirror: Replication,
     observation: Observation,
     window: LossWindow | None,
     until_s: float,
+    left: LeftCluster | None,
 ) -> LossPrediction | None:
     history, offset_map = observation.samples.value, observation.offset_map.value
     if history is None or offset_map is None:
         return None
+    live = {} if left is None else left.logs
+    states = observation.connectors.value or {}
     connect = observation.mirror_offsets.value or {}
     partitions = source_partitions(topology, mirror)
     replicated: dict[TopicPartition, int] = {}
@@ -139,6 +185,8 @@ def _loss(
         until_s=until_s,
         replicated_at_most=at_most,
         first_copied=first_copied,
+        live={tp: SampledEnd(log, observation.at_s) for tp, log in live.items()},
+        is_drained=states.get(connector_names(mirror).source) == "RUNNING",
     )
 
 
@@ -202,7 +250,7 @@ def _reread_by_consumer(s: Situation) -> dict[str, dict[str, int | None]]:
             by_group[position.group].append(position)
     for group in s.groups:
         rows = by_group[group.name]
-        recorded = history.positions(group.name)
+        recorded = s.recorded[group.name]
         known = {p.source_partition: recorded[p.source_partition] for p in rows}
         by_map = {p.source_partition: p.reread_at_most for p in rows}
         found[group.name] = _reread(s, group.name, known, by_map, until_s)

@@ -110,7 +110,12 @@ def _source_unreachable(s: Situation) -> GateResult:
         reason = f"it is back, but its guard keeps applications out: {closed}"
     elif probe.answers:
         outcome = "refused"
-        reason, hint = "the source answers: it is not lost", "a planned move loses nothing: dcctl switchover"
+        reason = "the source answers: it is not lost"
+        hint = (
+            f"if it is well, a planned move loses nothing: dcctl switchover --to {s.mirror.target}; "
+            f"if it is sick: --attest-sick {s.topology.clusters[s.mirror.source].datacenters[0]} "
+            "in place of --attest-down"
+        )
     elif probe.listening:
         outcome = "unknown"
         reason = f"{listed(probe.listening)} takes connections, but does not answer as Kafka"
@@ -283,7 +288,7 @@ def _coordination(s: Situation) -> GateResult:
     return coordination_gate(s.observation.coordination, is_given_up=s.request.without_coordination)
 
 
-def _coordination_or_alone(s: Situation) -> GateResult:
+def coordination_or_alone(s: Situation) -> GateResult:
     """Only a failover can do without: the ensemble may have died with the site."""
     found = _coordination(s)
     if found.outcome != "unknown":
@@ -297,7 +302,7 @@ def _not_held(s: Situation) -> GateResult:
 
 _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _attested,
-    _coordination_or_alone,
+    coordination_or_alone,
     _not_held,
     _needed,
     _not_flapping,

@@ -12,6 +12,8 @@ from orchestrator.planning.plan import RunEvent
 # Field of a request -> option; a value that overrides nothing is left out.
 _OPTIONS: Mapping[str, str] = {
     "attested": "--attest-down",
+    "sick": "--attest-sick",
+    "accept_unfenced": "--accept-unfenced",
     "accept_loss": "--accept-loss",
     "accept_reread": "--accept-reread",
     "acknowledge": "--acknowledge",

@@ -15,6 +15,9 @@ The other way round, what existed a while before the source was last seen alive 
 the target has no room for did not arrive:
 
     at_least = end sampled that long before the newest sample − what can be replicated at most
+
+Of a partition of a sick source that still answers, the end is read, not estimated: what the mirror has still
+to copy is the most that can be lost, and nothing is if it does.
 """
 
 from __future__ import annotations
@@ -95,6 +98,8 @@ def predict_loss(
     until_s: float | None = None,
     replicated_at_most: Mapping[TopicPartition, int] = MappingProxyType({}),
     first_copied: Mapping[TopicPartition, int] = MappingProxyType({}),
+    live: Mapping[TopicPartition, SampledEnd] = MappingProxyType({}),
+    is_drained: bool = False,
 ) -> LossPrediction:
     """Predict the loss of mirrored source `partitions`.
 
@@ -104,6 +109,8 @@ def predict_loss(
     where these stand still. For a partition without an entry nothing is promised as `at_least`.
     `first_copied`: of topics made anew, the first source offset of which a copy is known; what lies before
     may have been passed over.
+    `live`: logs of a source that is only sick, as they were read just now, and `is_drained`: its mirror runs,
+    so that it will copy them to their ends.
     `until_s`: end of the window in which the source was lost; by default the first failed round, which
     holds where the brokers refused connections. Pass the time of the decision for "if it were lost now".
 
@@ -114,7 +121,7 @@ def predict_loss(
         if window is None:
             raise ValueError("the source answers; say until when it is to be judged")
         until_s = window.first_failed_at_s
-    ends = history.sampled_ends()
+    ends = {**history.sampled_ends(), **live}
     by_topic: dict[str, list[TopicPartition]] = {}
     for tp in sorted(set(partitions)):
         by_topic.setdefault(tp.topic, []).append(tp)
@@ -129,6 +136,8 @@ def predict_loss(
                 replicated_at_most=replicated_at_most.get(tp),
                 first_copied=first_copied.get(tp, 0),
             )
+            if tp not in live
+            else _live_loss(live[tp], replicated.get(tp), first_copied.get(tp, 0), is_drained)
             for tp in members
         }
         topics[topic] = _topic_loss(history, topic, losses, ends, until_s)
@@ -173,6 +182,24 @@ def _partition_loss(
         expected=min(max(at_least, likely), at_most),
         at_most=at_most,
         sampled_end=end,
+        replicated=copied,
+        passed_over=passed_over,
+    )
+
+
+def _live_loss(
+    read: SampledEnd, replicated: int | None, first_copied: int, is_drained: bool
+) -> PartitionLoss:
+    """Of a partition that is there: nothing if it is drained, and else what is not copied yet."""
+    log = read.end
+    copied = log.start_offset if replicated is None else max(log.start_offset, replicated)
+    passed_over = max(0, min(first_copied, log.end_offset) - log.start_offset)
+    waiting = max(0, log.end_offset - copied)
+    return PartitionLoss(
+        at_least=0,
+        expected=0 if is_drained else waiting + passed_over,
+        at_most=waiting + passed_over,
+        sampled_end=log.end_offset,
         replicated=copied,
         passed_over=passed_over,
     )

@@ -224,6 +224,22 @@ class SampleHistory:
             for partition, offset in block.offsets.items()
         }
 
+    def unseen_since_s(self, group: str) -> float | None:
+        """End of the first round that could not have a group's positions any more; None while they can."""
+        subject = group_subject(group)
+        confirmed = max((at_s for _, at_s in self._newest(subject)), default=None)
+        if confirmed is None:
+            return None
+        rounds = [round_ for w in self._watchers.values() for round_ in (*w.rounds, *w.failed)]
+        return min(
+            (
+                round_.ended_at_s
+                for round_ in rounds
+                if round_.begun_at_s > confirmed and (round_.outcome == "failed" or subject in round_.missed)
+            ),
+            default=None,
+        )
+
     def sampled_ends(self) -> Mapping[TopicPartition, SampledEnd]:
         """The newest log ends, each with its time."""
         if self._ends is None:

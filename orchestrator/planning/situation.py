@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.planning.observation import Observation, Part
@@ -11,15 +11,20 @@ from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.positions import Readings, TargetPosition
 from orchestrator.planning.prediction import LossPrediction
 from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.samples import LossWindow
+from orchestrator.planning.samples import LossWindow, SampledPosition
 from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import TopicPartition
 
 LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Everything the gates judge. `readings` names, per consumer, the partitions that it will read."""
+    """Everything the gates judge.
+
+    `readings` names, per consumer, the partitions that it will read; `recorded` is where each group stood at
+    the source, as far as that is known.
+    """
 
     topology: Topology
     mirror: Replication
@@ -30,6 +35,7 @@ class Situation:
     loss: LossPrediction | None
     positions: tuple[TargetPosition, ...]
     readings: Readings
+    recorded: Mapping[str, Mapping[TopicPartition, SampledPosition]] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[Consumer, ...]:

@@ -44,7 +44,7 @@ def switchover_steps(
         if step.id not in (RECORD_PRIMARY, *_PROMOTION, *_VERIFICATION):
             before.append(_prepared(step, accept_reread))
     before += _copied(topology, mirror)
-    prepared = _last_of(before)
+    prepared = last_of(before)
     before.append(record_rules_step("record-target-rules", mirror.target, who.rules))
     thaw = replace(
         lift_step("thaw", mirror.target, who.rules, recorded_by="record-target-rules", needed=prepared),
@@ -197,7 +197,7 @@ def _split(rules: Iterable[Acl]) -> tuple[tuple[Acl, ...], tuple[Acl, ...]]:
     return writers, tuple(rule for rule in rules if rule.operation != "WRITE")
 
 
-def _last_of(steps: Iterable[Step]) -> tuple[str, ...]:
+def last_of(steps: Iterable[Step]) -> tuple[str, ...]:
     """The steps that no other waits for: with them everything is done."""
     steps = tuple(steps)
     waited_for = {needed for step in steps for needed in step.depends_on}

@@ -41,8 +41,9 @@ class Authorization:
 class AccessRules:
     """The access rules of one cluster, by its operator. Every method raises `ClusterError`."""
 
-    def __init__(self, name: str, properties: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, properties: Mapping[str, Any], *, timeout_s: float = _TIMEOUT_S) -> None:
         self._subject = f"cluster {name}"
+        self._timeout_s = timeout_s
         self._admin = AdminClient(dict(properties), logger=logger)
 
     def rules(self, principals: Iterable[str] | None = None) -> frozenset[Acl]:
@@ -59,7 +60,7 @@ class AccessRules:
         )
         doing = "reading access rules"
         with translated_errors(self._subject, doing):
-            future = self._admin.describe_acls(everything, request_timeout=_TIMEOUT_S)
+            future = self._admin.describe_acls(everything, request_timeout=self._timeout_s)
         found = self._result(future, doing)
         return frozenset(_rule(binding) for binding in found if wanted is None or binding.principal in wanted)
 
@@ -70,7 +71,7 @@ class AccessRules:
             return
         doing = "creating access rules"
         with translated_errors(self._subject, doing):
-            futures = self._admin.create_acls(bindings, request_timeout=_TIMEOUT_S)
+            futures = self._admin.create_acls(bindings, request_timeout=self._timeout_s)
         self._each(futures, doing)
 
     def remove(self, rules: Iterable[Acl]) -> None:
@@ -80,7 +81,7 @@ class AccessRules:
             return
         doing = "deleting access rules"
         with translated_errors(self._subject, doing):
-            futures = self._admin.delete_acls(filters, request_timeout=_TIMEOUT_S)
+            futures = self._admin.delete_acls(filters, request_timeout=self._timeout_s)
         self._each(futures, doing)
 
     def authorization(self, brokers: Sequence[int]) -> Authorization:
@@ -94,7 +95,7 @@ class AccessRules:
             for broker in brokers:
                 # librdkafka takes one broker a call, because only that broker answers for itself.
                 resource = ConfigResource(ResourceType.BROKER, str(broker))
-                futures += self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
+                futures += self._admin.describe_configs([resource], request_timeout=self._timeout_s).values()
         authorizers: set[str] = set()
         super_users: set[str] = set()
         is_hidden = False
@@ -113,11 +114,11 @@ class AccessRules:
 
     def _result(self, future: Future[Any], doing: str) -> Any:
         try:
-            return future.result(_TIMEOUT_S + 5)
+            return future.result(self._timeout_s + 5)
         except KafkaException as error:
             raise cluster_error(self._subject, doing, error.args[0]) from None
         except TimeoutError:
-            raise ClusterError(self._subject, f"{doing}: no answer within {_TIMEOUT_S:g} s") from None
+            raise ClusterError(self._subject, f"{doing}: no answer within {self._timeout_s:g} s") from None
 
 
 def _value(entries: Mapping[str, Any], key: str) -> str | None:

@@ -25,14 +25,16 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
     A difference between log end and Connect's offset is not yet a record: a log may end in a transaction
     marker or a compacted gap. So what remains is read, with the mirror's own isolation level, and where no
     record comes, nothing is missing (facts: MirrorMaker 2, "Running it"). With `stopped`, the offsets are
-    those of the stopped mirror, and nothing is waited for.
+    those of the stopped mirror, and nothing is waited for. With `stalled_s` it is given up where the mirror
+    has not moved for so long.
     """
     ends = offsets_from_json(results["stands-still"]["ends"])
     starts = offsets_from_json(results["stands-still"]["starts"])
     connector = str(step.arguments["connector"])
     left: Ranges = {}
     looked_at: Ranges | None = None
-    begun_s = monotonic()
+    stalled_s = step.arguments.get("stalled_s")
+    begun_s = moved_s = monotonic()
 
     def remaining() -> Ranges:
         if step.arguments.get("stopped"):
@@ -43,21 +45,23 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
         return {tp: (froms[tp], end) for tp, end in ends.items() if froms[tp] < end}
 
     def is_drained() -> bool:
-        nonlocal left, looked_at
+        nonlocal left, looked_at, moved_s
         before, left = left, remaining()
+        if left != before:
+            moved_s = monotonic()
         # While it still moves, reading would only take the time that it needs.
         is_at_rest = left == before or bool(step.arguments.get("stopped"))
         if left and is_at_rest and left != looked_at:
             looked_at = left
-            left = _with_records(session, connector, left)
-        return not left
+            left = with_records(session, connector, left)
+        return not left or (stalled_s is not None and monotonic() - moved_s > float(stalled_s))
 
     try:
         is_done = session.await_true(is_drained, step.timeout_s, poll_s=_POLL_S)
     except (ClusterError, ConnectError) as error:
         return StepOutcome("unknown", f"cannot be seen: {error.subject}: {error.problem}")
-    if is_done:
-        seconds = monotonic() - begun_s
+    seconds = monotonic() - begun_s
+    if is_done and not left:
         return StepOutcome("ok", f"all {len(ends)} partitions copied to their ends ({seconds:.1f} s)")
     if session.is_cancelled():
         return StepOutcome("failed", "interrupted")
@@ -66,12 +70,12 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
     more = f" and {len(left) - _LISTED} partitions more" if len(left) > _LISTED else ""
     return StepOutcome(
         "failed",
-        f"after {step.timeout_s:g} s {behind:,} records are not copied: {listed}{more}",
+        f"after {seconds:.0f} s {behind:,} records are not copied: {listed}{more}",
         {"not_copied": {str(tp): end - start for tp, (start, end) in left.items()}},
     )
 
 
-def _with_records(session: Session, connector: str, ranges: Ranges) -> Ranges:
+def with_records(session: Session, connector: str, ranges: Ranges) -> Ranges:
     """Those ranges in which there is a record that the mirror would copy."""
     source = session.cluster(session.estate.mirror.source)
     isolation = session.estate.connect.configuration(connector).get(_ISOLATION, "read_uncommitted")

@@ -35,7 +35,7 @@ def rules_are_in_force(session: RunSession, step: Step, _results: Results) -> St
     """Every rule is there, and every broker has heard of it."""
     missing = _awaited(session, lambda: _rules(step) - _there(session, step))
     if missing:
-        return StepOutcome("failed", f"not there: {_listed(missing)}")
+        return StepOutcome("failed", f"not there: {listed_rules(missing)}")
     behind = session.await_brokers(_cluster(step), step.timeout_s / 2)
     if behind:
         return StepOutcome("unknown", f"not known to have heard of it: {behind}")
@@ -44,14 +44,16 @@ def rules_are_in_force(session: RunSession, step: Step, _results: Results) -> St
 
 def take_rules_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
     """Take away what this run brought in; what was there before stays."""
-    session.access(_cluster(step)).remove(_ours(step, results))
+    session.access(_cluster(step)).remove(rules_of_this_run(step, results))
     return StepOutcome("ok")
 
 
 def rules_are_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
     """Nothing of it is there any more."""
-    left = _awaited(session, lambda: _ours(step, results) & _there(session, step))
-    return StepOutcome("failed" if left else "ok", f"still there: {_listed(left)}" if left else "as before")
+    left = _awaited(session, lambda: rules_of_this_run(step, results) & _there(session, step))
+    return StepOutcome(
+        "failed" if left else "ok", f"still there: {listed_rules(left)}" if left else "as before"
+    )
 
 
 def lift_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
@@ -63,7 +65,7 @@ def lift_rules(session: RunSession, step: Step, _results: Results) -> StepOutcom
 def rules_are_lifted(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """None of them is there."""
     left = _awaited(session, lambda: _there(session, step))
-    return StepOutcome("failed" if left else "ok", f"still there: {_listed(left)}" if left else "lifted")
+    return StepOutcome("failed" if left else "ok", f"still there: {listed_rules(left)}" if left else "lifted")
 
 
 def deny_again(session: RunSession, step: Step, results: Results) -> StepOutcome:
@@ -75,7 +77,7 @@ def deny_again(session: RunSession, step: Step, results: Results) -> StepOutcome
 def rules_are_denied_again(session: RunSession, step: Step, results: Results) -> StepOutcome:
     """All that had been there is there."""
     missing = _awaited(session, lambda: _had(step, results) - _there(session, step))
-    return StepOutcome("failed" if missing else "ok", _listed(missing) or "as before")
+    return StepOutcome("failed" if missing else "ok", listed_rules(missing) or "as before")
 
 
 def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepOutcome:
@@ -113,7 +115,7 @@ def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepO
         return StepOutcome("failed", "interrupted")
     since_s = monotonic() - standstill_s
     writing = sorted(tp for tp, at_s in moved_at_s.items() if at_s > since_s)
-    found = _producers(session, _cluster(step), writing, begun_at_s)
+    found = producers_of(session, _cluster(step), writing, begun_at_s)
     said = "; ".join(found[tp] for tp in writing[:_LISTED])
     more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
     return StepOutcome(
@@ -124,7 +126,7 @@ def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepO
     )
 
 
-def _producers(
+def producers_of(
     session: RunSession, cluster: str, partitions: Iterable[TopicPartition], since_s: float
 ) -> dict[TopicPartition, str]:
     """Each partition with the producers that its leader saw writing lately, as far as it remembers any.
@@ -176,11 +178,13 @@ def _had(step: Step, results: Results) -> frozenset[Acl]:
     return frozenset(rules_from_json(recorded["had"])) & _rules(step)  # type: ignore[arg-type]
 
 
-def _ours(step: Step, results: Results) -> frozenset[Acl]:
+def rules_of_this_run(step: Step, results: Results) -> frozenset[Acl]:
+    """Those of the step's rules that were not there before."""
     return _rules(step) - _had(step, results)
 
 
-def _listed(rules: Iterable[Acl]) -> str:
+def listed_rules(rules: Iterable[Acl]) -> str:
+    """The first few rules in words, and how many more there are."""
     texts = [
         f"{rule.permission} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}"
         f" to {rule.principal}"

@@ -83,6 +83,22 @@ def translate_positions(session: Session, step: Step, results: Results) -> StepO
     return _translation_outcome(rows, landing_offsets(session, recorded))
 
 
+def translate_left_positions(session: Session, step: Step, results: Results) -> StepOutcome:
+    """The positions recorded of a sick source through the final map; reading again has its price."""
+    said, standing = results["record-positions"], results["stands-still"]
+    recorded = {
+        group: {
+            tp: SampledPosition(at, float(said["at_s"][group]))
+            for tp, at in offsets_from_json(offsets).items()
+        }
+        for group, offsets in said["positions"].items()
+    }
+    starts = offsets_from_json(standing["starts"])
+    read = {tp: LogEnd(starts[tp], end) for tp, end in offsets_from_json(standing["ends"]).items()}
+    rows = _translated(session, step, results, recorded, {**session.history.newest_ends(), **read}, time())
+    return _translation_outcome(rows, landing_offsets(session, recorded))
+
+
 def _translated(  # noqa: PLR0917 - what a position is made of
     session: Session,
     step: Step,

@@ -11,6 +11,21 @@ from orchestrator.operations.actions.clients import (
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.first_writes import await_landing_records
+from orchestrator.operations.actions.leaving import (
+    account_left,
+    await_left_standing,
+    copy_left_checkpoint,
+    drain_left,
+    record_left_positions,
+    stop_left_clients,
+)
+from orchestrator.operations.actions.leaving_rules import (
+    deny_left,
+    left_rules_are_back,
+    record_left_rules,
+    rules_are_in_force_where_it_answers,
+    take_left_rules_back,
+)
 from orchestrator.operations.actions.mirror import (
     await_standstill,
     connectors_are_stopped,
@@ -26,6 +41,7 @@ from orchestrator.operations.actions.positions import (
     record_positions,
     restore_offsets,
     save_offsets,
+    translate_left_positions,
     translate_positions,
     translate_recorded_positions,
     write_offsets,
@@ -66,6 +82,15 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "await-group-progress": await_group_progress,
         "relocate-checkpoint": relocate_query,
         "await-query-progress": await_query_progress,
+        "stop-left-clients": stop_left_clients,
+        "record-left-rules": record_left_rules,
+        "deny-left": deny_left,
+        "await-left-standing": await_left_standing,
+        "drain-left": drain_left,
+        "record-left-positions": record_left_positions,
+        "translate-left-positions": translate_left_positions,
+        "copy-left-checkpoint": copy_left_checkpoint,
+        "account-left": account_left,
     },
     verify={
         **FENCE_TABLE.verify,
@@ -73,9 +98,11 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "connectors-run": connectors_run,
         "offsets-are-written": offsets_are_written,
         "primary-is-recorded": primary_is_recorded,
+        "rules-are-in-force-where-it-answers": rules_are_in_force_where_it_answers,
     },
     compensate={
         **FENCE_TABLE.compensate,
+        "take-left-rules-back": take_left_rules_back,
         "resume-connectors": resume_connectors,
         "start-clients-again": start_clients_again,
         "restore-offsets": restore_offsets,
@@ -84,6 +111,7 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
     },
     verify_undone={
         **FENCE_TABLE.verify_undone,
+        "left-rules-are-back": left_rules_are_back,
         "connectors-run": connectors_run,
         "offsets-are-restored": offsets_are_restored,
         "primary-is-forgotten": primary_is_forgotten,

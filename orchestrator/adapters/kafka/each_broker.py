@@ -1,0 +1,125 @@
+"""Each broker of a sick cluster asked by itself, all at once: one that hangs keeps nobody else waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self, TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from orchestrator.adapters.kafka.client import Refusals, client_properties, cluster_error, logger
+from orchestrator.adapters.kafka.isolated import HelperDiedError, IsolatedCluster
+from orchestrator.errors import ClusterError
+from orchestrator.values import BrokerView, LogEnd, PartitionPlace, TopicPartition
+
+_AT_ONCE = 16
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class EachBroker:
+    """One cluster, asked broker by broker. Nothing is raised for what does not answer: it is the answer."""
+
+    def __init__(self, name: str, client: Mapping[str, str]) -> None:
+        self._name = name
+        self._client = client
+        self._addresses: tuple[str, ...] = ()
+        self._isolated: IsolatedCluster | None = None
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that asks leaders and coordinators."""
+        if self._isolated is not None:
+            self._isolated.reset()
+            self._isolated = None
+
+    def views(self, addresses: Iterable[str], timeout_s: float) -> dict[str, BrokerView | ClusterError]:
+        """For each `host:port` what its broker says, or why it says nothing within `timeout_s`.
+
+        By plain metadata on a new connection: an old one may wait for minutes on a broker that was frozen.
+        """
+        return _each(addresses, lambda address: _view(self._name, address, self._client, timeout_s))
+
+    def log_ends(
+        self, addresses: Iterable[str], led: Mapping[int, Sequence[TopicPartition]], timeout_s: float
+    ) -> dict[int, dict[TopicPartition, LogEnd] | ClusterError]:
+        """The logs of each leader's partitions; `led`: what to ask of each broker, by its id.
+
+        `addresses` are those of the brokers that answer.
+        """
+        cluster = self._asked_apart(addresses)
+        return _each(led, lambda leader: _asked_twice(lambda: cluster.log_ends(led[leader], timeout_s)))
+
+    def committed(
+        self, addresses: Iterable[str], groups: Iterable[str], timeout_s: float
+    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        """What each group has committed, or why its coordinator does not say it."""
+        cluster = self._asked_apart(addresses)
+        return _each(groups, lambda group: _asked_twice(lambda: cluster.committed([group], timeout_s)[group]))
+
+    def _asked_apart(self, addresses: Iterable[str]) -> IsolatedCluster:
+        """librdkafka may end the process that asks when connections break (see `isolated`)."""
+        wanted = tuple(sorted(addresses))
+        with self._turn:
+            if self._isolated is None or wanted != self._addresses:
+                self.close()
+                self._addresses = wanted
+                self._isolated = IsolatedCluster(self._name, wanted, self._client)
+            return self._isolated
+
+
+def _asked_twice(question: Callable[[], V]) -> V:
+    """Once more where the process that asks died of it."""
+    try:
+        return question()
+    except HelperDiedError:
+        return question()
+
+
+def _each(keys: Iterable[K], question: Callable[[K], V]) -> dict[K, V | ClusterError]:
+    wanted = list(dict.fromkeys(keys))
+    with ThreadPoolExecutor(max_workers=max(1, min(_AT_ONCE, len(wanted)))) as pool:
+        answers = pool.map(lambda key: _answer(question, key), wanted)
+        return dict(zip(wanted, answers, strict=True))
+
+
+def _answer(question: Callable[[K], V], key: K) -> V | ClusterError:
+    try:
+        return question(key)
+    except ClusterError as error:
+        return error
+
+
+def _view(name: str, address: str, client: Mapping[str, str], timeout_s: float) -> BrokerView:
+    refusals = Refusals()
+    properties = client_properties(name, [address], client)
+    admin = AdminClient({**properties, "error_cb": refusals}, logger=logger)
+    try:
+        found = admin.list_topics(timeout=timeout_s)
+    except KafkaException as error:
+        why = refusals.behind(error.args[0], admin)
+        raise cluster_error(f"cluster {name}, {address}", "asking it alone", why) from None
+    brokers = {number: f"{broker.host}:{broker.port}" for number, broker in found.brokers.items()}
+    return BrokerView(
+        # librdkafka does not tell whom it asked: it knows an address given to it by no id.
+        broker_id=next((number for number, at in brokers.items() if at == address), -1),
+        brokers=brokers,
+        controller=found.controller_id,
+        partitions={
+            TopicPartition(topic, number): PartitionPlace(partition.leader, tuple(partition.isrs))
+            for topic, described in found.topics.items()
+            for number, partition in described.partitions.items()
+        },
+    )

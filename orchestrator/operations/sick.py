@@ -1,0 +1,94 @@
+"""The failover of a source that is only sick: what is its own beside `procedure`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from orchestrator.engine import Actions
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.alone import has_local_journal, with_local_journals
+from orchestrator.operations.left import left_cluster
+from orchestrator.operations.observe import Estate, asked, observe, open_estate
+from orchestrator.operations.run import Run
+from orchestrator.operations.session import Session
+from orchestrator.planning.overrides import attested_writers
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.planning.sick import plan_sick_failover
+from orchestrator.planning.sick_gates import SickPicture
+from orchestrator.planning.support import refuse_unsupported
+from orchestrator.topology.model import Topology
+
+# It tells how far the mirror is behind what can be read: without it the whole map stands for it.
+_MIRROR_OFFSETS_TIMEOUT_S = 5.0
+
+
+class SickProcedure:
+    """See `operations.procedure.Procedure`."""
+
+    verb = "failover"
+    # Whatever has become of the source meanwhile: what is begun is gone on with, or taken back.
+    gates_of_resumed = frozenset(
+        {"attested", "coordination", "not-held", "target-healthy", "mirror-controlled"}
+    )
+
+    def __init__(self, topology: Topology, request: FailoverRequest) -> None:
+        refuse_unsupported(topology, "failover")
+        self.topology, self.request = topology, request
+        self.mirror = mirror_to_fail_over(topology, request)
+        self.command = f"failover {self.mirror.source} → {self.mirror.target}"
+        self.is_alone = request.without_coordination
+        self.about: Mapping[str, Any] = {}
+
+    @classmethod
+    def of_run(cls, topology: Topology, plan: Plan, first: RunEvent) -> SickProcedure:
+        """As an earlier run was asked for."""
+        is_alone = has_local_journal(topology.name, first.run_id)
+        return cls(
+            topology,
+            FailoverRequest(**{**plan.request, "to": plan.target, "without_coordination": is_alone}),
+        )
+
+    def open_estate(self) -> Estate:
+        """The target's side; what is left of the source is asked anew each time."""
+        return open_estate(self.topology, self.mirror)
+
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> SickPicture:
+        """The target's side as for any failover, and the source broker by broker."""
+        source, groups = self.mirror.source, estate.groups
+        partitions = source_partitions(self.topology, self.mirror)
+        with ThreadPoolExecutor(max_workers=2, thread_name_prefix="observe") as pool:
+            base = pool.submit(
+                observe,
+                estate,
+                own_lock=own_lock,
+                own_run=own_run,
+                mirror_offsets_timeout_s=_MIRROR_OFFSETS_TIMEOUT_S,
+            )
+            left = pool.submit(
+                asked, f"cluster {source}", lambda: left_cluster(self.topology, source, partitions, groups)
+            )
+            seen = base.result()
+            if self.is_alone and estate.coordination is None:
+                seen = with_local_journals(seen, self.topology.name, own_run)
+            return SickPicture(observation=seen, left=left.result())
+
+    def plan(self, picture: SickPicture) -> Plan:
+        """See `plan_sick_failover`."""
+        return plan_sick_failover(self.topology, picture, self.request)
+
+    def actions(self, run: Run[Estate], plan: Plan, picture: SickPicture) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        session = Session(
+            run.estate,
+            picture.observation,
+            run.folder,
+            run_id=run.run_id,
+            primaries=run.primaries,
+            holds_lock=run.holds_lock,
+            attested_writers=attested_writers(run.events),
+        )
+        return TableActions(session, MOVE_TABLE)

@@ -1,0 +1,187 @@
+"""The steps of leaving a sick site: keep everybody off, drain what answers, and then those of a failover.
+
+What answers is treated as in a planned move, what does not as in a failover: it is named, counted as unknown,
+and nothing waits for it. Up to the first client at the target all is taken back if a step does not end well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.planning.clients import clients_of
+from orchestrator.planning.fence import (
+    STANDSTILL_S,
+    Fenced,
+    deny_step,
+    record_rules_step,
+    rules_to_json,
+)
+from orchestrator.planning.losses import ACCOUNT_STEP
+from orchestrator.planning.move_steps import move_steps
+from orchestrator.planning.plan import Step
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.planning.switchover_steps import last_of
+from orchestrator.replication.connectors import connector_names
+from orchestrator.topology.model import Replication, Topology
+
+DRAIN_TIMEOUT_S = 60.0
+# A broker that died a moment ago has new leaders after its session: so long they are waited for.
+_ELECTION_S = 12.0
+# Behind the interval at which Connect tells how far the mirror is.
+_STALLED_S = 10.0
+_PROMOTION = ("start-producers", "start-consumers", "start-queries")
+
+
+def sick_steps(
+    topology: Topology, mirror: Replication, who: Fenced, *, is_fenced: bool, allowed_records: int | None
+) -> tuple[Step, ...]:
+    """The steps, each with what it waits for. `is_fenced`: access rules can be written there.
+
+    `allowed_records`: more than so many left uncopied, and all is taken back.
+    """
+    groups = [c.name for c in topology.consumers_of(mirror.source) if c.kind == "group"]
+    steps = [_stop(topology, mirror)]
+    kept_off: tuple[str, ...] = (steps[0].id,)
+    if is_fenced:
+        steps += _fence(mirror, who)
+        kept_off = ("deny",)
+    steps.append(_standstill(mirror, who, kept_off, is_fenced))
+    steps.append(_drain(mirror, allowed_records))
+    if groups:
+        steps.append(_positions(mirror, groups, kept_off))
+    moved = {step.id: _after_drain(step) for step in move_steps(topology, mirror)}
+    later = [step for step in moved.values() if step.irreversible or step.phase == "verify"]
+    primary = moved.pop(RECORD_PRIMARY)
+    steps += [step for step in moved.values() if step not in later]
+    steps += [_copy(str(step.arguments["query"])) for step in steps if step.action == "relocate-checkpoint"]
+    steps.append(_account(mirror))
+    # One point of no return, behind all that may fail; only the group sync, which asks the sick side for one
+    # group after the other, is not waited for.
+    prepared = last_of(step for step in steps if step.id != "stop-group-sync")
+    return (*steps, replace(primary, depends_on=prepared), *later)
+
+
+def _stop(topology: Topology, mirror: Replication) -> Step:
+    return Step(
+        id="stop-left",
+        phase="fence",
+        title=f"Stop the applications at {mirror.source}, where their hosts answer",
+        action="stop-left-clients",
+        arguments={"clients": list(clients_of(topology, mirror.source)), "cluster": mirror.source},
+        compensation="start-clients-again",
+        on_failure="undo",
+        expected_s=4.0,
+        timeout_s=45,
+    )
+
+
+def _fence(mirror: Replication, who: Fenced) -> list[Step]:
+    """As any fence, but by whichever broker answers, and verified at those that do."""
+    record = record_rules_step("record-rules", mirror.source, who.rules)
+    deny = deny_step("deny", mirror.source, who.rules, recorded_by=record.id, needed=("stop-left",))
+    return [
+        replace(record, action="record-left-rules", on_failure="undo"),
+        replace(
+            deny,
+            action="deny-left",
+            verify="rules-are-in-force-where-it-answers",
+            compensation="take-left-rules-back",
+            verify_undone="left-rules-are-back",
+            timeout_s=40,
+        ),
+    ]
+
+
+def _standstill(mirror: Replication, who: Fenced, needed: tuple[str, ...], is_fenced: bool) -> Step:
+    return Step(
+        id="stands-still",
+        phase="fence",
+        title=f"See every end offset at {mirror.source} that can be read stand still for {STANDSTILL_S:g} s",
+        action="await-left-standing",
+        arguments={
+            "cluster": mirror.source,
+            "topics": list(mirror.topics),
+            "standstill_s": STANDSTILL_S,
+            "election_s": _ELECTION_S,
+            "rules": rules_to_json(who.rules) if is_fenced else [],
+        },
+        depends_on=needed,
+        on_failure="undo",
+        expected_s=STANDSTILL_S + 1.5,
+        timeout_s=STANDSTILL_S + _ELECTION_S + 20,
+    )
+
+
+def _drain(mirror: Replication, allowed_records: int | None) -> Step:
+    return Step(
+        id="drain",
+        phase="drain",
+        title=f"Let the mirror copy what it can still read, {DRAIN_TIMEOUT_S:g} s at most",
+        action="drain-left",
+        arguments={
+            "connector": connector_names(mirror).source,
+            "stalled_s": mirror.offset_flush_interval_s + _STALLED_S,
+            "allowed_records": allowed_records,
+        },
+        depends_on=("stands-still",),
+        on_failure="undo",
+        expected_s=2.0,
+        timeout_s=DRAIN_TIMEOUT_S,
+    )
+
+
+def _positions(mirror: Replication, groups: list[str], needed: tuple[str, ...]) -> Step:
+    return Step(
+        id="record-positions",
+        phase="translate",
+        title=f"Record what the groups have committed at {mirror.source}, else what the watcher saw",
+        action="record-left-positions",
+        arguments={"groups": groups},
+        depends_on=needed,
+        on_failure="undo",
+        expected_s=1.5,
+    )
+
+
+def _copy(query: str) -> Step:
+    return Step(
+        id=f"copy-{query}",
+        phase="relocate",
+        title=f"Copy the checkpoint of {query} as far as it can be read",
+        action="copy-left-checkpoint",
+        arguments={"query": query},
+        depends_on=("stop-left",),
+        on_failure="undo",
+        expected_s=0.5,
+        timeout_s=30,
+    )
+
+
+def _account(mirror: Replication) -> Step:
+    return Step(
+        id=ACCOUNT_STEP,
+        phase="drain",
+        title="Say what is lost, partition by partition",
+        action="account-left",
+        arguments={"connector": connector_names(mirror).source},
+        depends_on=("record-mirrored-ends",),
+        on_failure="undo",
+        expected_s=0.5,
+    )
+
+
+def _after_drain(step: Step) -> Step:
+    """A failover's step, so that it waits for what is drained, and is taken back with it."""
+    if step.irreversible or step.phase == "verify":
+        return step
+    step = replace(step, on_failure="undo")
+    match step.id:
+        case "let-land" | "record-landing-ends":
+            return replace(step, depends_on=("drain",))
+        case "translate-positions":
+            needed = (*step.depends_on, "record-positions")
+            return replace(step, action="translate-left-positions", depends_on=needed)
+        case _ if step.action == "relocate-checkpoint":
+            return replace(step, depends_on=(*step.depends_on, f"copy-{step.arguments['query']}"))
+        case _:
+            return step

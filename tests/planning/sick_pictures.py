@@ -1,0 +1,52 @@
+"""West with one broker of three away, and the example's east as it should be: tests change one thing each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.planning.fence_gates import AccessState
+from orchestrator.planning.left import LeftCluster, LeftPartition
+from orchestrator.planning.observation import Part, SourceProbe
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.sick_gates import SickPicture
+from orchestrator.topology.model import Failover, MaxLoss
+from orchestrator.values import LogEnd, TopicPartition
+from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, MIRRORED, history, observation, part, topology
+
+FILE = replace(topology(), failover=Failover(max_loss=MaxLoss(records=100_000)))
+REQUEST = FailoverRequest(sick=("west",), to="east", by="ada", reason="a rack burns")
+PARTITIONS = source_partitions(topology(), MIRROR)
+NO_CONTROLLER: Part[str] = Part("cluster west", 0.0, None, "no majority: of 3 controllers 2, 3 are silent")
+
+
+def left(
+    *,
+    brokers: int = 2,
+    unread: dict[TopicPartition, str] | None = None,
+    end: int = MIRRORED + 500,
+    in_sync: int = 2,
+) -> LeftCluster:
+    """Some brokers that answer; every partition led by the first, but for those that cannot be read."""
+    away = unread or {}
+    return LeftCluster(
+        brokers={number: f"west:{number}" for number in range(1, brokers + 1)},
+        silent={f"west:{number}": "it hangs" for number in range(brokers + 1, 4)},
+        partitions={
+            tp: LeftPartition(3, 1, None, away[tp])
+            if tp in away
+            else LeftPartition(1, in_sync, LogEnd(0, end))
+            for tp in PARTITIONS
+        },
+        controller=part("controller 1"),
+        access=part(AccessState("StandardAuthorizer", None, "User:operator")),
+        committed={group: dict.fromkeys(PARTITIONS, 98_000) for group in GROUPS},
+    )
+
+
+def picture(found: LeftCluster | None = None) -> SickPicture:
+    """The target as for any failover; the watcher still samples what answers."""
+    base = observation()
+    probe = SourceProbe({"west:1": "yes", "west:2": "yes", "west:3": "silent"}, "")
+    base = replace(base, source=part(probe), samples=part(history(silent_since_s=LOST_AT_S)))
+    return SickPicture(observation=base, left=part(found or left()))
