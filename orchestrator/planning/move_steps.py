@@ -29,7 +29,7 @@ def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     groups = tuple(c for c in consumers if c.kind == "group")
     queries = tuple(c for c in consumers if c.kind == "spark")
     started = producer_clients(topology, mirror.source)
-    steps = [*_fence(mirror), *_translate(mirror, groups), *_relocate(queries)]
+    steps = [*_fence(topology, mirror), *_translate(mirror, groups), *_relocate(queries)]
     steps.append(
         record_primary_step(mirror.source, mirror.target, mirror.topics, needed=("record-landing-ends",))
     )
@@ -38,7 +38,10 @@ def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _fence(mirror: Replication) -> list[Step]:
+def _fence(topology: Topology, mirror: Replication) -> list[Step]:
+    roaming = [p for p in topology.producers_of(mirror.source) if p.moved_by == "itself"]
+    # These may have written at the target before anybody decided on a failover.
+    written_early = sorted({topic for p in roaming for topic in p.topics}.intersection(mirror.topics))
     is_identity = mirror.policy == "identity"
     names = connector_names(mirror)
     return [
@@ -96,7 +99,7 @@ def _fence(mirror: Replication) -> list[Step]:
             phase="fence",
             title="Record where the landing topics end",
             action="record-ends",
-            arguments={"topics": list(mirror.topics)},
+            arguments={"topics": list(mirror.topics), "or_since_loss": written_early},
             # With equal names the mirror itself writes there until it is stopped.
             depends_on=("stop-mirror",) if is_identity else (),
             expected_s=0.1,

@@ -18,7 +18,7 @@ from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.switchover_gates import SwitchoverSituation, switchover_gates
 from orchestrator.planning.switchover_picture import SwitchoverPicture
-from orchestrator.planning.switchover_steps import switchover_steps
+from orchestrator.planning.switchover_steps import roaming_rules, switchover_steps
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 
@@ -80,6 +80,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         picture=picture,
         principals=who.principals,
         timeout_s=request.timeout_s,
+        roaming=tuple(sorted({rule.principal for rule in roaming_rules(topology, mirror, who)})),
     )
     done_by, lag = done_by_run(s.common), s.lag
     plan = Plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.planning.cost_gates import watcher_alive
 from orchestrator.planning.fence_gates import fenceable
@@ -18,12 +18,16 @@ from orchestrator.values import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchoverSituation:
-    """What the gates judge: the common part of every move, and what only a planned one has."""
+    """What the gates judge: the common part of every move, and what only a planned one has.
+
+    `roaming`: principals of producers that move themselves.
+    """
 
     common: Situation
     picture: SwitchoverPicture
     principals: tuple[str, ...]
     timeout_s: float
+    roaming: tuple[str, ...] = ()
 
     @property
     def lag(self) -> Mapping[TopicPartition, int] | None:
@@ -46,7 +50,17 @@ def switchover_gates(s: SwitchoverSituation) -> tuple[GateResult, ...]:
         _mirror_lag(s),
         _positions_known(s),
         fenceable(s.picture.source.access, topology, mirror.source, s.principals),
+        *_fenceable_target(s),
     )
+
+
+def _fenceable_target(s: SwitchoverSituation) -> tuple[GateResult, ...]:
+    """Only producers that move themselves have to be kept off the target for a while."""
+    topology, target = s.common.topology, s.common.mirror.target
+    if not s.roaming:
+        return ()
+    gate = fenceable(s.picture.target_access, topology, target, s.roaming)
+    return (replace(gate, id="fenceable-target"),)
 
 
 def _source_healthy(s: SwitchoverSituation) -> GateResult:

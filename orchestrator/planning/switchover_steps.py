@@ -5,6 +5,9 @@ processed is committed; the fence then keeps off whoever was not stopped, and th
 Everything up to the promotion can be taken back, and is, if a step of it does not end well; the
 promotion itself (clients at work at the target) waits for all of that. So its first effect is the
 point of no return, and behind it there is nothing that could fail for want of preparation.
+
+Producers that move themselves may turn up at the target as soon as the source denies them: they are denied
+there too until it is primary.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ _PROMOTION = ("start-producers", "start-consumers", "start-queries")
 _VERIFICATION = ("producers-write", "consumers-progress", "queries-progress")
 # Steps of a failover that a planned move has no use for: it drains instead.
 _NOT_NEEDED = ("let-land",)
+_KEEP_OFF, _LET_IN = "keep-off", "let-in"
 
 
 def switchover_steps(
@@ -38,7 +42,8 @@ def switchover_steps(
 ) -> tuple[Step, ...]:
     """The steps, each with what it waits for. What is not named there runs side by side."""
     moved = {step.id: step for step in move_steps(topology, mirror) if step.id not in _NOT_NEEDED}
-    before = _freeze(topology, mirror, who)
+    roaming = roaming_rules(topology, mirror, who)
+    before = _freeze(topology, mirror, who, roaming)
     before += _drain(mirror, timeout_s)
     for step in moved.values():
         if step.id not in (RECORD_PRIMARY, *_PROMOTION, *_VERIFICATION):
@@ -46,8 +51,9 @@ def switchover_steps(
     before += _copied(topology, mirror)
     prepared = last_of(before)
     before.append(record_rules_step("record-target-rules", mirror.target, who.rules))
+    lifted = [rule for rule in who.rules if rule not in roaming]
     thaw = replace(
-        lift_step("thaw", mirror.target, who.rules, recorded_by="record-target-rules", needed=prepared),
+        lift_step("thaw", mirror.target, lifted, recorded_by="record-target-rules", needed=prepared),
         on_failure="undo",
     )
     recorded = replace(moved[RECORD_PRIMARY], depends_on=("thaw",), on_failure="undo")
@@ -56,36 +62,67 @@ def switchover_steps(
         for step in moved.values()
         if step.id in (*_PROMOTION, *_VERIFICATION)
     ]
+    if roaming:
+        after = [_let_in(mirror, roaming), *(_behind_let_in(step) for step in after)]
     return (*before, thaw, recorded, *after)
 
 
-def _freeze(topology: Topology, mirror: Replication, who: Fenced) -> list[Step]:
+def roaming_rules(topology: Topology, mirror: Replication, who: Fenced) -> tuple[Acl, ...]:
+    """Of a fence's rules those against the writing of producers that move themselves."""
+    themselves = {p.name for p in topology.producers_of(mirror.source) if p.moved_by == "itself"}
+    principals = {principal for principal, names in who.writers.items() if themselves.intersection(names)}
+    return tuple(rule for rule in who.rules if rule.operation == "WRITE" and rule.principal in principals)
+
+
+def _keep_off(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
+    return replace(
+        deny_step(_KEEP_OFF, mirror.target, roaming, recorded_by="record-target-rules"),
+        title=f"Keep producers that move themselves off {mirror.target} until it is primary",
+    )
+
+
+def _let_in(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
+    """They may write at once, so nothing takes it back."""
+    return replace(
+        lift_step(_LET_IN, mirror.target, roaming, recorded_by="record-target-rules"),
+        title=f"Let producers that move themselves write at {mirror.target}",
+        phase="redirect",
+        depends_on=(RECORD_PRIMARY,),
+        compensation=None,
+        verify_undone=None,
+        irreversible=True,
+    )
+
+
+def _behind_let_in(step: Step) -> Step:
+    return replace(step, depends_on=(*step.depends_on, _LET_IN)) if step.id == "producers-write" else step
+
+
+def _freeze(topology: Topology, mirror: Replication, who: Fenced, roaming: tuple[Acl, ...]) -> list[Step]:
     writers, readers = _split(who.rules)
     producers = list(producer_clients(topology, mirror.source))
     consumers = topology.consumers_of(mirror.source)
     groups = [group_client(c.name) for c in consumers if c.kind == "group"]
     queries = [query_client(c.name) for c in consumers if c.kind == "spark"]
     steps = [record_rules_step("record-rules", mirror.source, who.rules)]
+    stopped = ("stop-producers",) if producers else ()
     if producers:
         steps.append(_stop("stop-producers", "producers", mirror.source, producers, ("record-rules",)))
+    if roaming:
+        steps.append(_keep_off(mirror, roaming))
+        stopped = (*stopped, _KEEP_OFF)
     steps.append(
-        deny_step(
-            "deny-writing",
-            mirror.source,
-            writers,
-            recorded_by="record-rules",
-            needed=("stop-producers",) if producers else (),
-        )
+        deny_step("deny-writing", mirror.source, writers, recorded_by="record-rules", needed=stopped)
     )
     steps.append(standstill_step("stands-still", mirror.source, mirror.topics, needed=("deny-writing",)))
     # Beside the producers: what they leave unread here they read there, from exactly that place on.
-    stopped: list[str] = []
+    gone: list[str] = []
     if groups:
         steps.append(_stop("stop-consumers", "consumers", mirror.source, groups, ("record-rules",)))
-        stopped.append("stop-consumers")
+        gone.append("stop-consumers")
     if queries:
         steps.append(_stop("stop-queries", "Spark queries", mirror.source, queries, ("record-rules",)))
-        stopped.append("stop-queries")
+        gone.append("stop-queries")
     if groups:
         steps.append(
             Step(
@@ -100,7 +137,7 @@ def _freeze(topology: Topology, mirror: Replication, who: Fenced) -> list[Step]:
             )
         )
     if readers:
-        needed = tuple(stopped)
+        needed = tuple(gone)
         steps.append(
             deny_step("deny-reading", mirror.source, readers, recorded_by="record-rules", needed=needed)
         )
@@ -141,7 +178,8 @@ def _prepared(step: Step, accept_reread: int) -> Step:
         case "stop-mirror":
             return replace(step, depends_on=("drain",))
         case "record-landing-ends":
-            return replace(step, depends_on=("drain",))
+            # Nobody can have written there before: who might have is kept off.
+            return replace(step, depends_on=("drain",), arguments={"topics": step.arguments["topics"]})
         case "translate-positions":
             return replace(
                 step,

@@ -26,7 +26,7 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
     """
     mirror, topology = session.estate.mirror, session.estate.topology
     landing = results["record-landing-ends"]
-    fenced = offsets_from_json(landing["ends"])
+    fenced = offsets_from_json(landing.get("now", landing["ends"]))
     moved = [producer.name for producer in topology.producers_of(mirror.source)]
     watch = Watch(landing_writers(topology, mirror), moved, session.attested_writers)
     deadline = time.monotonic() + step.timeout_s

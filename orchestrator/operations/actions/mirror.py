@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -14,6 +14,9 @@ from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
+
+# For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms).
+_BUFFERED_S = 120.0
 
 
 def await_standstill(session: Session, step: Step, _results: Results) -> StepOutcome:
@@ -93,10 +96,31 @@ def connectors_run(session: Session, step: Step, _results: Results) -> StepOutco
 
 
 def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
-    """The end of each partition of some topics."""
-    ends = session.estate.target.end_offsets(session.partitions(step.arguments["topics"]))
-    result = {"ends": offsets_to_json(ends), "at_s": time()}
-    return StepOutcome("ok", f"{sum(ends.values())} records in {len(ends)} partitions", result)
+    """The end of each partition of some topics.
+
+    In topics of `or_since_loss` producers that move themselves may have written since the source was lost:
+    there it is the offset from which on that can be, so that nothing of it is passed over. `now` are the ends
+    as they are.
+    """
+    now = session.estate.target.end_offsets(session.partitions(step.arguments["topics"]))
+    ends = {**now, **_since_loss(session, now, step.arguments.get("or_since_loss", ()))}
+    early = sum(now.values()) - sum(ends.values())
+    said = f"; {early:,} of them since the source was lost, or just before" if early else ""
+    result = {"ends": offsets_to_json(ends), "now": offsets_to_json(now), "at_s": time()}
+    return StepOutcome("ok", f"{sum(now.values())} records in {len(now)} partitions{said}", result)
+
+
+def _since_loss(
+    session: Session, ends: Mapping[TopicPartition, int], topics: Sequence[str]
+) -> dict[TopicPartition, int]:
+    """Offsets of what bears a time since the source was seen last, or a little before."""
+    early = [tp for tp in ends if tp.topic in topics]
+    if not early:
+        return {}
+    window = session.history.loss_window()
+    since_s = (window.last_good_at_s if window is not None else session.observation.at_s) - _BUFFERED_S
+    found = session.estate.target.offsets_for_times(dict.fromkeys(early, since_s))
+    return {tp: min(ends[tp], offset) for tp, offset in found.items()}
 
 
 def record_mirror_end(session: Session, step: Step, results: Results) -> StepOutcome:

@@ -145,7 +145,7 @@ def _producer_config(
         keys=scenario.keys,
         seed=scenario.seed,
         rate_records_per_s=scenario.rate_records_per_s * share,
-        preload_records=round(scenario.records_before * share) if is_first else 0,
+        preload_records=scenario.preload_records(share) if is_first else 0,
         go_on_when=str(word_to_go_on(simulation)) if is_first else "",
         value_size_bytes=scenario.value_size_bytes,
         sabotage_every=scenario.sabotage_every if is_first else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -57,6 +58,10 @@ class Scenario:
         weights = {name: 1 / (position + 1) for position, name in enumerate(producers)}
         total = sum(weights.values())
         return {name: weight / total for name, weight in weights.items()}
+
+    def preload_records(self, share: float) -> int:
+        """How many of `records_before` a producer with that share writes; all together no fewer."""
+        return math.ceil(self.records_before * share)
 
     def roles_of(self, groups: Sequence[str]) -> Mapping[str, Role]:
         """The role of each consumer group, in file order."""

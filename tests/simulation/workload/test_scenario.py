@@ -9,7 +9,7 @@ import pytest
 from orchestrator.clients.config import ConsumerConfig, ProducerConfig, read_config, write_config
 from orchestrator.clients.records import RecordId, decode_record_id, record_key, record_value
 from orchestrator.errors import DcctlError
-from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS
+from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS, Scenario
 
 
 def test_the_first_producer_carries_the_most_and_all_together_everything() -> None:
@@ -85,3 +85,12 @@ def test_a_wrong_configuration_is_said(tmp_path: Path) -> None:
     path.write_text('{"name": "x"}')
     with pytest.raises(DcctlError, match="not the configuration"):
         read_config(path, ProducerConfig)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+@pytest.mark.parametrize("count", range(1, 12))
+def test_any_number_of_producers_writes_all_that_is_waited_for(scenario: Scenario, count: int) -> None:
+    """One record less, and a rehearsal would wait for it in vain."""
+    shares = scenario.shares([f"p{number}" for number in range(count)])
+    written = sum(scenario.preload_records(share) for share in shares.values())
+    assert scenario.records_before <= written <= scenario.records_before + count

@@ -1,0 +1,122 @@
+"""A producer that moves itself in each verb's plan: fenced as all others, kept off until it may come, waited for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+
+from orchestrator.engine import StepOutcome
+from orchestrator.operations.actions import MOVE_TABLE
+from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
+from orchestrator.planning.failback import plan_failback
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.fence_gates import AccessState
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.planning.switchover import plan_switchover
+from orchestrator.topology.model import Topology
+from tests.engine.any_world import AnyWorld
+from tests.engine.crashes import crash_everywhere, run_inline
+from tests.planning import failback_pictures, test_switchover
+from tests.planning.pictures import REQUEST, observation, part, topology
+
+
+def roaming(file: Topology, *names: str) -> Topology:
+    known = file.producers
+    return replace(
+        file, producers=tuple(replace(p, moved_by="itself") if p.name in names else p for p in known)
+    )
+
+
+FILE = roaming(topology(), "checkout")
+FAILOVER = plan_failover(FILE, observation(), REQUEST)
+SWITCHOVER = plan_switchover(FILE, test_switchover.picture(), test_switchover.REQUEST)
+FAILBACK = plan_failback(
+    roaming(failback_pictures.topology(), "checkout"), failback_pictures.picture(), failback_pictures.REQUEST
+)
+PLANNED = pytest.mark.parametrize("plan", [SWITCHOVER, FAILBACK], ids=["switchover", "failback"])
+
+
+def needs(plan: Plan, step: str) -> set[str]:
+    found: set[str] = nx.ancestors(plan.graph(), step)
+    return found
+
+
+def rules(plan: Plan, step: str) -> set[str]:
+    """Principals that a step denies writing, or lets write again."""
+    rows = plan.step(step).arguments["rules"]
+    return {principal for principal, operation, *_ in rows if operation == "WRITE"}
+
+
+@PLANNED
+def test_a_planned_move_keeps_it_off_the_target_until_that_is_primary(plan: Plan) -> None:
+    """Denied at the source it might turn up at the target before its records there are drained."""
+    assert all(gate.outcome == "ok" for gate in plan.gates)
+    assert plan.step("keep-off").arguments["cluster"] == plan.target
+    assert rules(plan, "keep-off") == {"User:checkout"}
+    assert "keep-off" in needs(plan, "deny-writing")
+    assert {"record-landing-ends", RECORD_PRIMARY} <= needs(plan, "let-in")
+    assert rules(plan, "let-in") == {"User:checkout"}
+    assert rules(plan, "thaw") == {"User:settlement"}
+    assert "let-in" in needs(plan, "producers-write")
+
+
+@PLANNED
+def test_it_is_denied_at_the_source_and_neither_stopped_nor_started(plan: Plan) -> None:
+    """Fenced as all others."""
+    assert rules(plan, "deny-writing") == {"User:checkout", "User:settlement"}
+    for step in plan.steps:
+        assert "producer-checkout" not in step.arguments.get("clients", ())
+
+
+@PLANNED
+def test_letting_it_in_is_behind_everything_that_can_be_taken_back(plan: Plan) -> None:
+    """It may write at once."""
+    assert plan.step("let-in").irreversible
+    undoable = {step.id for step in plan.steps if step.compensation is not None}
+    assert undoable <= needs(plan, "let-in")
+
+
+def test_a_target_without_an_authorizer_refuses_the_planned_move() -> None:
+    """Nothing could keep it off there. Without such a producer nobody asks."""
+    picture = replace(test_switchover.picture(), target_access=part(AccessState("", None, "")))
+    (gate,) = (g for g in plan_switchover(FILE, picture, test_switchover.REQUEST).gates if g.outcome != "ok")
+    assert (gate.id, gate.outcome, gate.measured) == ("fenceable-target", "refused", "no authorizer")
+    assert plan_switchover(topology(), picture, test_switchover.REQUEST).is_allowed
+
+
+def test_a_failover_does_not_pass_over_what_it_has_written_before_the_decision() -> None:
+    """It may have been at the target for minutes: in its topics the loss counts, not the decision."""
+    step = FAILOVER.step("record-landing-ends")
+    assert step.arguments["or_since_loss"] == ["orders"]
+    for plan in (SWITCHOVER, FAILBACK):
+        assert "or_since_loss" not in plan.step("record-landing-ends").arguments
+
+
+def test_killed_anywhere_such_a_move_comes_to_the_same_end() -> None:
+    """Also between its being kept off and let in."""
+
+    def check(world: AnyWorld) -> None:
+        assert world.problems == []
+        assert world.effects == {step.id for step in SWITCHOVER.steps}
+
+    assert crash_everywhere(SWITCHOVER, lambda: AnyWorld(plan=SWITCHOVER), check, second_every=449) > 100
+
+
+def test_taken_back_it_may_write_at_the_source_again_and_was_never_let_in() -> None:
+    """The move fails when it is drained."""
+    world = AnyWorld(plan=SWITCHOVER, fails={"drain": StepOutcome("failed", "7 records are not copied")})
+    run_inline(SWITCHOVER, world)
+    done = {(record.kind, record.step) for record in world.records}
+    assert ("step-intent", "let-in") not in done
+    assert {("undo-outcome", "keep-off"), ("undo-outcome", "deny-writing")} <= done
+
+
+@PLANNED
+def test_every_name_in_the_plan_is_known_to_the_runner(plan: Plan) -> None:
+    """No step names an action that does not exist."""
+    table = FAILBACK_TABLE if plan is FAILBACK else MOVE_TABLE
+    assert {step.action for step in plan.steps} <= set(table.perform)
+    assert {step.verify for step in plan.steps if step.verify} <= set(table.verify)
