@@ -19,6 +19,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 _LISTED = 4
 _RESTART = "does it still have the old bootstrap servers? Let it begin anew, then resume the run"
+_ATTEST = "who has seen it write there attests it: dcctl resume RUN --attest-writing PRODUCER"
 FirstWriteOutcome = Literal["seen", "attested", "not-seen", "unknown"]
 
 
@@ -227,7 +228,7 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
             producer=name,
             outcome="unknown",
             reason="writes none of the topics that are mirrored",
-            hint="see for yourself that it works",
+            hint=_ATTEST,
         )
     told = []
     for topic, others in shared.items():
@@ -238,7 +239,7 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
         producer=name,
         outcome="unknown",
         reason=f"shares {'; '.join(told)}: whose a record is nothing tells",
-        hint="give it an `identified_by` in the topology file: a header that all its records carry",
+        hint=f"{_ATTEST}; for the next move give it an `identified_by`: a header that all its records carry",
     )
 
 

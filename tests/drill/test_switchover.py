@@ -48,6 +48,26 @@ def test_the_write_pause_is_measured(drill: Rehearsal) -> None:
     assert all(0 < seconds < 60 for seconds in pauses.values())
 
 
+def test_under_two_thousand_records_a_second_nothing_is_lost_and_the_pause_is_measured(
+    tmp_path: Path,
+) -> None:
+    """The scenario that users get: 200,000 records, then 2,000/s through the move, groups up to 50,000 behind."""
+    drill = rehearse(tmp_path, "--verb", "switchover", "--scenario", "default")
+    assert drill.status == 0, drill.report.get("reasons") or drill.stderr
+    assert sum(topic["acked"] for topic in drill.topics.values()) > 200_000
+    written = drill.report["clusters"]["east"]["topics"]
+    for topic in (*drill.topics.values(), *written.values()):
+        assert topic["acked"] > 0
+        assert topic["present"] == topic["acked"]
+        assert topic["lost"] == {"tail": 0, "hole": 0}
+        assert (topic["duplicates"], topic["reordered"]) == (0, 0)
+    for row in drill.report["consumers"]:
+        assert (row["skipped"], sum(row["reread"].values()), row["exact"]) == (0, 0, True)
+    pauses = drill.report["rto"]["per_producer"]
+    assert set(pauses) == {"checkout", "settlement"}
+    assert all(0 < seconds < 60 for seconds in pauses.values()), pauses
+
+
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[Path]:
     """A simulation at work, in a state folder of its own."""

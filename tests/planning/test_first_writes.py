@@ -207,6 +207,15 @@ def test_where_all_move_themselves_none_is_started() -> None:
     assert plan.step("producers-write").depends_on == (RECORD_PRIMARY,)
 
 
+def test_the_plan_says_beforehand_whose_records_cannot_be_told_apart() -> None:
+    """Whoever reads it knows that the run will end as unknown."""
+    assert the_plan(topology()).step("producers-write").title == "See the first record of each producer"
+    title = (
+        the_plan(written_by(producer("a", "orders"), producer("b", "orders"))).step("producers-write").title
+    )
+    assert title.endswith("but of a, b: nothing tells theirs from others'")
+
+
 @pytest.mark.parametrize("cluster", ["west", "east"])
 def test_who_works_at_the_target_writes_there_as_well(cluster: str) -> None:
     """So a topic with one moved producer may have two."""
