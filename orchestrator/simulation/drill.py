@@ -25,6 +25,7 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.roaming import followed_by
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import NONE, Sabotage, double_records
 from orchestrator.simulation.teardown import undisturbed
@@ -230,7 +231,7 @@ class Drill:
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self.on_event,
+            on_event=self._followed(simulation, self.mirror.target),
             offset_shift=self.options.sabotage.offset_shift,
             folder=folder,
         )
@@ -243,12 +244,16 @@ class Drill:
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self.on_event,
+            on_event=self._followed(simulation, self.mirror.target),
             folder=evidence.folder / "run",
         )
         if result.outcome == "undone":
             raise SimulationError("switchover", f"was taken back: {result.reason}")
         return result
+
+    def _followed(self, simulation: Simulation, cluster: str) -> Callable[[RunEvent], None]:
+        """What is told of a run, and who moves itself once `cluster` is primary."""
+        return followed_by(simulation, only_datacenter(simulation.topology, cluster), self.on_event)
 
     def _take_plan(self, plan: Plan) -> None:
         self._gates = [to_json(gate) for gate in plan.gates]

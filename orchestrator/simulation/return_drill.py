@@ -93,7 +93,7 @@ class ReturnDrill(Drill):
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self.on_event,
+            on_event=self._followed(simulation, self.mirror.source),
             folder=evidence.folder / "runs" / f"{cycle}-failback",
         )
 
