@@ -49,7 +49,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 @pytest.fixture
 def place(tmp_path: Path, cluster: KafkaCluster) -> Path:
     """A topology file with the cluster's address, a folder for ledgers, and a login for each canary."""
-    operator = "".join(f"      {name}: {value}\n" for name, value in as_user("operator").items())
+    (tmp_path / "operator").write_text("operator", encoding="utf-8")
+    login = as_user("operator") | {"sasl.password": f"${{file:{tmp_path / 'operator'}}}"}
+    operator = "".join(f"      {name}: {value}\n" for name, value in login.items())
     west = f"  west:\n    bootstrap: ['{cluster.properties['bootstrap.servers']}']\n    client:\n{operator}"
     text = CANARY.read_text(encoding="utf-8").replace("  west:\n", west, 1)
     (tmp_path / "file.yaml").write_text(text, encoding="utf-8")
@@ -82,9 +84,11 @@ def working(command: list[str]) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:
+            ended_by_itself = process.poll() is not None
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=_WITHIN_S)
-    assert process.returncode == 0, said
+            assert not ended_by_itself, said
+            assert process.returncode == 0, said
 
 
 def seen(path: Path, mark: str, count: int) -> list[list[str]]:

@@ -17,7 +17,7 @@ from orchestrator.audit.ledgers import (
 )
 from orchestrator.audit.result import Finding
 from orchestrator.clients.config import PLACES
-from orchestrator.clients.places import LIFE_AT_TARGET
+from orchestrator.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.errors import AuditError
 from orchestrator.operations.canaries.taking import Taking
 from orchestrator.operations.canaries.window import (
@@ -96,16 +96,17 @@ def take_evidence(
     target = kafka_cluster(topology, mirror.target)
     inputs = run_inputs(canaries, mirror, run, ledgers=folder / "ledgers", fault_at_s=fault_at_s)
     with _readable(asked.ledgers):
-        life = _life_after(inputs, asked.ledgers, run.started_at_s - _CLOCKS_APART_S)
+        first = LIFE_AT_SOURCE if run.plan["verb"] == "failback" else LIFE_AT_TARGET
+        life = _life_after(inputs, asked.ledgers, first, run.started_at_s - _CLOCKS_APART_S)
         inputs = replace(inputs, life_before=life - 1, life_after=life)
         ends = _ends(target, inputs, offsets_from_json(run.fence_offsets.get("mirrored", {})))
         is_drained = _drained(inputs, asked, ends, tell)
         taking = Taking(inputs, asked.ledgers, folder / "ledgers", ends)
-        first = taking.copy_sends(from_ms=int((fault_at_s - asked.window_s) * 1000))
+        begun = taking.copy_sends(from_ms=int((fault_at_s - asked.window_s) * 1000))
         taking.copy_readings()
-    inputs, outside = _cut(inputs, target, first, ends)
+    inputs, outside = _cut(inputs, target, begun, ends)
     inputs.write(folder)
-    since_ms = min((begin.sent_ms for begin in first.values()), default=None)
+    since_ms = min((begin.sent_ms for begin in begun.values()), default=None)
     return Evidence(
         inputs=inputs,
         since_s=None if since_ms is None else since_ms / 1000,
@@ -114,22 +115,24 @@ def take_evidence(
     )
 
 
-def _life_after(inputs: AuditInputs, ledgers: Path, from_s: float) -> int:
-    """The life that began with the move: the first one at the target from then on.
+def _life_after(inputs: AuditInputs, ledgers: Path, first: int, from_s: float) -> int:
+    """The life that began with the move: the first one there from then on.
 
-    Lives of a place follow each other by two. Where there is none, the number that it would have.
+    Lives of a place follow each other by two, from `first` on. Where there is none, the number that it would
+    have.
     """
+    next_one = first if first == LIFE_AT_TARGET else first + PLACES
     for producer in inputs.producers:
         known = list(lives(ledgers, "producers", producer.name))
-        at_target = [life for life in known if life % PLACES == LIFE_AT_TARGET % PLACES]
-        for life in at_target:
+        there = [life for life in known if life % PLACES == first % PLACES]
+        for life in there:
             with sends_path(ledgers, producer.name, life).open(encoding="utf-8") as lines:
                 begun = begun_ms(lines)
             if begun is not None and begun >= from_s * 1000:
                 return life
-        if known:
-            return max(at_target, default=LIFE_AT_TARGET - PLACES) + PLACES
-    return LIFE_AT_TARGET
+        if there:
+            return max(there) + PLACES
+    return next_one
 
 
 def _ends(

@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.operations.failover_result import FailoverResult
 
-VERBS = ("failover", "switchover")
-"""Runs that can be reported: a way back leads through other topics, and has an audit of its own."""
+VERBS = ("failover", "switchover", "failback")
+"""Runs that can be reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from orchestrator.operations.report.run_parts import (
 )
 from orchestrator.operations.run import run_folder
 from orchestrator.operations.run_audit import audit_session
+from orchestrator.planning.failback_flip import flipped
 from orchestrator.topology.model import Replication, Topology
 
 Tell = Callable[[str], None]
@@ -70,10 +71,7 @@ def canary_report(
     What cannot be measured makes the verdict unknown. Raises `UsageError` for a run that cannot be reported.
     """
     verb = str(run.plan["verb"])
-    mirror = topology.mirror(run.source, run.target)
-    if verb not in VERBS or mirror is None:
-        hint = "of a way back, `dcctl drill --verb failback` rehearses and measures one"
-        raise UsageError(f"run {run.run_id}", f"is a {verb}: only {' and '.join(VERBS)} are reported", hint)
+    topology, mirror = _as_it_was_left(topology, run)
     fault = fault_of(run)
     measured = _measured(topology, mirror, run, asked, folder, fault, master, tell)
     verdict, reasons = measured.verdict, list(measured.reasons)
@@ -96,7 +94,8 @@ def canary_report(
         "reasons": reasons,
         "fault": fault.as_json(),
         "phases": [*fault.phases(run), *phase_parts(run)],
-        "predicted": predicted_part(run),
+        "predicted": predicted_part(run)
+        | ({"loss": _stated_loss(run, mirror)} if verb == "failback" else {}),
         "gates": [gate_part(gate) for gate in run.gates],
         "steps": [step_part(step, run) for step in run.steps],
         "plan": plan_part(topology, run.plan, run.plan["request"].get("accept_loss")),
@@ -104,6 +103,33 @@ def canary_report(
         "canaries": _canaries_part(topology, mirror, measured),
         **audit.parts(),
     }
+
+
+def _as_it_was_left(topology: Topology, run: FailoverResult) -> tuple[Topology, Replication]:
+    """The topology and the mirror along which a run moved: before a way back, all worked at the standby."""
+    verb = str(run.plan["verb"])
+    mirror = topology.mirror(run.source, run.target)
+    home = topology.mirror(run.target, run.source)
+    if verb == "failback" and home is not None:
+        back = flipped(topology, home)
+        return back, back.replication[0]
+    if verb not in VERBS or mirror is None:
+        known = ", ".join(VERBS)
+        raise UsageError(f"run {run.run_id}", f"is a {verb} of {run.source}", f"reports are made of: {known}")
+    return topology, mirror
+
+
+def _stated_loss(run: FailoverResult, mirror: Replication) -> dict[str, dict[str, Any]]:
+    """What was said of the topics of the run's source.
+
+    The plan of a way back speaks of what the returned site itself lacks; of what the standby has taken since
+    nothing may be lost, and nothing is estimated.
+    """
+    if run.plan["verb"] != "failback":
+        return predicted_loss(run)
+    nothing = {"at_least": 0, "expected": 0, "at_most": 0}
+    grounds = {"rate_records_per_s": 0.0, "sample_age_s": 0.0, "flush_interval_s": 0.0}
+    return {topic: {**nothing, **grounds} for topic in mirror.topics}
 
 
 def _measured(  # noqa: PLR0917 - all that a measurement is made of
@@ -130,7 +156,7 @@ def _measured(  # noqa: PLR0917 - all that a measurement is made of
     readers = {consumer.name for consumer in canaries.consumers}
     verdict, reasons = judge(
         audit,
-        predicted_loss={topic: loss for topic, loss in predicted_loss(run).items() if topic in own.topics},
+        predicted_loss={name: loss for name, loss in _stated_loss(run, mirror).items() if name in own.topics},
         source=mirror.source,
         predicted_reread={
             name: cost.get("at_most") for name, cost in run.predicted["reread"].items() if name in readers

@@ -54,7 +54,11 @@ class Taking:
 
     def copy_readings(self) -> None:
         """Every consumer's ledgers."""
-        landing = {topic.name for topic in self._inputs.topics}
+        fenced = {
+            TopicPartition(topic.name, number): topic.fence_offsets.get(number, 0)
+            for topic in self._inputs.topics
+            for number in range(topic.partitions)
+        }
         for name in (consumer.name for consumer in self._inputs.consumers):
             for life in (self._inputs.life_before, self._inputs.life_after):
                 self._copy(name, positions_path(self._from, name, life), POSITIONS_COLUMNS, _as_they_are)
@@ -64,7 +68,7 @@ class Taking:
                     processed_within,
                     first=self._first,
                     ends=self._ends if is_after else {},
-                    whole=landing if is_after else (),
+                    fenced=fenced if is_after else {},
                 )
                 self._copy(name, processed_path(self._from, name, life), PROCESSED_COLUMNS, cut)
 

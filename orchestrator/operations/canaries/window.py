@@ -87,17 +87,21 @@ def processed_within(
     lines: Iterable[str],
     first: Mapping[str, int],
     ends: Mapping[TopicPartition, int],
-    whole: Collection[str] = (),
+    fenced: Mapping[TopicPartition, int],
 ) -> Iterator[str]:
     """Processed records that are looked at: from their producer's number in `first` on, before the `ends`.
 
-    Topics in `whole` are looked at from where they were fenced, whatever number a record has: among what was
-    written after the move are older ones that their producer owed.
+    Partitions in `fenced` are looked at from that offset on, whatever number a record has: among what was
+    written after the move are older ones that their producer owed. What was there before is not looked at.
     """
     for fields in _whole(lines, _PROCESSED_FIELDS):
-        if _is_behind(fields[0], fields[1], fields[2], ends):
+        place = TopicPartition(fields[0], int(fields[1]))
+        offset, end = int(fields[2]), ends.get(place)
+        if end is not None and offset >= end:
             continue
-        if fields[0] in whole or int(fields[4]) >= first.get(fields[3], 0):
+        begin = fenced.get(place)
+        is_looked_at = int(fields[4]) >= first.get(fields[3], 0) if begin is None else offset >= begin
+        if is_looked_at:
             yield ",".join(fields)
 
 

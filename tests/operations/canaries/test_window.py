@@ -77,10 +77,11 @@ def test_what_was_written_behind_the_end_of_the_log_is_not_looked_at() -> None:
 def test_readers_are_cut_by_number_before_the_move_and_by_offset_after_it() -> None:
     """A record that its producer owed stands in the landing topic with an old number: it counts there."""
     before = ["canary,0,0,w,3,1,1000,.\n", "canary,0,1,w,4,1,1000,.\n"]
-    assert len(list(processed_within(before, {"w": 4}, {}))) == 1
+    assert len(list(processed_within(before, {"w": 4}, {}, {}))) == 1
     after = ["west.canary,0,9,w,3,1,1000,.\n", "canary,0,0,w,2,2,1000,.\n", "canary,0,1,w,9,2,1000,.\n"]
-    kept = list(processed_within(after, {"w": 4}, {LOG: 1}, whole={"canary"}))
+    kept = list(processed_within(after, {"w": 4}, {LOG: 1}, {LOG: 0}))
     assert kept == ["canary,0,0,w,2,2,1000,."]
+    assert list(processed_within(after, {"w": 4}, {LOG: 2}, {LOG: 1})) == ["canary,0,1,w,9,2,1000,."]
 
 
 def test_how_far_a_reader_is_and_when_a_writer_began() -> None:
