@@ -74,6 +74,9 @@ def consumer(  # noqa: PLR0917 - typer passes them by name
     ledgers: Path = _LEDGERS,
     properties: Path | None = _PROPERTIES,
     rate: float = _RATE,
+    behind: int = typer.Option(
+        0, "--behind", min=0, metavar="N", help="At its own cluster, stay N records behind the end."
+    ),
 ) -> None:
     """Read what canary producers write, and note each record; runs until it is stopped."""
     from orchestrator.audit.ledgers import lives
@@ -86,7 +89,13 @@ def consumer(  # noqa: PLR0917 - typer passes them by name
     folder = _existing(ledgers)
     login = _login(topology, at, properties)
     config = canary_consumer(
-        topology, name, at, ledgers=str(folder), properties=login, rate_records_per_s=rate
+        topology,
+        name,
+        at,
+        ledgers=str(folder),
+        properties=login,
+        rate_records_per_s=rate,
+        behind_records=behind,
     )
     lived = in_its_life(config, lives(folder, "consumers", name))
     _work(f"canary {name} at {at}", folder, lambda: WorkloadConsumer(lived))

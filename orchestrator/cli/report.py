@@ -35,7 +35,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
     master: str = typer.Option("local[*]", "--master", help="Spark master."),
     as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
 ) -> None:
-    """Write report.json and report.html of a failover or switchover, from what its canaries wrote down."""
+    """Write report.json and report.html of a run that moved applications, from what canaries wrote down."""
     from orchestrator.cli.output import emit
     from orchestrator.cli.progress import Narrator
     from orchestrator.operations.canaries.evidence import Asked

@@ -52,10 +52,12 @@ def canary_consumer(
     ledgers: str,
     properties: Mapping[str, str],
     rate_records_per_s: float,
+    behind_records: int = 0,
 ) -> ConsumerConfig:
     """The group `name` at `cluster`, reading what is written at that rate. Raises `UsageError`.
 
-    After a move it starts from nothing but given positions.
+    After a move it starts from nothing but given positions. `behind_records`: at its own cluster it stays so
+    far behind the end, as applications do that lag; at the other one it reads to the end.
     """
     consumer = find_canary(topology.consumers, "consumer", name)
     place = _place(topology, consumer, cluster)
@@ -68,6 +70,7 @@ def canary_consumer(
         properties=dict(properties),
         topics=topics_read(consumer, place.mirror),
         offset_reset="earliest" if is_first else "error",
+        hold_lag_records=behind_records if is_first else 0,
         keep_bytes=_keep_bytes(rate_records_per_s),
         later={"topics": back, "offset_reset": "error"},
     )

@@ -27,6 +27,13 @@ def test_it_reads_at_each_side_what_a_move_leaves_it_there() -> None:
     assert (back.life, back.topics, back.offset_reset) == (3, ["east.canary", "canary"], "error")
 
 
+def test_one_that_lags_does_so_at_its_own_cluster_alone() -> None:
+    """At the standby it has to come to the end: a report waits for it."""
+    at_west = canary_consumer(TOPOLOGY, "canary-reader", "west", **GIVEN, behind_records=50)
+    at_east = canary_consumer(TOPOLOGY, "canary-reader", "east", **GIVEN, behind_records=50)
+    assert (at_west.hold_lag_records, at_east.hold_lag_records) == (50, 0)
+
+
 def test_it_writes_the_same_topic_at_each_side_at_the_rate_that_was_asked_for() -> None:
     """And its ledger goes back for hours at that rate."""
     slow = canary_producer(TOPOLOGY, "canary-writer", "west", **GIVEN)

@@ -20,6 +20,7 @@ from orchestrator.audit.result import Finding
 from orchestrator.operations.canaries.window import (
     Beginning,
     beginning,
+    first_given,
     processed_within,
     sends_after,
     sends_before,
@@ -71,6 +72,26 @@ class Taking:
                     fenced=fenced if is_after else {},
                 )
                 self._copy(name, processed_path(self._from, name, life), PROCESSED_COLUMNS, cut)
+            self.findings += self._misplaced(name)
+
+    def _misplaced(self, name: str) -> Iterator[Finding]:
+        """Where a consumer went on at another position than the run says that it was given.
+
+        One that keeps up has read all that is copied: too high a position makes it skip nothing, and would
+        be seen nowhere else.
+        """
+        try:
+            with positions_path(self._to, name, self._inputs.life_after).open(encoding="utf-8") as lines:
+                found = first_given(line for line in lines if not line.startswith("event,"))
+        except FileNotFoundError:
+            return
+        mirrored = {topic.name: topic.mirrored for topic in self._inputs.topics}
+        for position in self._inputs.positions:
+            place = TopicPartition(mirrored.get(position.topic, ""), position.partition)
+            at, stated = found.get(place), position.target_offset
+            if position.consumer == name and at is not None and stated is not None and at != stated:
+                text = f"{name} at {place}: it went on at {at:,}, and the run says {stated:,}"
+                yield Finding("invalid", text)
 
     def _beginning(self, name: str, ledger: Path, from_ms: int) -> Beginning | None:
         try:

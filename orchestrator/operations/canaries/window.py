@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orchestrator.audit.ledgers import END_MARK
 from orchestrator.values import TopicPartition
 
-_SEND_FIELDS, _PROCESSED_FIELDS = 11, 8
+_SEND_FIELDS, _PROCESSED_FIELDS, _POSITION_FIELDS = 11, 8, 7
 # Kafka looks records up by whole milliseconds; what was sent in the same one or beside it is not a cut.
 _APART_MS = 2
 
@@ -108,9 +108,23 @@ def processed_within(
 def reached(positions: Iterable[str]) -> dict[TopicPartition, int]:
     """How far a consumer is, by its positions ledger: the newest commit, or where it was assigned."""
     found: dict[TopicPartition, int] = {}
-    for fields in _whole(positions, 7):
+    for fields in _whole(positions, _POSITION_FIELDS):
         if fields[0] in ("assigned", "commit") and fields[3]:
             found[TopicPartition(fields[1], int(fields[2]))] = int(fields[3])
+    return found
+
+
+def first_given(positions: Iterable[str]) -> dict[TopicPartition, int]:
+    """The position that a consumer found in each partition at the begin of its life.
+
+    Nothing where the ledger does not go back so far.
+    """
+    found: dict[TopicPartition, int] = {}
+    for number, fields in enumerate(_whole(positions, _POSITION_FIELDS)):
+        if number == 0 and fields[0] != "start":
+            return {}
+        if fields[0] == "assigned" and fields[3]:
+            found.setdefault(TopicPartition(fields[1], int(fields[2])), int(fields[3]))
     return found
 
 

@@ -49,9 +49,11 @@ def _canaries(report: Report) -> str:
         return ""
     if not canaries.clients:
         return "The topology has no canary, so nothing of what follows was measured."
-    since = f" since {moment(canaries.since)}" if canaries.since is not None else ""
     others = len(canaries.unmeasured_topics), len(canaries.unmeasured_consumers)
-    said = f"All figures are those of {counted(len(canaries.clients), 'canary client')}{since}"
+    who = counted(len(canaries.clients), "canary client")
+    if canaries.since is None:
+        return f"It was to be measured by {who}, which could not be read."
+    said = f"All figures are those of {who} since {moment(canaries.since)}"
     if not any(others):
         return f"{said}."
     rest = joined((counted(others[0], "topic"), counted(others[1], "consumer")))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.operations.canaries.window import (
     beginning,
     begun_ms,
+    first_given,
     processed_within,
     reached,
     sends_after,
@@ -95,6 +96,13 @@ def test_how_far_a_reader_is_and_when_a_writer_began() -> None:
     assert reached(lines) == {LOG: 9}
     assert begun_ms(["event,sequence\n", "start,0,,,,,,1234,,,.\n"]) == 1234
     assert begun_ms([]) is None
+
+
+def test_where_a_reader_went_on_is_its_first_position_of_a_ledger_that_goes_back_so_far() -> None:
+    """One that was cut back begins with something else, and tells nothing of it."""
+    lines = ["start,,,,1000,,.\n", "assigned,canary,0,4,1000,,.\n", "assigned,canary,0,9,2000,,.\n"]
+    assert first_given([*lines, "assigned,canary,1,,1000,,.\n"]) == {LOG: 4}
+    assert first_given(lines[1:]) == {}
 
 
 @dataclass

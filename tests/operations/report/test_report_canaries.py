@@ -74,6 +74,14 @@ def test_a_topology_without_a_canary_says_so() -> None:
     assert "The topology file has no canary." in shown(data)
 
 
+def test_canaries_that_could_not_be_read_have_measured_nothing() -> None:
+    """No figure is said to be theirs."""
+    html = shown(report(since=None))
+    assert "was to be measured by 2 canary clients, which could not be read" in html
+    assert "The canaries (canary-writer and canary-reader) could not be read." in html
+    assert "All figures are those of" not in html
+
+
 def test_a_rehearsal_says_nothing_of_canaries() -> None:
     """It measures every client; and reports from before there were canaries are read as ever."""
     assert "unmeasured" not in shown(valid_report())
