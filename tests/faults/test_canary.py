@@ -178,14 +178,18 @@ def sabotaged_ledgers_are_not_valid(estate: Estate, run: str, tmp_path: Path) ->
 
 
 def test_positions_that_were_shifted_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A translation that writes offsets too high skips records: the canary's report is invalid."""
+    """A reader that lags is sent too far: what it skips is counted, and where it went on is named."""
     with at_work(tmp_path / "state", monkeypatch, file=CANARY) as estate:
-        lose_west(estate)
+        time.sleep(_WORK_S)
+        estate.simulation().site("west").stop(["consumer-canary-reader"])
+        time.sleep(_WORK_S)
+        estate.must("sim", "kill", "west")
         request = FailoverRequest(to="east", attested=("west",), accept_loss=100_000, by="test")
         done = run_failover(estate.simulation().topology, request, offset_shift=3)
         assert done.outcome == "ok"
         time.sleep(_WORK_S)
         report = report_of(estate, done.run_id, ends=_INVALID)
+        assert any("records skipped" in reason for reason in report["reasons"])
         assert any("it went on at" in reason and "the run says" in reason for reason in report["reasons"])
 
 

@@ -68,11 +68,13 @@ def fault_of(run: FailoverResult) -> Fault:
     seen_at_s = run.plan["facts"].get("source_failing_since_s")
     gates = {gate["id"]: gate["outcome"] for gate in run.gates}
     by = f" by {request['by']}" if request.get("by") else ""
-    seen = ", seen by the watcher" if seen_at_s is not None else ", not seen by a watcher"
+    seen = "seen by the watcher" if seen_at_s is not None else "not seen by a watcher"
+    sick = tuple(request.get("sick") or ())
+    what = "sick, attested" if sick else "attested"
     return Fault(
-        kind=f"attested{by}{seen}",
-        targets=tuple(request.get("attested") or (run.source,)),
+        kind=f"{what}{by}, {seen}",
+        targets=sick or tuple(request.get("attested") or (run.source,)),
         at_s=float(run.started_at_s if seen_at_s is None else seen_at_s),
         is_seen=seen_at_s is not None,
-        is_verified=gates.get("source-unreachable") == "ok",
+        is_verified=gates.get("source-sick" if sick else "source-unreachable") == "ok",
     )

@@ -21,6 +21,10 @@ MEANING: dict[Verdict, str] = {
 }
 
 
+PLANNED_MOVE, SICK = "planned move", "sick"
+"""Kinds of fault (`Fault.kind`, or how it begins) of which nothing need be gone."""
+
+
 def story(report: Report) -> str:
     """One paragraph with the figures that matter."""
     figures = totals(report)
@@ -34,12 +38,17 @@ def _fault(report: Report) -> str:
     fault = report.fault
     if fault is None:
         return f"No fault was injected; the run began at {moment(report.started_at)}."
+    what = joined(fault.targets) or "nothing"
+    if fault.kind == PLANNED_MOVE:
+        return f"On {moment(fault.started_at)}, applications were moved off {what}, as planned."
+    if fault.kind.startswith(SICK):
+        seen = "and that was seen" if fault.verified else "but that was not seen"
+        return f"On {moment(fault.started_at)}, {what} was left because it was {fault.kind}, {seen}."
     seen = {
         True: "and it was verified that nothing of it answered any more",
         False: "but it did not take effect as it should have",
         None: "and nobody verified that it took effect",
     }[fault.verified]
-    what = joined(fault.targets) or "nothing"
     return f"On {moment(fault.started_at)}, {what} was lost ({fault.kind}), {seen}."
 
 

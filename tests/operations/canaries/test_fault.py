@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.operations.canaries.fault import fault_of
@@ -48,6 +49,19 @@ def test_what_nobody_saw_begins_with_the_command() -> None:
     assert (fault.at_s, fault.is_verified) == (1e9 + 90, False)
     assert "not seen by a watcher" in fault.kind
     assert fault.phases(run(seen_at_s=None)) == []
+
+
+def test_a_sick_site_is_one_of_which_that_was_seen() -> None:
+    """It answers in part: that nothing answers is not asked of it."""
+    left = run(reachable="unknown")
+    left = replace(
+        left,
+        plan={**left.plan, "request": {"by": "ann", "attested": [], "sick": ["west-1"]}},
+        gates=[{"id": "source-sick", "outcome": "ok"}],
+    )
+    fault = fault_of(left)
+    assert (fault.kind, fault.targets) == ("sick, attested by ann, seen by the watcher", ("west-1",))
+    assert fault.is_verified
 
 
 def test_a_planned_move_is_no_loss() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from orchestrator.operations.report import dump_report, parse_report, render_verdict
@@ -80,6 +81,23 @@ def test_canaries_that_could_not_be_read_have_measured_nothing() -> None:
     assert "was to be measured by 2 canary clients, which could not be read" in html
     assert "The canaries (canary-writer and canary-reader) could not be read." in html
     assert "All figures are those of" not in html
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("planned move", "applications were moved off west, as planned."),
+        ("sick, attested by ann", "west was left because it was sick, attested by ann, and that was seen."),
+        (
+            "attested by ann",
+            "west was lost (attested by ann), and it was verified that nothing of it answered",
+        ),
+    ],
+)
+def test_what_was_not_lost_is_not_said_to_be(kind: str, words: str) -> None:
+    """A site that is moved from as planned, or that is sick, goes on answering."""
+    fault = {"kind": kind, "targets": ["west"], "started_at": 1_772_332_000.0, "verified": True}
+    assert words in shown(report() | {"fault": fault})
 
 
 def test_a_rehearsal_says_nothing_of_canaries() -> None:
