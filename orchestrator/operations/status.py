@@ -16,6 +16,7 @@ from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.run import run_folder
 from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Observation, newest_move
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
@@ -200,11 +201,15 @@ def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_
 
 
 def _passed_over(plan: Plan) -> dict[str, str]:
-    """Topics made anew at the source whose beginning was perhaps never copied."""
-    return {
-        topic: f"was made anew at the source; its first {found['passed_over']:,} records may not be copied"
-        for topic, found in plan.facts["made_anew"].items()
-        if found["passed_over"]
+    """Topics whose beginning was perhaps never copied, or is gone with a copy that was deleted."""
+    found = {
+        topic: f"{records:,} records that the mirror has passed are not at the target; {COPY_AGAIN}"
+        for topic, records in plan.facts["not_copied"].items()
+    }
+    return found | {
+        topic: f"was made anew at the source; its first {anew['passed_over']:,} records may not be copied"
+        for topic, anew in plan.facts["made_anew"].items()
+        if anew["passed_over"]
     }
 
 

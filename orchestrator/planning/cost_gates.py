@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
+from orchestrator.planning.prediction import LossPrediction
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
@@ -129,6 +131,8 @@ def loss_within_budget(s: Situation) -> GateResult:
             "without samples only a person can know: this tool does not",
         )
     at_most, seconds_at_most = s.loss.at_most, s.loss.seconds_at_most
+    missing = passed_over(s.loss)
+    told = f"; {missing} of them are not at the target although the mirror has passed them" if missing else ""
     too_many = records is not None and at_most > records
     too_long = seconds is not None and (seconds_at_most is None or seconds_at_most > seconds)
     span = "an unknown time" if seconds_at_most is None else f"{seconds_at_most:.1f} s"
@@ -136,11 +140,20 @@ def loss_within_budget(s: Situation) -> GateResult:
     return gate_result(
         "loss-within-budget",
         "refused" if too_many or too_long else "ok",
-        measured=f"at most {at_most} records of {span}",
+        measured=f"at most {at_most} records of {span}{told}",
         limit=limit,
         reason="more than the budget" if too_many or too_long else f"allowed {said}",
-        hint=f"--accept-loss {at_most}, if a person accepts that" if too_many or too_long else "",
+        hint=(
+            f"--accept-loss {at_most}, if a person accepts that" + (f"; {COPY_AGAIN}" if missing else "")
+            if too_many or too_long
+            else ""
+        ),
     )
+
+
+def passed_over(loss: LossPrediction) -> int:
+    """Records that the mirror has passed and of which no copy is known."""
+    return sum(part.passed_over for topic in loss.topics.values() for part in topic.partitions.values())
 
 
 def checkpoints_copied(s: Situation) -> GateResult:

@@ -10,6 +10,7 @@ from orchestrator.planning.gates import done_by_run, gate_results
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.move_steps import move_steps
+from orchestrator.planning.not_copied import first_in_copy
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import GateResult, Plan, Predicted, Step, digest, with_seconds
 from orchestrator.planning.positions import (
@@ -174,7 +175,15 @@ def _loss(  # noqa: PLR0917 - what a prediction is made of
         end = max(offset_map.mirrored_end(tp) or 0, stored)
         if end > 0:
             replicated[tp] = end
-    first_copied = {tp: offset_map.first_copied(tp) or 0 for tp in partitions if tp.topic in anew}
+    first_copied = first_in_copy(
+        topology,
+        mirror,
+        partitions,
+        replicated=replicated,
+        copies=observation.log_ends.value or {},
+        offset_map=offset_map,
+    )
+    first_copied |= {tp: offset_map.first_copied(tp) or 0 for tp in partitions if tp.topic in anew}
     at_most: dict[TopicPartition, int] = {}
     if window is not None and window.cause == "refused":
         at_most = _replicated_at_most(mirror, observation, partitions, offset_map)
@@ -298,6 +307,14 @@ def _made_anew(s: Situation) -> dict[str, dict[str, Any]]:
     }
 
 
+def _not_copied(s: Situation) -> dict[str, int]:
+    """Records by topic that the mirror has passed and the target does not have; part of the loss at most."""
+    lost = {} if s.loss is None else s.loss.topics
+    anew = {} if s.observation.samples.value is None else s.observation.samples.value.made_anew
+    found = {name: sum(p.passed_over for p in topic.partitions.values()) for name, topic in lost.items()}
+    return {name: records for name, records in found.items() if records and name not in anew}
+
+
 def _facts(s: Situation) -> dict[str, Any]:
     """What the plan rests on, for people who read it later."""
     loss, done_by = s.loss, done_by_run(s)
@@ -308,6 +325,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,
         "loss_rests_on": {} if loss is None else _grounds_by_topic(loss, s.mirror),
         "made_anew": _made_anew(s),
+        "not_copied": _not_copied(s),
         "budget": {
             "records": s.topology.failover.max_loss.records,
             "seconds": s.topology.failover.max_loss.seconds,

@@ -40,7 +40,8 @@ ACKNOWLEDGED_AFTER_S = 0.5
 class PartitionLoss:
     """Loss of one source partition in records. None: cannot be said, and `reason` tells why.
 
-    `passed_over`: records at the beginning of a topic made anew of which no copy is known; in `at_most`.
+    `passed_over`: records at the beginning of which no copy is known, for the topic was made anew at the
+    source or the copy at the target; in `at_most`.
     """
 
     at_least: int
@@ -107,8 +108,8 @@ def predict_loss(
     and what the offset map says. A partition without an entry was not copied at all.
     `replicated_at_most`: the next source offset that cannot be replicated, from the target's log ends; only
     where these stand still. For a partition without an entry nothing is promised as `at_least`.
-    `first_copied`: of topics made anew, the first source offset of which a copy is known; what lies before
-    may have been passed over.
+    `first_copied`: of topics made anew at either side, the first source offset of which a copy is known; what
+    lies before may have been passed over, or was deleted with the copy.
     `live`: logs of a source that is only sick, as they were read just now, and `is_drained`: its mirror runs,
     so that it will copy them to their ends.
     `until_s`: end of the window in which the source was lost; by default the first failed round, which

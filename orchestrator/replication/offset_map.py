@@ -168,6 +168,16 @@ class OffsetMap:
         found = self._maps.get(source)
         return None if found is None else int(found.runs.upstream[0])
 
+    def first_at_beginning(self, source: TopicPartition) -> int | None:
+        """The first source offset of which a copy is known, where the map reaches to the target's offset 0.
+
+        Then no earlier source record has a copy. None where the syncs do not reach back that far.
+        """
+        log = self._logs.get(source)
+        if log is None or int(log.downstream[0]) != 0:
+            return None
+        return self.first_copied(source)
+
     def no_later_than(self, source: TopicPartition, upstream: int) -> int | None:
         """For a position below the oldest sync: its record does not stand behind this target offset.
 

@@ -14,8 +14,10 @@ from orchestrator.planning.clients import clients_of
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
+from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss
@@ -363,6 +365,44 @@ def test_what_a_mirror_may_have_passed_over_counts_as_lost() -> None:
     assert made.facts["made_anew"]["orders"]["passed_over"] == 4 * 97_500
     assert made.predicted.loss["orders"]["at_most"] > 4 * 97_500
     assert gate(made, "loss-within-budget")[0] == "refused"
+
+
+def with_copies_made_anew(at: int, *, policy: str = "delete") -> tuple[Plan, int]:
+    """A healthy mirror until its copies were deleted, and made anew with the source offset `at` first.
+
+    Returns the plan, and how many partitions `orders` has.
+    """
+    builder = OffsetMapBuilder()
+    for tp in source_partitions(topology(), MIRROR):
+        pairs = [(offset, offset) for offset in range(0, at, 500)]
+        pairs += [(offset, offset - at) for offset in range(at, MIRRORED, 500)]
+        syncs = [encode_offset_sync(OffsetSync(tp, up, down)) for up, down in pairs]
+        builder.add_syncs([key for key, _ in syncs], [value for _, value in syncs])
+    copies = {MIRROR.mirrored(tp): LogEnd(0, MIRRORED - at) for tp in source_partitions(topology(), MIRROR)}
+    logs = {**(HEALTHY.log_ends.value or {}), **copies}
+    file = topology()
+    topics = tuple(replace(topic, config={"cleanup.policy": policy}) for topic in file.topics)
+    picture = changed(offset_map=builder.build(), log_ends=logs)
+    made = plan_failover(replace(file, topics=topics), picture, REQUEST)
+    return made, sum(tp.topic == "orders" for tp in source_partitions(file, MIRROR))
+
+
+@pytest.mark.parametrize("at", [97_500, MIRRORED])
+def test_what_was_deleted_with_a_copy_counts_as_lost(at: int) -> None:
+    """The mirror goes on behind it; also while nothing has come to the new copy yet."""
+    made, partitions = with_copies_made_anew(at)
+    assert made.facts["not_copied"]["orders"] == partitions * at
+    assert made.predicted.loss["orders"]["at_most"] > partitions * at
+    outcome, said = gate(made, "loss-within-budget")
+    assert outcome == "refused"
+    assert "are not at the target although the mirror has passed them" in said
+    assert "docs/copies.md" in said
+
+
+def test_the_beginning_of_a_compacted_topic_tells_nothing() -> None:
+    """Its first record may stand anywhere."""
+    assert with_copies_made_anew(97_500, policy="compact")[0].facts["not_copied"] == {}
+    assert plan().facts["not_copied"] == {}
 
 
 def test_connects_word_on_a_topic_that_is_no_more_is_not_believed() -> None:

@@ -12,6 +12,7 @@ from orchestrator.planning.layout.desired_topics import DesiredTopic, connect_to
 from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.layout.placement import Replicas
+from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.topology.kinds import DestructiveChange
 
 
@@ -52,7 +53,11 @@ def _missing(side: Comparison, topic: DesiredTopic) -> Finding:
         found="",
         cause="drift" if is_drift else "change",
         mend="planned",
-        reason=f"it was deleted; {_purpose(topic)}" if is_drift else f"it does not exist; {_purpose(topic)}",
+        reason=(
+            f"it was deleted; {_purpose(topic)}{_not_copied_again(topic)}"
+            if is_drift
+            else f"it does not exist; {_purpose(topic)}"
+        ),
     )
     arguments = {
         "partitions": partitions,
@@ -90,7 +95,8 @@ def made_anew(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known
             found=found.topic_id,
             cause="drift",
             mend="planned",
-            reason="it was deleted and made anew, its records are gone; this is noted",
+            reason="it was deleted and made anew, its records are gone; this is noted"
+            f"{_not_copied_again(topic)}",
         )
     )
 
@@ -247,6 +253,13 @@ def _wanted_replicas(topic: DesiredTopic) -> str:
 def counted(count: int, what: str) -> str:
     """`1 replica`, `2 replicas`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _not_copied_again(topic: DesiredTopic) -> str:
+    """What is lost with a copy: the mirror keeps its position, and that lies behind what was deleted."""
+    if topic.role != "mirrored":
+        return ""
+    return f". The mirror goes on from where it was, and copies nothing again: {COPY_AGAIN}"
 
 
 def _purpose(topic: DesiredTopic) -> str:

@@ -346,7 +346,20 @@ def test_a_deleted_topic_is_drift_and_made_again() -> None:
     estate = with_topic(as_described(PAYMENTS), "east", "west.orders", lambda _: None)
     (difference,) = planned(PAYMENTS, estate, PAYMENTS).facts["differences"]
     assert (difference["cause"], difference["mend"]) == ("drift", "planned")
-    assert difference["reason"] == "it was deleted; the copy of orders of west"
+    assert difference["reason"].startswith("it was deleted; the copy of orders of west. The mirror goes on")
+    assert "copies nothing again: docs/copies.md" in difference["reason"]
+
+
+def test_a_copy_that_was_made_anew_by_the_mirror_is_told_as_one_that_lacks_its_past() -> None:
+    """Somebody deleted it, MirrorMaker made it again: only its id tells."""
+    known = planned(PAYMENTS, as_described(PAYMENTS), PAYMENTS).facts["differences"]
+    assert known == []
+    estate = with_topic(
+        as_described(PAYMENTS), "east", "west.orders", lambda topic: replace(topic, topic_id="another")
+    )
+    (difference,) = planned(PAYMENTS, estate, PAYMENTS).facts["differences"]
+    assert "made anew, its records are gone" in difference["reason"]
+    assert "copies nothing again: docs/copies.md" in difference["reason"]
 
 
 def test_topics_that_left_the_file_stay_unless_allowed() -> None:
