@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.operations.history import coordination_of
+from orchestrator.operations.journal import lock_path
 from orchestrator.simulation.drill import only_datacenter
 from orchestrator.simulation.return_audit import AuditedReturns, audit_returns
 from orchestrator.simulation.simulation import Simulation, open_simulation
@@ -124,6 +126,15 @@ class Estate:
                 assert done.returncode == 0, (words, done.stdout, done.stderr)
                 return
             time.sleep(1)
+
+    def await_lock_free(self) -> None:
+        """Wait until the session of a process that was killed has expired."""
+        simulation = self.simulation()
+        deadline = time.monotonic() + _LOCK_FREE_WITHIN_S
+        with coordination_of(simulation.topology) as coordination:
+            while coordination.holder(lock_path(simulation.topology.name)) is not None:
+                assert time.monotonic() < deadline
+                time.sleep(0.5)
 
     def results(self) -> list[dict[str, Any]]:
         """What each run came to that ended and was not taken back."""
