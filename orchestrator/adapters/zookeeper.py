@@ -17,25 +17,23 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
-    BadVersionError,
     ConnectionClosedError,
     KazooException,
     NoAuthError,
-    NodeExistsError,
     NoNodeError,
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
 from kazoo.recipe.lock import Lock
 from kazoo.retry import KazooRetry, RetryFailedError
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.adapters.held_lock import MAX_VALUE_BYTES, HeldLock
 from orchestrator.adapters.zookeeper_access import EnsembleAccess, is_open
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
 
-# A znode must stay below 1 MB (jute.maxbuffer); a transaction carries a little besides the value.
-MAX_VALUE_BYTES = 900_000
+__all__ = ["MAX_VALUE_BYTES", "Coordination", "HeldLock", "Holder"]
+
 # How often a write without a lock is tried again when another was faster.
 _RACES = 10
 
@@ -201,7 +199,7 @@ class Coordination:
                 f"held by {holder}" if holder else "held by another who let go of it just now",
                 f"wait for it; the lock of a process that died is free after {self.session_timeout_s:g} s",
             )
-        return HeldLock(self, lock)
+        return HeldLock(self, self._client, lock)
 
     def read(self, path: str) -> bytes | None:
         """Value of one node, or None where there is none."""
@@ -291,129 +289,6 @@ class Coordination:
             raise CoordinationError(
                 self.subject, f"{doing}: {type(error).__name__} {error}".rstrip()
             ) from None
-
-
-class HeldLock:
-    """A lock that was taken. It ends with `release`, or by a loss that `on_loss` tells of.
-
-    `Lock.is_acquired` of kazoo stays true when the session is gone, so it is never asked; what counts
-    is the session's state, and in the end the check inside each transaction.
-    """
-
-    def __init__(self, coordination: Coordination, lock: Lock) -> None:
-        self._coordination = coordination
-        self._client: KazooClient = coordination._client  # noqa: SLF001 - one module, one idea
-        self._lock = lock
-        self.path = f"{lock.path}/{lock.node}"
-        self._guard = threading.Lock()
-        self._lost = ""
-        self._callbacks: list[Callable[[str], None]] = []
-        self._timer: threading.Timer | None = None
-        self._client.add_listener(self._on_state)
-        # Version 0 is a version like any other; it is read, not assumed.
-        self._version = int(coordination.call(f"reading {self.path}", self._client.get, self.path)[1].version)
-
-    def on_loss(self, callback: Callable[[str], None]) -> None:
-        """Call `callback` with the reason once the lock is lost (at once if it is already)."""
-        with self._guard:
-            self._callbacks.append(callback)
-            reason = self._lost
-        if reason:
-            callback(reason)
-
-    def is_held(self) -> bool:
-        """Whether the lock stands, as the ensemble says; False too where it does not answer."""
-        try:
-            found = self._coordination.call(f"reading {self.path}", self._client.exists, self.path)
-        except CoordinationError:
-            return False
-        return not self._lost and found is not None and int(found.version) == self._version
-
-    def create(self, path: str, value: bytes) -> None:
-        """Create the node `path` if the lock is still held, in one transaction. Parents are made.
-
-        Written twice it is still there once: a repetition after a lost connection finds the same
-        value and is content. Raises `LockLostError`, or `CoordinationError` where the node holds
-        another value or the ensemble cannot be reached.
-        """
-        if self._lost:
-            raise LockLostError(f"lock {self.path}", self._lost)
-        if len(value) > MAX_VALUE_BYTES:
-            raise CoordinationError(path, f"{len(value)} bytes; a record holds at most {MAX_VALUE_BYTES}")
-        call, doing = self._coordination.call, f"writing {path}"
-        checked, created = call(doing, self._commit, path, value)
-        if isinstance(created, NoNodeError) and not isinstance(checked, NoNodeError):
-            call(doing, self._client.ensure_path, path.rpartition("/")[0])
-            checked, created = call(doing, self._commit, path, value)
-        if isinstance(checked, NoNodeError | BadVersionError):
-            self._lose("its znode is gone: the session expired, or somebody removed the lock")
-            raise LockLostError(f"lock {self.path}", self._lost)
-        if isinstance(created, NodeExistsError):
-            if self._coordination.read(path) != value:
-                raise CoordinationError(path, "is there already, with another content")
-        elif isinstance(created, Exception):
-            raise CoordinationError(path, f"was not written: {type(created).__name__}")
-
-    def remove(self, path: str) -> None:
-        """Remove the node `path`, which has none below it, if the lock is still held. Gone is gone.
-
-        Raises `LockLostError`, or `CoordinationError` where the ensemble cannot be reached.
-        """
-
-        def commit() -> list[Any]:
-            transaction = self._client.transaction()
-            transaction.check(self.path, self._version)
-            transaction.delete(path)
-            return list(transaction.commit())
-
-        if self._lost:
-            raise LockLostError(f"lock {self.path}", self._lost)
-        checked, removed = self._coordination.call(f"removing {path}", commit)
-        if isinstance(checked, NoNodeError | BadVersionError):
-            self._lose("its znode is gone: the session expired, or somebody removed the lock")
-            raise LockLostError(f"lock {self.path}", self._lost)
-        if isinstance(removed, Exception) and not isinstance(removed, NoNodeError):
-            raise CoordinationError(path, f"was not removed: {type(removed).__name__}")
-
-    def release(self) -> None:
-        """Let go. Nothing happens when the lock is lost already."""
-        self._client.remove_listener(self._on_state)
-        if self._timer is not None:
-            self._timer.cancel()
-        if not self._lost:
-            with suppress(CoordinationError, NoNodeError):
-                self._coordination.call(f"releasing {self.path}", self._lock.release)
-
-    def _commit(self, path: str, value: bytes) -> list[Any]:
-        transaction = self._client.transaction()
-        transaction.check(self.path, self._version)
-        transaction.create(path, value)
-        return list(transaction.commit())
-
-    def _on_state(self, state: str) -> None:
-        # kazoo calls this in its own thread: no call to the ensemble may be made here.
-        if state == KazooState.LOST:
-            self._lose("the session with the coordination ensemble has expired")
-        elif state == KazooState.SUSPENDED:
-            # kazoo only learns of an expiry when it is connected again. With no server left that is
-            # never, so a session without a connection counts as lost once its time has passed.
-            timeout_s = self._coordination.session_timeout_s
-            self._timer = threading.Timer(
-                timeout_s, self._lose, (f"no connection to the coordination ensemble for {timeout_s:g} s",)
-            )
-            self._timer.daemon = True
-            self._timer.start()
-        elif self._timer is not None:
-            self._timer.cancel()
-
-    def _lose(self, reason: str) -> None:
-        with self._guard:
-            if self._lost:
-                return
-            self._lost = reason
-            callbacks = tuple(self._callbacks)
-        for callback in callbacks:
-            callback(reason)
 
 
 def _json_or_empty(value: bytes) -> dict[str, Any]:

@@ -7,9 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-
-_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+from orchestrator.cli.move_options import ACKNOWLEDGE, FILE, JSON, OUT, REASON, YES
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def failover(  # noqa: PLR0917 - typer passes them by name
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     to: str | None = typer.Option(None, "--to", metavar="CLUSTER", help="The cluster that takes over."),
     attest_down: list[str] = typer.Option(
         [], "--attest-down", metavar="DC", help="A data centre that you have made sure is down."
@@ -41,22 +39,17 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         min=0,
         help="Accept the loss of N records, in place of the budget.",
     ),
-    acknowledge: str = typer.Option(
-        "",
-        "--acknowledge",
-        metavar="OWNER: COMMENT",
-        help="Who answers for a move so soon after another one, and why.",
-    ),
+    acknowledge: str = ACKNOWLEDGE,
     without_coordination: bool = typer.Option(
         False,
         "--without-coordination",
         help="The ensemble is gone too: go on without lock, journal in a file. Wants --reason.",
     ),
-    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
+    reason: str = REASON,
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
-    out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
-    as_json: bool = _JSON,
+    out: Path | None = OUT,
+    yes: bool = YES,
+    as_json: bool = JSON,
 ) -> None:
     """Move producers, consumers and Spark queries to the surviving side of a mirror."""
     from orchestrator.adapters.account import account_name

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
+from orchestrator.cli.move_options import DRY_RUN, FILE, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
     from orchestrator.operations.fence import FenceVerb
     from orchestrator.topology.model import Topology
 
-_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
 _CLUSTER = typer.Option(None, "--cluster", metavar="C", help="Which cluster; needed where several could be.")
 _PRINCIPALS = typer.Option(
     [], "--principal", metavar="User:NAME", help="Only this one; may be given several times."
 )
-_REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
-_DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
-_OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
-_YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,17 +27,17 @@ def register(app: typer.Typer) -> None:
 
 
 def fence(  # noqa: PLR0917 - typer passes them by name
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     cluster: str | None = _CLUSTER,
     principal: list[str] = _PRINCIPALS,
     consumers: bool = typer.Option(
         False, "--consumers", help="Also keep the consumers from reading and committing there."
     ),
-    reason: str = _REASON,
-    dry_run: bool = _DRY_RUN,
-    out: Path | None = _OUT,
-    yes: bool = _YES,
-    as_json: bool = _JSON,
+    reason: str = REASON,
+    dry_run: bool = DRY_RUN,
+    out: Path | None = OUT,
+    yes: bool = YES,
+    as_json: bool = JSON,
 ) -> None:
     """Deny writing to the file's producers at a cluster, and see that nothing is written any more."""
     _run(
@@ -52,17 +47,17 @@ def fence(  # noqa: PLR0917 - typer passes them by name
 
 
 def unfence(  # noqa: PLR0917 - typer passes them by name
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     cluster: str | None = _CLUSTER,
     principal: list[str] = _PRINCIPALS,
     acknowledge: str = typer.Option(
         "", "--acknowledge", metavar="OWNER: COMMENT", help="Who wants it where another cluster is primary."
     ),
-    reason: str = _REASON,
-    dry_run: bool = _DRY_RUN,
-    out: Path | None = _OUT,
-    yes: bool = _YES,
-    as_json: bool = _JSON,
+    reason: str = REASON,
+    dry_run: bool = DRY_RUN,
+    out: Path | None = OUT,
+    yes: bool = YES,
+    as_json: bool = JSON,
 ) -> None:
     """Take away what a fence denies at a cluster, whoever brought it in."""
     _run(

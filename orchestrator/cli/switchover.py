@@ -7,8 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-
-_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+from orchestrator.cli.move_options import ACCEPT_REREAD, ACKNOWLEDGE, DRY_RUN, FILE, JSON, OUT, REASON, YES
 
 
 def register(app: typer.Typer) -> None:
@@ -17,29 +16,18 @@ def register(app: typer.Typer) -> None:
 
 
 def switchover(  # noqa: PLR0917 - typer passes them by name
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster that takes over."),
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
-    accept_reread: int = typer.Option(
-        0,
-        "--accept-reread",
-        metavar="N",
-        min=0,
-        help="Accept that groups read up to N records again where a position has no exact place.",
-    ),
-    acknowledge: str = typer.Option(
-        "",
-        "--acknowledge",
-        metavar="OWNER: COMMENT",
-        help="Who answers for a move so soon after another one, and why.",
-    ),
-    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do."),
-    out: Path | None = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file."),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    accept_reread: int = ACCEPT_REREAD,
+    acknowledge: str = ACKNOWLEDGE,
+    reason: str = REASON,
+    dry_run: bool = DRY_RUN,
+    out: Path | None = OUT,
+    yes: bool = YES,
+    as_json: bool = JSON,
 ) -> None:
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name

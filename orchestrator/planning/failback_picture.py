@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import GroupOffsets, Observation, Part, TopicState
+from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import digest
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.cuts import Cuts
@@ -34,7 +35,7 @@ class StandbySide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailbackPicture:
+class FailbackPicture(DigestedPicture):
     """`observation`: the primary as target of the reverse mirror, and the workers at the standby.
 
     `last_read`: stored positions of the mirror's own source connector. `samples`: what the watcher has
@@ -58,8 +59,3 @@ class FailbackPicture:
         topics = self.standby.topics.value
         stable = {name: [state.topic_id, len(state.leaders)] for name, state in (topics or {}).items()}
         return {**self.observation.digests(), "standby-topics": digest(stable)}
-
-    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
-        """Names of the parts that are not as they were when `digests` were taken."""
-        now = self.digests()
-        return tuple(name for name, was in digests.items() if now.get(name) != was)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import GateResult, digest
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
@@ -25,7 +26,7 @@ class AccessState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FencePicture:
+class FencePicture(DigestedPicture):
     """One cluster as a fence sees it. `brokers`: id -> address of those that answer."""
 
     at_s: float
@@ -42,11 +43,6 @@ class FencePicture:
                 None if access is None else [access.authorizer, sorted(access.super_users or ())]
             ),
         }
-
-    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
-        """Names of the parts that are not as they were when `digests` were taken."""
-        now = self.digests()
-        return tuple(name for name, was in digests.items() if now.get(name) != was)
 
 
 def fence_gates(

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.holds import Hold
+from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import digest
 from orchestrator.planning.primaries import Primaries
 from orchestrator.planning.samples import SampleHistory
@@ -121,7 +122,7 @@ GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(DigestedPicture):
     """The picture for one mirror, seen from its target.
 
     `earlier_ends`: where the mirrored topics ended `STANDSTILL_S` or longer before `log_ends` were read;
@@ -163,11 +164,6 @@ class Observation:
         and act is who is there, what exists, and what runs.
         """
         return {name: digest(_stable(self, name)) for name in _STABLE}
-
-    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
-        """Names of the parts that are not as they were when `digests` were taken."""
-        now = self.digests()
-        return tuple(name for name, was in digests.items() if now.get(name) != was)
 
 
 def _stable(observation: Observation, name: str) -> Any:

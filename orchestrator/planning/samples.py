@@ -6,11 +6,27 @@ Adding the same set of records in any order, any of them several times, gives th
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from orchestrator.planning.outage import LossWindow, loss_window
 from orchestrator.planning.rates import Reading, largest_rate
+from orchestrator.planning.sample_blocks import (
+    ENDS,
+    Block,
+    Part,
+    at_s,
+    begun_at_s,
+    copy_order,
+    ended_at_s,
+    insert_ordered,
+    is_of_another_topic,
+    missed_as,
+    part_of,
+    part_of_partition,
+    scope_of,
+    value_in,
+)
 from orchestrator.planning.sample_codec import (
     BLOCK_PARTITIONS,
     Cause,
@@ -78,26 +94,20 @@ class SampledEnd(NamedTuple):
     sampled_at_s: float
 
 
-Block: TypeAlias = GroupPositions | TopicEnds
-_Part: TypeAlias = tuple[str, int]  # topic and block
-_T = TypeVar("_T", bound=Sample)
-_ENDS = ""  # the scope of log ends; a group's positions have the scope `group_subject`
-
-
 class _Watcher:
     """The records of one watcher process."""
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []  # that did not fail, by begin
         self.failed: list[Round] = []  # by end
-        self.scopes: dict[str, dict[_Part, list[Block]]] = {}  # each list by time
+        self.scopes: dict[str, dict[Part, list[Block]]] = {}  # each list by time
 
     def confirmed_at_s(self, block: Block) -> float:
         """The newest moment at which the block was still what the source said."""
         if not self.rounds or self.rounds[-1].begun_at_s <= block.at_s:
             return block.at_s
         newest = self.rounds[-1]
-        subject = _missed_as(block)
+        subject = missed_as(block)
         if subject not in newest.missed:
             return max(block.at_s, newest.begun_at_s)
         return max(block.at_s, newest.missed[subject] or 0.0)
@@ -137,21 +147,21 @@ class SampleHistory:
         self._ends = self._topics = None
         if isinstance(sample, CheckpointCopy):
             known = self._copies.get(sample.query)
-            if known is None or _copy_order(known) < _copy_order(sample):
+            if known is None or copy_order(known) < copy_order(sample):
                 self._copies[sample.query] = sample
             return
         watcher = self._watchers.setdefault(sample.watcher, _Watcher())
         if isinstance(sample, Round):
             if sample.outcome == "failed":
-                _insert(watcher.failed, sample, _ended_at_s)
+                insert_ordered(watcher.failed, sample, ended_at_s)
             else:
-                _insert(watcher.rounds, sample, _begun_at_s)
+                insert_ordered(watcher.rounds, sample, begun_at_s)
             self._trim(sample.begun_at_s - self.keep_s)
         else:
-            blocks = watcher.scopes.setdefault(_scope(sample), {}).setdefault(_part(sample), [])
-            _insert(blocks, sample, _at_s)
-            if any(_is_of_another_topic(block, blocks[-1]) for block in (sample, blocks[-2:][0])):
-                blocks[:] = [block for block in blocks if not _is_of_another_topic(block, blocks[-1])]
+            blocks = watcher.scopes.setdefault(scope_of(sample), {}).setdefault(part_of(sample), [])
+            insert_ordered(blocks, sample, at_s)
+            if any(is_of_another_topic(block, blocks[-1]) for block in (sample, blocks[-2:][0])):
+                blocks[:] = [block for block in blocks if not is_of_another_topic(block, blocks[-1])]
 
     @property
     def watchers(self) -> frozenset[str]:
@@ -245,7 +255,7 @@ class SampleHistory:
         if self._ends is None:
             self._ends = {
                 TopicPartition(block.topic, partition): SampledEnd(end, confirmed)
-                for block, confirmed in self._newest(_ENDS)
+                for block, confirmed in self._newest(ENDS)
                 if isinstance(block, TopicEnds)
                 for partition, end in block.ends.items()
             }
@@ -264,7 +274,7 @@ class SampleHistory:
 
     def _newest_topics(self) -> dict[str, SampledTopic]:
         newest: dict[str, SampledTopic] = {}
-        for block, confirmed in self._newest(_ENDS):
+        for block, confirmed in self._newest(ENDS):
             if isinstance(block, TopicEnds):
                 found = SampledTopic(confirmed, block.topic_id, block.made_anew)
                 newest[block.topic] = max(newest.get(block.topic, found), found, key=_sampled_at_s)
@@ -277,14 +287,12 @@ class SampleHistory:
 
     def end_readings(self, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
         """End offsets of one partition over the last `horizon_s` before its newest sample."""
-        return self._readings(_ENDS, _part_of(tp), horizon_s, tp.partition)
+        return self._readings(ENDS, part_of_partition(tp), horizon_s, tp.partition)
 
     def topic_end_readings(self, topic: str, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
         """End offsets of one topic, summed over its partitions, over the last `horizon_s`."""
-        parts = {
-            part for w in self._watchers.values() for part in w.scopes.get(_ENDS, {}) if part[0] == topic
-        }
-        series = [self._readings(_ENDS, part, horizon_s, None) for part in sorted(parts)]
+        parts = {part for w in self._watchers.values() for part in w.scopes.get(ENDS, {}) if part[0] == topic}
+        series = [self._readings(ENDS, part, horizon_s, None) for part in sorted(parts)]
         by_time = [{(r.begun_at_s, r.ended_at_s): r.value for r in readings} for readings in series]
         if not by_time:
             return []
@@ -298,12 +306,12 @@ class SampleHistory:
         """
         moments = []
         for watcher in self._watchers.values():
-            blocks = watcher.scopes.get(_ENDS, {}).get(_part_of(tp), [])
-            index = bisect_right(blocks, offset, key=lambda block: _value(block, tp.partition) or 0)
+            blocks = watcher.scopes.get(ENDS, {}).get(part_of_partition(tp), [])
+            index = bisect_right(blocks, offset, key=lambda block: value_in(block, tp.partition) or 0)
             if index == len(blocks) and blocks:
                 moments.append(watcher.confirmed_at_s(blocks[-1]))
             elif index > 0:
-                before = bisect_left(watcher.rounds, blocks[index].at_s, key=_begun_at_s)
+                before = bisect_left(watcher.rounds, blocks[index].at_s, key=begun_at_s)
                 confirmed = watcher.rounds[before - 1].begun_at_s if before else 0.0
                 moments.append(max(blocks[index - 1].at_s, confirmed))
         return max(moments, default=None)
@@ -312,7 +320,7 @@ class SampleHistory:
         self, group: str, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S
     ) -> list[Reading]:
         """Committed offsets of one group in one partition over the last `horizon_s`."""
-        return self._readings(group_subject(group), _part_of(tp), horizon_s, tp.partition)
+        return self._readings(group_subject(group), part_of_partition(tp), horizon_s, tp.partition)
 
     def rate_records_per_s(self, tp: TopicPartition) -> float | None:
         """The largest growth of any second in the last 15 s; None while there are too few samples to say."""
@@ -320,7 +328,7 @@ class SampleHistory:
 
     def _newest(self, scope: str) -> Iterator[tuple[Block, float]]:
         """For each part of a scope, the block confirmed last, and when that was."""
-        best: dict[_Part, tuple[float, str, Block]] = {}
+        best: dict[Part, tuple[float, str, Block]] = {}
         for name, watcher in self._watchers.items():
             for part, blocks in watcher.scopes.get(scope, {}).items():
                 confirmed = watcher.confirmed_at_s(blocks[-1])
@@ -329,7 +337,7 @@ class SampleHistory:
         for confirmed, _, block in best.values():
             yield block, confirmed
 
-    def _readings(self, scope: str, part: _Part, horizon_s: float, partition: int | None) -> list[Reading]:
+    def _readings(self, scope: str, part: Part, horizon_s: float, partition: int | None) -> list[Reading]:
         """Readings of the watcher that knows the part best, one for each round that did not miss it."""
         known = {
             name: (watcher, parts[part])
@@ -341,13 +349,15 @@ class SampleHistory:
         name = max(known, key=lambda name: (known[name][0].confirmed_at_s(known[name][1][-1]), name))
         watcher, blocks = known[name]
         since = watcher.confirmed_at_s(blocks[-1]) - horizon_s
-        subject = _missed_as(blocks[-1])
+        subject = missed_as(blocks[-1])
         readings = []
-        for round_ in watcher.rounds[bisect_left(watcher.rounds, since, key=_begun_at_s) :]:
-            index = bisect_right(blocks, round_.begun_at_s, key=_at_s) - 1
-            value = _value(blocks[index], partition) if index >= 0 and subject not in round_.missed else None
+        for round_ in watcher.rounds[bisect_left(watcher.rounds, since, key=begun_at_s) :]:
+            index = bisect_right(blocks, round_.begun_at_s, key=at_s) - 1
+            value = (
+                value_in(blocks[index], partition) if index >= 0 and subject not in round_.missed else None
+            )
             if value is not None:
-                ends_at_s = round_.ends_at_s if scope == _ENDS else None
+                ends_at_s = round_.ends_at_s if scope == ENDS else None
                 readings.append(Reading(*(ends_at_s or (round_.begun_at_s, round_.ended_at_s)), value))
         return readings
 
@@ -356,70 +366,13 @@ class SampleHistory:
             return
         self._trimmed_at_s = before_s
         for watcher in self._watchers.values():
-            del watcher.rounds[: max(0, bisect_left(watcher.rounds[:-1], before_s, key=_begun_at_s))]
-            del watcher.failed[: max(0, bisect_left(watcher.failed[:-1], before_s, key=_ended_at_s))]
+            del watcher.rounds[: max(0, bisect_left(watcher.rounds[:-1], before_s, key=begun_at_s))]
+            del watcher.failed[: max(0, bisect_left(watcher.failed[:-1], before_s, key=ended_at_s))]
             for parts in watcher.scopes.values():
                 for blocks in parts.values():
                     # The last one before the limit still tells what held at the limit.
-                    del blocks[: max(0, bisect_left(blocks[:-1], before_s, key=_at_s) - 1)]
-
-
-def _insert(samples: list[_T], sample: _T, time_of: Callable[[_T], float]) -> None:
-    """Keep `samples` ordered by time. A second sample of the same time is the same one, read twice."""
-    time_s = time_of(sample)
-    index = bisect_right(samples, time_s, key=time_of)
-    if index == 0 or time_of(samples[index - 1]) != time_s:
-        samples.insert(index, sample)
-
-
-def _is_of_another_topic(block: Block, newest: Block) -> bool:
-    """Log ends of a topic that was deleted say nothing of the one that was made in its place."""
-    return (
-        isinstance(block, TopicEnds) and isinstance(newest, TopicEnds) and block.topic_id != newest.topic_id
-    )
+                    del blocks[: max(0, bisect_left(blocks[:-1], before_s, key=at_s) - 1)]
 
 
 def _sampled_at_s(topic: SampledTopic) -> float:
     return topic.sampled_at_s
-
-
-def _begun_at_s(sample: Round) -> float:
-    return sample.begun_at_s
-
-
-def _ended_at_s(sample: Round) -> float:
-    return sample.ended_at_s
-
-
-def _copy_order(copy: CheckpointCopy) -> tuple[float, str, str]:
-    """Newest first by time; a problem found later keeps the time of the last good look."""
-    return copy.at_s, copy.watcher, copy.problem
-
-
-def _at_s(block: Block) -> float:
-    return block.at_s
-
-
-def _scope(block: Block) -> str:
-    return group_subject(block.group) if isinstance(block, GroupPositions) else _ENDS
-
-
-def _missed_as(block: Block) -> str:
-    return group_subject(block.group) if isinstance(block, GroupPositions) else topic_subject(block.topic)
-
-
-def _part(block: Block) -> _Part:
-    return block.topic, block.block
-
-
-def _part_of(tp: TopicPartition) -> _Part:
-    return tp.topic, tp.partition // BLOCK_PARTITIONS
-
-
-def _value(block: Block, partition: int | None) -> int | None:
-    """What the block says of one partition, or the sum of its end offsets."""
-    if isinstance(block, GroupPositions):
-        return block.offsets.get(partition) if partition is not None else sum(block.offsets.values())
-    if partition is None:
-        return sum(end.end_offset for end in block.ends.values())
-    return block.ends[partition].end_offset if partition in block.ends else None

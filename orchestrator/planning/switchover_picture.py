@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import GroupOffsets, Observation, Part, TopicState
+from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import digest
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -22,7 +23,7 @@ class SourceSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchoverPicture:
+class SwitchoverPicture(DigestedPicture):
     """`observation` is the target's side, as for a failover; `target_access` its authorizer."""
 
     observation: Observation
@@ -39,8 +40,3 @@ class SwitchoverPicture:
         topics = self.source.topics.value
         stable = {name: [state.topic_id, len(state.leaders)] for name, state in (topics or {}).items()}
         return {**self.observation.digests(), "source-topics": digest(stable)}
-
-    def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
-        """Names of the parts that are not as they were when `digests` were taken."""
-        now = self.digests()
-        return tuple(name for name, was in digests.items() if now.get(name) != was)

@@ -1,0 +1,25 @@
+"""Options that the moving verbs, `fence` and `unfence` share: the same names, words and defaults."""
+
+from __future__ import annotations
+
+import typer
+
+FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+ACCEPT_REREAD = typer.Option(
+    0,
+    "--accept-reread",
+    metavar="N",
+    min=0,
+    help="Accept that groups read up to N records again where a position has no exact place.",
+)
+ACKNOWLEDGE = typer.Option(
+    "",
+    "--acknowledge",
+    metavar="OWNER: COMMENT",
+    help="Who answers for a move so soon after another one, and why.",
+)
+REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
+DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
+OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
+YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
+JSON = typer.Option(False, "--json", help="Machine-readable output.")
