@@ -9,7 +9,7 @@ from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import connector_names
 from tests.engine.any_world import AnyWorld, kept
-from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline
+from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline, stall_everywhere
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
@@ -141,6 +141,17 @@ def test_killed_anywhere_and_taken_back_what_can_go_is_gone() -> None:
     assert (
         crash_everywhere(PLAN, lambda: AnyWorld(plan=PLAN), check, second_every=23, second_undo=ABORT) > 100
     )
+
+
+def test_stopped_for_long_and_overtaken_it_does_no_harm() -> None:
+    """At most the call in flight takes effect late, and whoever took over ends the run."""
+
+    def check(world: AnyWorld) -> None:
+        assert [problem for problem in world.problems if "twice" not in problem] == []
+        assert world.effects == {step.id for step in PLAN.steps}
+        assert {step for who, step in world.made_by if who.startswith("late")} <= world.in_flight
+
+    assert stall_everywhere(PLAN, lambda: AnyWorld(plan=PLAN), check) > 50
 
 
 def test_killed_anywhere_and_resumed_a_failover_ends_as_if_undisturbed() -> None:
