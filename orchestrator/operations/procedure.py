@@ -289,9 +289,10 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[R
 def _refuse_overtaken(run: Run[E], plan: Plan, records: Sequence[RunEvent]) -> None:
     """A later move between its clusters: going on, there or back, would work against what that has made.
 
-    It happens where the ensemble did not know of this run, or a person knew what it had let stand.
+    It can only be where the ensemble did not know of this run, and is only asked there: by the clocks of
+    several machines no order is certain.
     """
-    if run.is_alone or not plan.target:
+    if run.is_alone or not records[0].data.get("without_coordination"):
         return
     between = (plan.source, plan.target)
     later = [
