@@ -18,7 +18,7 @@ from orchestrator.adapters.zookeeper import Coordination
 
 SAID_LATELY_S = 15.0
 # A broker that is stopped to open says nothing for as long, and does not answer either.
-_OPENS_WITHIN_S = 180.0
+OPENS_WITHIN_S = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,5 +89,5 @@ def concerning(said: Iterable[GuardSaid], living: Collection[int], now_s: float)
     return tuple(
         word
         for word in said
-        if word.broker_id is None or word.broker_id in living or abs(now_s - word.at_s) < _OPENS_WITHIN_S
+        if word.broker_id is None or word.broker_id in living or abs(now_s - word.at_s) < OPENS_WITHIN_S
     )

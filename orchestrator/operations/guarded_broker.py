@@ -158,6 +158,7 @@ class GuardedBroker:
         try:
             coordination = coordination_connection(self._topology)
             coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
+            self._say(coordination, GuardWord(False, f"opens in its turn: {word.reason}"))
             turn = coordination.acquire(turn_path(self._topology.name, self._guarded.cluster), about)
         except DcctlError as error:
             self._problem = f"may open, and waits for its turn ({error.problem})"

@@ -13,7 +13,7 @@ from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
-from orchestrator.operations.guard_words import SAID_LATELY_S, GuardSaid, concerning, guards_said
+from orchestrator.operations.guard_words import OPENS_WITHIN_S, GuardSaid, concerning, guards_said
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.failback import returned_side
@@ -84,7 +84,7 @@ class _Silence:
             since_s = now_s
         self._newest[word.server] = (word, since_s)
         said = f"{word.server}: {word.reason or 'its guard has not said anything yet'}"
-        if now_s - since_s < SAID_LATELY_S:
+        if now_s - since_s < OPENS_WITHIN_S:
             return said
         place = f" on {word.host}" if word.host else ""
         return (
