@@ -19,14 +19,17 @@ from orchestrator.engine import (
     RunState,
     UndoAsked,
     run_plan,
-    standing,
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.operations.actions.hooks import refuse_missing_hooks, with_absolute_hooks
-from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.brake import brake_of
-from orchestrator.operations.journal import about_this_process, earlier_runs
+from orchestrator.operations.journal import about_this_process
+from orchestrator.operations.refusals import (
+    refuse_overtaken,
+    refuse_unimported,
+    refuse_unless_undoable,
+)
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.overrides import left_standing, override_text, overrides
@@ -104,7 +107,8 @@ class Ended:
 def preview(procedure: Procedure[E, P]) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
     refuse_missing_hooks(procedure.topology, procedure.verb)
-    _refuse_unimported(procedure)
+    if not procedure.is_alone:
+        refuse_unimported(procedure.topology)
     estate = procedure.open_estate()
     try:
         return procedure.plan(procedure.observe(estate, own_lock=False, own_run=""))
@@ -130,7 +134,8 @@ def run_procedure(
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
-    _refuse_unimported(procedure)
+    if not procedure.is_alone:
+        refuse_unimported(procedure.topology)
     started_at_s = _CLOCK.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)
     with _opened(procedure, run_id, procedure.command, folder, on_event) as run:
@@ -217,7 +222,7 @@ def abort_procedure(
         plan, records = _taken_up(run, procedure)
         on_plan(plan)
         state = state_from_journal(plan, run_id, records)
-        _raise_unless_undoable(state, records, frozenset(leave))
+        refuse_unless_undoable(state, records, frozenset(leave))
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
         brake = brake_of(run, plan)
@@ -230,20 +235,6 @@ def abort_procedure(
         timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
         undo = UndoAsked(reason, frozenset(leave))
         return _act(run, procedure, plan, picture, timing, undo)
-
-
-def _refuse_unimported(procedure: Procedure[E, P]) -> None:
-    """What was done without the ensemble it does not know of: it would be judged as if nothing had been."""
-    if procedure.is_alone:
-        return
-    journals = unimported_runs(procedure.topology.name)
-    if journals:
-        raise GateRefusedError(
-            f"topology {procedure.topology.name}",
-            f"coordination refused: {journals[0].stem} was made without the ensemble, "
-            "which does not know of it. Nothing was changed",
-            f"bring it in first: `dcctl history --import {journals[0]}`",
-        )
 
 
 def plan_of_run(records: Sequence[RunEvent]) -> Plan:
@@ -281,62 +272,9 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[R
             "the topology file has changed since it began",
             "go on with the file as it was",
         )
-    _refuse_overtaken(run, plan, records)
+    refuse_overtaken(run, plan, records)
     run.restore(records)
     return plan, records
-
-
-def _refuse_overtaken(run: Run[E], plan: Plan, records: Sequence[RunEvent]) -> None:
-    """A later move between its clusters: going on, there or back, would work against what that has made.
-
-    It can only be where the ensemble did not know of this run, and is only asked there: by the clocks of
-    several machines no order is certain.
-    """
-    if run.is_alone or not records[0].data.get("without_coordination"):
-        return
-    between = (plan.source, plan.target)
-    later = [
-        known
-        for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
-        if known.has_begun
-        and {known.source, known.target} == set(between)
-        and known.started_at_s > records[0].at_s
-    ]
-    if later:
-        raise GateRefusedError(
-            f"run {run.run_id}",
-            f"was overtaken: {later[-1].verb} {later[-1].source} → {later[-1].target} "
-            f"({later[-1].run_id}) has begun since. The run stays as it was",
-            f"dcctl show {later[-1].run_id}",
-        )
-
-
-def _raise_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:
-    subject = f"run {state.run_id}"
-    last = records[-1]
-    outcome = last.data.get("outcome") if last.kind == "run-ended" else ""
-    if outcome == "undone":
-        raise GateRefusedError(subject, "has been taken back already")
-    if outcome == "ok":
-        raise GateRefusedError(
-            subject, "has ended well: it is past, not on its way", "run the verb that leads back"
-        )
-    wrong = sorted(leave - {step.id for step in standing(state)})
-    if wrong:
-        raise GateRefusedError(subject, f"these do not stand irreversibly: {', '.join(wrong)}")
-    # One that can be looked at is: the journal alone may not know that it never happened.
-    stands = [
-        step.id
-        for step in standing(state)
-        if step.id not in leave and (step.verify is None or state.status(step.id) == "ok")
-    ]
-    if stands and not state.undoing:
-        raise GateRefusedError(
-            subject,
-            f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
-            f"dcctl resume {state.run_id}; or name what may stand: "
-            + " ".join(f"--leave {step}" for step in stands),
-        )
 
 
 def _act(  # noqa: PLR0917 - all that a run is made of

@@ -1,0 +1,80 @@
+"""Runs that may not be begun, gone on with or taken back as things stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.engine import RunState, standing
+from orchestrator.errors import GateRefusedError
+from orchestrator.operations.alone import unimported_runs
+from orchestrator.operations.journal import earlier_runs
+from orchestrator.operations.run import Run
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.topology.model import Topology
+
+
+def refuse_unimported(topology: Topology) -> None:
+    """What was done without the ensemble it does not know of: it would be judged as if nothing had been."""
+    journals = unimported_runs(topology.name)
+    if journals:
+        raise GateRefusedError(
+            f"topology {topology.name}",
+            f"coordination refused: {journals[0].stem} was made without the ensemble, "
+            "which does not know of it. Nothing was changed",
+            f"bring it in first: `dcctl history --import {journals[0]}`",
+        )
+
+
+def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> None:
+    """A later move between its clusters: going on, there or back, would work against what that has made.
+
+    It can only be where the ensemble did not know of this run, and is only asked there: by the clocks of
+    several machines no order is certain.
+    """
+    if run.is_alone or not records[0].data.get("without_coordination"):
+        return
+    between = (plan.source, plan.target)
+    later = [
+        known
+        for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
+        if known.has_begun
+        and {known.source, known.target} == set(between)
+        and known.started_at_s > records[0].at_s
+    ]
+    if later:
+        raise GateRefusedError(
+            f"run {run.run_id}",
+            f"was overtaken: {later[-1].verb} {later[-1].source} → {later[-1].target} "
+            f"({later[-1].run_id}) has begun since. The run stays as it was",
+            f"dcctl show {later[-1].run_id}",
+        )
+
+
+def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:
+    """Raise `GateRefusedError` for a run that has ended, or of which something stands that is not left."""
+    subject = f"run {state.run_id}"
+    last = records[-1]
+    outcome = last.data.get("outcome") if last.kind == "run-ended" else ""
+    if outcome == "undone":
+        raise GateRefusedError(subject, "has been taken back already")
+    if outcome == "ok":
+        raise GateRefusedError(
+            subject, "has ended well: it is past, not on its way", "run the verb that leads back"
+        )
+    wrong = sorted(leave - {step.id for step in standing(state)})
+    if wrong:
+        raise GateRefusedError(subject, f"these do not stand irreversibly: {', '.join(wrong)}")
+    # One that can be looked at is: the journal alone may not know that it never happened.
+    stands = [
+        step.id
+        for step in standing(state)
+        if step.id not in leave and (step.verify is None or state.status(step.id) == "ok")
+    ]
+    if stands and not state.undoing:
+        raise GateRefusedError(
+            subject,
+            f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
+            f"dcctl resume {state.run_id}; or name what may stand: "
+            + " ".join(f"--leave {step}" for step in stands),
+        )
