@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import yaml
 from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka import read_records
@@ -68,20 +70,29 @@ def test_one_broker_of_three_dies_and_nothing_is_lost(
         assert_valid(estate, simulation, result, fault_at_s)
 
 
-def test_a_broker_that_stands_still_keeps_nobody_waiting(
+def test_a_broker_and_hosts_that_stand_still_keep_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes connections and answers nothing; the others have taken its partitions over."""
+    """It takes connections and answers nothing; applications that nobody can stop are denied; killed, resumed."""
     with at_work(tmp_path / "state", monkeypatch, SICK) as estate:
         simulation = estate.simulation()
         time.sleep(_WORK_S)
+        hide_host(simulation, "west")
         with frozen(simulation, "west", "broker-3"):
             begun_s = time.monotonic()
-            result = left(estate)
+            run = estate.killed_at("stop-mirror", *LEAVE)
             assert time.monotonic() - begun_s < 150
+            written = len(acks_at_west(simulation))
+            estate.resumed(run)
+            result = json.loads((estate.state / "runs" / run / "result.json").read_text(encoding="utf-8"))
+            assert result["outcome"] == "ok"
             assert {row["lost"] for row in rows_of(result).values()} == {0}, result["loss"]
             assert any("does not answer" in symptom for symptom in result["plan"]["facts"]["symptoms"])
+            said = {row["id"]: row["message"] for row in result["steps"]}
+            assert "not all of them" in said["stop-left"]
         assert_denied(simulation)
+        assert list(processes(simulation, "west", "producer-")), "nobody has stopped them"
+        assert len(acks_at_west(simulation)) == written, "who was denied writes on"
         assert lost_records(simulation) == {}
 
 
@@ -194,7 +205,7 @@ def assert_denied(simulation: Simulation) -> None:
     assert said == ["TOPIC_AUTHORIZATION_FAILED"]
 
 
-def lost_records(simulation: Simulation) -> dict[TopicPartition, int]:
+def lost_records(simulation: Simulation) -> Counter[TopicPartition]:
     """By source partition, records that west had acknowledged and east does not have. By brute force."""
     there: set[tuple[str, str]] = set()
     east = simulation.cluster("east")
@@ -205,18 +216,33 @@ def lost_records(simulation: Simulation) -> dict[TopicPartition, int]:
         for record in chunk:
             producer, sequence, *_ = (record.value or b"").split(b",", 5)
             there.add((producer.decode(), sequence.decode()))
-    lost: dict[TopicPartition, int] = {}
-    for producer in simulation.topology.producers_of("west"):
-        for line in _acks(sends_path(simulation.ledgers, producer.name, LIFE_AT_SOURCE)):
-            if (producer.name, line[1]) not in there:
-                tp = TopicPartition(line[3], int(line[4]))
-                lost[tp] = lost.get(tp, 0) + 1
-    return lost
+    return Counter(
+        TopicPartition(line[3], int(line[4]))
+        for producer, line in acks_at_west(simulation)
+        if (producer, line[1]) not in there
+    )
 
 
-def _acks(ledger: Path) -> Iterable[list[str]]:
-    lines = ledger.read_text(encoding="utf-8").splitlines()
-    return (line.split(",") for line in lines if line.startswith("ack,") and line.endswith(f",{END_MARK}"))
+def acks_at_west(simulation: Simulation) -> list[tuple[str, list[str]]]:
+    """Each producer's acknowledgements at its source, as its ledger has them."""
+    ledgers = {
+        producer.name: sends_path(simulation.ledgers, producer.name, LIFE_AT_SOURCE).read_text("utf-8")
+        for producer in simulation.topology.producers_of("west")
+    }
+    return [
+        (name, line.split(","))
+        for name, text in ledgers.items()
+        for line in text.splitlines()
+        if line.startswith("ack,") and line.endswith(f",{END_MARK}")
+    ]
+
+
+def hide_host(simulation: Simulation, dc: str) -> None:
+    """The inventory leads nowhere for that site: its hosts cannot be told to stop anything."""
+    inventory = Path(str(simulation.topology.inventory))
+    hosts = yaml.safe_load(inventory.read_text(encoding="utf-8"))
+    hosts["all"]["hosts"][dc]["supervisor_conf"] = "/nowhere/supervisord.conf"
+    inventory.write_text(yaml.safe_dump(hosts), encoding="utf-8")
 
 
 def assert_valid(

@@ -15,6 +15,7 @@ import pytest
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
+from orchestrator.errors import ClusterError
 from orchestrator.operations.left import left_cluster
 from orchestrator.planning.left import LeftCluster
 from orchestrator.topology.model import Topology
@@ -60,6 +61,7 @@ def test_what_answers_is_told_and_what_does_not_is_named(tmp_path: Path) -> None
         produce_records("west", kafka.properties, "orders", [(b"k", b"v")] * 3)
         alive, refusing = str(kafka.properties["bootstrap.servers"]), an_address_that_refuses()
         addresses = (refusing, hanging, alive)
+        await_coordinator(kafka)
 
         found = looked_at(topology(), addresses)
         assert found.brokers == {1: alive}
@@ -79,6 +81,18 @@ def test_what_answers_is_told_and_what_does_not_is_named(tmp_path: Path) -> None
         assert found.logs == {}
         assert found.controller.problem == "no broker answers"
         assert looked_at(topology(), addresses).logs == {ORDERS: LogEnd(0, 3, 0)}
+
+
+def await_coordinator(kafka: KafkaCluster) -> None:
+    """The topic of the offsets is made when it is first asked for."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            kafka.committed(["nobody"])
+        except ClusterError:
+            assert time.monotonic() < deadline
+        else:
+            return
 
 
 @contextmanager

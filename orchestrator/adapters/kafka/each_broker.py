@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -12,11 +13,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from orchestrator.adapters.kafka.client import Refusals, client_properties, cluster_error, logger
-from orchestrator.adapters.kafka.isolated import HelperDiedError, IsolatedCluster
+from orchestrator.adapters.kafka.isolated import COORDINATOR_MOVES, HelperDiedError, IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import BrokerView, LogEnd, PartitionPlace, TopicPartition
 
 _AT_ONCE = 16
+_AGAIN_AFTER_S = 0.2
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -65,9 +67,16 @@ class EachBroker:
     def committed(
         self, addresses: Iterable[str], groups: Iterable[str], timeout_s: float
     ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        """What each group has committed, or why its coordinator does not say it."""
+        """What each group has committed, or why its coordinator does not say it.
+
+        One that has just moved, as they do when a broker dies, is asked again within `timeout_s`.
+        """
         cluster = self._asked_apart(addresses)
-        return _each(groups, lambda group: _asked_twice(lambda: cluster.committed([group], timeout_s)[group]))
+
+        def ask(group: str, left_s: float) -> dict[TopicPartition, int]:
+            return _asked_twice(lambda: cluster.committed([group], left_s)[group])
+
+        return _each(groups, lambda group: _settled(lambda left_s: ask(group, left_s), timeout_s))
 
     def _asked_apart(self, addresses: Iterable[str]) -> IsolatedCluster:
         """librdkafka may end the process that asks when connections break (see `isolated`)."""
@@ -86,6 +95,18 @@ def _asked_twice(question: Callable[[], V]) -> V:
         return question()
     except HelperDiedError:
         return question()
+
+
+def _settled(question: Callable[[float], V], timeout_s: float) -> V:
+    """The answer of a coordinator that has come to its place; the question is told how long it may take."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return question(max(deadline - time.monotonic(), _AGAIN_AFTER_S))
+        except ClusterError as error:
+            if error.code not in COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise
+        time.sleep(_AGAIN_AFTER_S)
 
 
 def _each(keys: Iterable[K], question: Callable[[K], V]) -> dict[K, V | ClusterError]:

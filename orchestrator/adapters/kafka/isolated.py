@@ -39,7 +39,7 @@ _START_S = 30.0
 HELLO = -1
 """The number of the helper's first message: it has started."""
 
-_COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
+COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 _LATE = ("_TIMED_OUT", "_TRANSPORT")
 
 
@@ -148,7 +148,7 @@ class IsolatedCluster:
                     is_second = True
                     deadline = time.monotonic() + timeout_s
                     self.reset()
-                elif error.code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                elif error.code not in COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise
             time.sleep(_AGAIN_AFTER_S)
             before_try()
