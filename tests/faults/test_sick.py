@@ -28,7 +28,8 @@ from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.values import TopicPartition
-from tests.drill.rehearsal import ROOT
+from orchestrator.watch.reader import read_samples
+from tests.drill.rehearsal import EXAMPLE, ROOT
 from tests.faults.estate import Estate, at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
@@ -141,6 +142,20 @@ def test_without_a_quorum_a_person_has_to_answer_for_what_cannot_be_fenced(
         assert nothing.returncode in (0, 4), nothing.stderr
 
 
+def test_a_query_goes_on_with_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped where its host answers, its last batch is copied, and it commits at the other side."""
+    with at_work(tmp_path / "state", monkeypatch, EXAMPLE) as estate:
+        simulation = estate.simulation()
+        await_batch(simulation)
+        kill(simulation, "broker-3")
+        result = left(estate, "--accept-loss", "100000")
+        said = {row["id"]: (row["outcome"], row["message"]) for row in result["steps"]}
+        assert said["copy-revenue"][1].startswith("whole up to batch"), said
+        assert said["queries-progress"][0] == "ok"
+        assert {row["lost"] for row in rows_of(result).values()} == {0}, result["loss"]
+        assert sum(lost_records(simulation).values()) == 0
+
+
 def left(estate: Estate, *words: str) -> dict[str, Any]:
     """The site is left; returns what the run says of itself."""
     done = estate.command(*LEAVE, *words)
@@ -174,6 +189,16 @@ def kill(simulation: Simulation, program: str) -> None:
     for victim in victims:
         victim.send_signal(signal.SIGKILL)
     assert not psutil.wait_procs(victims, timeout=10)[1]
+
+
+def await_batch(simulation: Simulation) -> None:
+    """The query has committed something, and the watcher has seen it."""
+    deadline = time.monotonic() + 120
+    target = simulation.cluster("east")
+    samples = simulation.topology.replication[0].samples_topic
+    while not any(copy.batch is not None for copy in read_samples(target, samples).copies.values()):
+        assert time.monotonic() < deadline
+        time.sleep(1)
 
 
 @contextmanager
