@@ -37,7 +37,12 @@ def _attested(s: Situation) -> GateResult:
         measured=listed(s.request.attested) or "nothing",
         limit=listed(needed),
         reason=f"nobody attests that {listed(missing)} is down" if missing else "a person attests the loss",
-        hint=f"--attest-down {missing[0]}, once a person has made sure of it" if missing else "",
+        hint=(
+            f"--attest-down {missing[0]}, once a person has made sure of it; "
+            f"--attest-sick {missing[0]}, where part of it still answers"
+            if missing
+            else ""
+        ),
     )
 
 
