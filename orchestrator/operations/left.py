@@ -157,6 +157,11 @@ def _controller(topology: Topology, name: str, reader: LeftReader) -> str:
     admin = JavaAdmin(name, sorted(reader.brokers.values()), described.client)
     try:
         quorum = admin.describe_quorum(_QUORUM_TIMEOUT_S)
+    except ClusterError as error:
+        if error.code != "Timeout":
+            raise
+        problem = f"no controller answers within {_QUORUM_TIMEOUT_S:g} s: is their majority gone?"
+        raise ClusterError(f"cluster {name}", problem) from None
     finally:
         admin.close()
     lost = voters_missing(quorum)
