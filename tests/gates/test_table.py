@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +35,11 @@ def test_names_tell_cases_apart() -> None:
     """Otherwise a failure would not say what was broken."""
     names = [(case.state, case.name) for case in ALL]
     assert len(set(names)) == len(names)
+
+
+def test_every_gate_stands_on_the_page() -> None:
+    """With whose it is and what to do: `docs/gates.md`."""
+    page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
+    assert named == {gate for _, gate in EVERY}
