@@ -202,10 +202,11 @@ def _source_probe(estate: Estate) -> SourceProbe:
 
 def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory:
     """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
+    # First: how old the newest sample is counts from when it was read, and a frozen source takes its time.
+    probe = source.result().value
     deadline = time.monotonic() + estate.topology.failover.max_position_age_s
     while True:
         history = samples_for(estate.topology, estate.mirror, estate.target)
-        probe = source.result().value
         if probe is None or probe.listening or history.is_source_failing or time.monotonic() > deadline:
             return history
         time.sleep(_WATCHER_POLL_S)

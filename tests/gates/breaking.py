@@ -342,10 +342,16 @@ def is_at_work(world: World) -> bool:
 
 @contextmanager
 def task_failed(world: World) -> Iterator[Asked]:
-    """The mirror may not read a topic any more, and gives up; its connector still runs, as Connect says."""
-    source = world.simulation.cluster("west")
-    mirror = world.simulation.topology.clusters["west"].mirror_principal
-    access, rule = AccessRules("west", source.properties), Acl(mirror, "READ", "DENY", "TOPIC", "payments")
+    """The mirror may not write a topic any more, and gives up; its connector still runs, as Connect says.
+
+    One that may not read goes on trying, and never fails (`MirrorSourceTask.poll`).
+    """
+    target = world.simulation.cluster("east")
+    mirror = world.simulation.topology.clusters["east"].mirror_principal
+    access, rule = (
+        AccessRules("east", target.properties),
+        Acl(mirror, "WRITE", "DENY", "TOPIC", "west.payments"),
+    )
     access.add([rule])
     try:
         await_(lambda: "FAILED" in _task_states(world))
