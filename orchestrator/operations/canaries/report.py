@@ -49,12 +49,20 @@ def finished_run(run_id: str) -> FailoverResult:
     """A run that ended on this machine. Raises `AuditError` where its `result.json` cannot be read."""
     path = run_folder(run_id) / "result.json"
     try:
-        return FailoverResult(**json.loads(path.read_text(encoding="utf-8")))
+        return _from_its_begin(FailoverResult(**json.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         hint = "a report is made on the machine on which the run ended; dcctl history lists all"
         raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
     except (OSError, ValueError, TypeError) as error:
         raise AuditError(str(path), f"cannot be read: {error}") from None
+
+
+def _from_its_begin(run: FailoverResult) -> FailoverResult:
+    """A run that was resumed tells when that was; what it did before began with its plan."""
+    planned_at_s = float(run.plan["created_at_s"])
+    if run.started_at_s <= planned_at_s:
+        return run
+    return replace(run, started_at_s=planned_at_s, decided_at_s=planned_at_s)
 
 
 def canary_report(
