@@ -1,4 +1,4 @@
-"""A real Kafka of one node, without security, for tests that need a server and no data centres."""
+"""A real Kafka, of one node unless told otherwise, for tests that need a server and no data centres."""
 
 from __future__ import annotations
 
@@ -22,45 +22,65 @@ def kafka_broker(
     runtime: KafkaRuntime,
     folder: Path,
     *,
+    brokers: int = 1,
     heap_mb: int = 256,
     settings: Mapping[str, str] | None = None,
     users: Sequence[str] = (),
 ) -> Iterator[KafkaCluster]:
-    """One combined KRaft node on free ports of 127.0.0.1; it is killed with the block.
+    """A combined KRaft node and further `brokers` on free ports of 127.0.0.1; killed with the block.
 
-    `settings` are further lines of its server.properties. With `users` it has an authorizer; each user's
+    `settings` are further lines of each server.properties. With `users` there is an authorizer; each user's
     password is its name, and the first is the operator, a super user, as whom the cluster is asked.
     """
     register = PortRegister()
-    broker, controller = register.claim(folder, 2)
-    log_dir = folder / "data"
-    format_storage(runtime, log_dir, cluster_id=random_kafka_id(), node_id=1)
-    properties = folder / "server.properties"
-    properties.write_text(
-        "process.roles=broker,controller\n"
-        "node.id=1\n"
-        f"controller.quorum.voters=1@127.0.0.1:{controller}\n"
-        "controller.listener.names=CONTROLLER\n"
-        f"{_listeners(broker, controller, users)}"
-        "offsets.topic.replication.factor=1\n"
-        "log.cleaner.dedupe.buffer.size=4194304\n"  # 128 MiB by default, half of this heap
-        f"log.dirs={log_dir}\n" + "".join(f"{key}={value}\n" for key, value in (settings or {}).items()),
-        encoding="utf-8",
-    )
-    command, environment = server_command(
-        runtime, "kafka", properties=properties, logs=folder / "logs", heap_mb=heap_mb
-    )
-    process = subprocess.Popen(
-        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    controller, *ports = register.claim(folder, brokers + 1)
+    cluster_id = random_kafka_id()
+    processes: list[subprocess.Popen[bytes]] = []
     try:
-        cluster = KafkaCluster("test", [f"127.0.0.1:{broker}"], as_user(users[0]) if users else {})
-        _await_broker(cluster, process)
+        for node, port in enumerate(ports, 1):
+            own = folder if node == 1 else folder / f"node-{node}"
+            format_storage(runtime, own / "data", cluster_id=cluster_id, node_id=node)
+            properties = own / "server.properties"
+            properties.write_text(
+                _properties(node, port, controller, own / "data", users)
+                + "".join(f"{key}={value}\n" for key, value in (settings or {}).items()),
+                encoding="utf-8",
+            )
+            command, environment = server_command(
+                runtime, "kafka", properties=properties, logs=own / "logs", heap_mb=heap_mb
+            )
+            processes.append(
+                subprocess.Popen(
+                    command,
+                    env={**os.environ, **environment},
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+        addresses = [f"127.0.0.1:{port}" for port in ports]
+        cluster = KafkaCluster("test", addresses, as_user(users[0]) if users else {})
+        _await_brokers(cluster, processes)
         yield cluster
     finally:
-        process.kill()
-        process.wait()
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()
         register.release(folder)
+
+
+def _properties(node: int, port: int, controller: int, data: Path, users: Sequence[str]) -> str:
+    roles = "broker,controller" if node == 1 else "broker"
+    return (
+        f"process.roles={roles}\n"
+        f"node.id={node}\n"
+        f"controller.quorum.voters=1@127.0.0.1:{controller}\n"
+        "controller.listener.names=CONTROLLER\n"
+        f"{_listeners(port, controller if node == 1 else None, users)}"
+        "offsets.topic.replication.factor=1\n"
+        "log.cleaner.dedupe.buffer.size=4194304\n"  # 128 MiB by default, half of the smallest heap
+        f"log.dirs={data}\n"
+    )
 
 
 def as_user(name: str) -> dict[str, str]:
@@ -73,18 +93,18 @@ def as_user(name: str) -> dict[str, str]:
     }
 
 
-def _listeners(broker: int, controller: int, users: Sequence[str]) -> str:
+def _listeners(port: int, controller: int | None, users: Sequence[str]) -> str:
+    name = "CLIENT" if users else "PLAINTEXT"
+    listeners = [f"{name}://127.0.0.1:{port}"]
+    if controller is not None:
+        listeners.append(f"CONTROLLER://127.0.0.1:{controller}")
+    common = f"listeners={','.join(listeners)}\ninter.broker.listener.name={name}\n"
     if not users:
-        return (
-            f"listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}\n"
-            "inter.broker.listener.name=PLAINTEXT\n"
-        )
-    known = " ".join(f'user_{name}="{name}"' for name in users)
+        return common + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+    known = " ".join(f'user_{user}="{user}"' for user in users)
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    return (
-        f"listeners=CLIENT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}\n"
+    return common + (
         "listener.security.protocol.map=CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n"
-        "inter.broker.listener.name=CLIENT\n"
         "sasl.enabled.mechanisms=PLAIN\n"
         "sasl.mechanism.inter.broker.protocol=PLAIN\n"
         f'listener.name.client.plain.sasl.jaas.config={module} required username="{users[0]}"'
@@ -94,13 +114,17 @@ def _listeners(broker: int, controller: int, users: Sequence[str]) -> str:
     )
 
 
-def _await_broker(cluster: KafkaCluster, process: subprocess.Popen[bytes], timeout_s: float = 60.0) -> None:
+def _await_brokers(
+    cluster: KafkaCluster, processes: Sequence[subprocess.Popen[bytes]], timeout_s: float = 60.0
+) -> None:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            if cluster.brokers(timeout_s=2.0):
+            if len(cluster.brokers(timeout_s=2.0)) == len(processes):
                 return
         except ClusterError:
-            if process.poll() is not None or time.monotonic() > deadline:
+            if any(process.poll() is not None for process in processes):
                 raise
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not all of {len(processes)} brokers came within {timeout_s:g} s")
         time.sleep(0.1)

@@ -32,6 +32,11 @@ from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
+# What librdkafka says where it believes to know that a partition has no leader, or another one.
+_STALE_LEADERS = frozenset(
+    {"_NOENT", "UNKNOWN_TOPIC_OR_PART", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
@@ -264,6 +269,23 @@ class KafkaCluster:
         return self._offsets_by_spec(dict.fromkeys(partitions, spec), timeout_s)
 
     def _offsets_by_spec(
+        self, specs: Mapping[TopicPartition, OffsetSpec], timeout_s: float
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Offset and leader epoch of each.
+
+        A client that was asked for several topics before they existed, or while their leaders moved, goes on
+        answering from its cache that they have no leader (librdkafka 2.16: `No leaders found`, for minutes).
+        Describing them tells it better.
+        """
+        try:
+            return self._offsets_once(specs, timeout_s)
+        except ClusterError as error:
+            if error.code not in _STALE_LEADERS:
+                raise
+        self.topics({tp.topic for tp in specs}, timeout_s)
+        return self._offsets_once(specs, timeout_s)
+
+    def _offsets_once(
         self, specs: Mapping[TopicPartition, OffsetSpec], timeout_s: float
     ) -> dict[TopicPartition, tuple[int, int]]:
         request = {LibTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()}
