@@ -120,18 +120,20 @@ class CheckpointCopier:
         return Pass(newest, newest, self._committed_at_s(newest))
 
     def _is_same_query(self, have: int | None) -> bool:
-        """Whether the copy is of this very original, and not of one that was deleted or rolled back."""
+        """Whether the copy is of this very original, not of one that was deleted, rolled back or relocated.
+
+        A relocated checkpoint has the same metadata, and of its batches the last two alone: where the batch
+        of the copy is not in the original, its state may be of another life under the same file names.
+        """
         if have is None:
             return False
-        same = [(Path("metadata"), True), (Path("offsets") / str(have), False)]
-        for file, is_required in same:
-            try:
-                if (self.original / file).read_bytes() != (self.copy / file).read_bytes():
-                    return False
-            except FileNotFoundError:
-                if is_required:
-                    return False
-        return True
+        try:
+            return all(
+                (self.original / file).read_bytes() == (self.copy / file).read_bytes()
+                for file in (Path("metadata"), Path("offsets") / str(have))
+            )
+        except FileNotFoundError:
+            return False
 
     def _advance(self, target: Path, have: int | None, newest: int) -> None:
         """Bring `target` from batch `have` (None: from nothing) to batch `newest`."""

@@ -261,3 +261,22 @@ def test_what_cannot_be_copied_is_said_with_what_can(tmp_path: Path) -> None:
     with pytest.raises(DcctlError, match="relative path"):
         local_checkpoint("consumer revenue", "checkpoints/revenue")
     assert local_checkpoint("consumer revenue", f"file://{tmp_path}/x") == tmp_path / "x"
+
+
+def test_an_original_that_was_relocated_is_copied_anew(query: FakeQuery, tmp_path: Path) -> None:
+    """It came back from the other side with two batches and a state of another life, under the same names."""
+    copier = CheckpointCopier(query.folder, tmp_path / "copy")
+    left_at = copier.follow().batch or 0
+    other = FakeQuery(tmp_path / "other", retained=2)
+    for _ in range(left_at + 4):
+        other.run_batch()
+    for file in (other.folder / "state").rglob("[0-9]*.*"):
+        file.write_text("other life")
+    shutil.rmtree(query.folder)
+    other.folder.rename(query.folder)
+    assert copier.follow().batch == left_at + 3
+    for kind in ("state", "offsets", "commits"):
+        for file in (query.folder / kind).rglob("[0-9]*"):
+            assert not file.is_file() or (tmp_path / "copy" / file.relative_to(query.folder)).read_text() == (
+                file.read_text()
+            )
