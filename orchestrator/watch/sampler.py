@@ -21,6 +21,8 @@ _PROBE_EVERY_S = 0.2
 _INVENTORY_EVERY_S = 5.0
 _OTHER_GROUPS_EVERY_S = 15.0
 _STUCK_AFTER_S = 3.0
+# What a busy machine gets through: 10,000 partitions took 2 to 4 s of two cores that had other work.
+_PARTITIONS_PER_S = 4_000
 _T = TypeVar("_T")
 
 
@@ -65,8 +67,9 @@ class SourceSampler:
     """Samples one source cluster, in rounds that end as soon as it is clear how they end.
 
     At once where every broker refuses connections; after `timeout_s` where none takes one; after
-    `patience_s` where some do and do not answer: frozen, or only busy. A busy source that was taken for
-    a lost one would leave no samples just when everything is slow.
+    `patience_s` where some do and do not answer: frozen, or only busy, or asked for thousands of partitions,
+    for which they get longer. A busy source that was taken for a lost one would leave no samples just when
+    everything is slow.
 
     `topics` are the mirrored source topics, `groups` the consumer groups that the topology names; other
     groups with positions in these topics are found by asking now and then. `copies` are what a failback
@@ -194,6 +197,11 @@ class SourceSampler:
             return "refused", "every broker refuses connections"
         return cause, reason
 
+    @property
+    def _patience_now_s(self) -> float:
+        count = sum(map(len, self._partitions.values()))
+        return self._patience_s + count / _PARTITIONS_PER_S
+
     def _await_answers(self, begun: float) -> None:
         """Wait until all have answered, or it is clear that they will not."""
         calls = (self._ends.future, self._positions.future)
@@ -201,7 +209,7 @@ class SourceSampler:
         while pending:
             pending = wait(pending, timeout=_PROBE_EVERY_S).not_done
             waited_s = time.monotonic() - begun
-            if not pending or waited_s >= self._patience_s:
+            if not pending or waited_s >= self._patience_now_s:
                 return
             found = self._listening()
             if found == "refused" or (found == "silent" and waited_s >= self._timeout_s):
@@ -212,7 +220,7 @@ class SourceSampler:
             self._refresh_inventory()
             wanted = [tp for partitions in self._partitions.values() for tp in partitions]
             begun_at_s = self._now_s()
-            ends = self._cluster.log_ends(wanted, self._patience_s)
+            ends = self._cluster.log_ends(wanted, self._patience_now_s)
             if any(end.end_offset < self._newest_ends.get(tp, 0) for tp, end in ends.items()):
                 # A log does not become shorter: is it another topic of the same name?
                 self._inventory_due = 0.0
@@ -227,10 +235,10 @@ class SourceSampler:
         """Which partitions there are, under which topic ids, and where all brokers listen."""
         if time.monotonic() < self._inventory_due and self._partitions.keys() == self._topics:
             return
-        described = self._cluster.topics(self._topics, self._patience_s)
+        described = self._cluster.topics(self._topics, self._patience_now_s)
         self._partitions = {name: topic.partitions for name, topic in described.items()}
         self._topic_ids = {name: topic.topic_id for name, topic in described.items()}
-        brokers = self._cluster.brokers(self._patience_s)
+        brokers = self._cluster.brokers(self._patience_now_s)
         # While some broker is away the others do not name it; it may well be back before they are gone.
         self._addresses = tuple(sorted(set(self._addresses) | set(brokers.values())))
         self._inventory_due = time.monotonic() + _INVENTORY_EVERY_S
@@ -239,7 +247,7 @@ class SourceSampler:
         self._find_other_groups()
         wanted = self._named_groups | self._found_groups
         try:
-            return _Positions(self._mirrored(self._cluster.committed(wanted, self._patience_s)), {})
+            return _Positions(self._mirrored(self._cluster.committed(wanted, self._patience_now_s)), {})
         except ClusterError:
             return self._one_by_one(wanted)
 
@@ -247,7 +255,7 @@ class SourceSampler:
         """One group's coordinator may be away while the others answer."""
         offsets: dict[str, dict[TopicPartition, int]] = {}
         problems: dict[str, str] = {}
-        deadline = time.monotonic() + self._patience_s
+        deadline = time.monotonic() + self._patience_now_s
         for group in sorted(groups):
             try:
                 left_s = max(0.05, deadline - time.monotonic())
@@ -260,8 +268,8 @@ class SourceSampler:
         if time.monotonic() < self._others_due:
             return
         try:
-            others = self._cluster.groups(self._patience_s) - self._named_groups
-            found = self._mirrored(self._cluster.committed(others, self._patience_s))
+            others = self._cluster.groups(self._patience_now_s) - self._named_groups
+            found = self._mirrored(self._cluster.committed(others, self._patience_now_s))
         except ClusterError:
             return  # asked again in the next round; what was found before stays
         self._found_groups = frozenset(group for group, offsets in found.items() if offsets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as LibTopicPartition
@@ -36,6 +36,9 @@ from orchestrator.values import LogEnd, TopicPartition
 _STALE_LEADERS = frozenset(
     {"_NOENT", "UNKNOWN_TOPIC_OR_PART", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"}
 )
+
+_Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
+_Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +127,25 @@ class KafkaCluster:
     def log_ends(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
     ) -> dict[TopicPartition, LogEnd]:
-        """Start and end offset and leader epoch of each partition. Two batched calls for any number."""
+        """Start and end offset and leader epoch of each partition: two batched calls, at the same time."""
         wanted = sorted(set(partitions))
         if not wanted:
             return {}
-        starts = self._offsets(wanted, OffsetSpec.earliest(), timeout_s)
-        ends = self._offsets(wanted, OffsetSpec.latest(), timeout_s)
-        return {tp: LogEnd(starts[tp][0], *ends[tp]) for tp in wanted}
+        earliest = dict.fromkeys(wanted, OffsetSpec.earliest())
+        latest = dict.fromkeys(wanted, OffsetSpec.latest())
+        starts, ends = self._offsets_by_spec((earliest, latest), timeout_s)
+        # A start that was read after the end may lie behind it: the log reached as far by then.
+        return {tp: LogEnd(starts[tp][0], max(starts[tp][0], ends[tp][0]), ends[tp][1]) for tp in wanted}
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
     ) -> dict[TopicPartition, int]:
         """End offsets (high watermarks) alone: one batched call."""
         wanted = sorted(set(partitions))
-        return (
-            {tp: end for tp, (end, _) in self._offsets(wanted, OffsetSpec.latest(), timeout_s).items()}
-            if wanted
-            else {}
-        )
+        if not wanted:
+            return {}
+        (ends,) = self._offsets_by_spec((dict.fromkeys(wanted, OffsetSpec.latest()),), timeout_s)
+        return {tp: end for tp, (end, _) in ends.items()}
 
     def offsets_for_times(
         self, times: Mapping[TopicPartition, float], timeout_s: float = 10.0
@@ -154,9 +158,8 @@ class KafkaCluster:
             return {}
         # The end first: a record that comes in between is then not passed over.
         ends = self.end_offsets(times, timeout_s)
-        found = self._offsets_by_spec(
-            {tp: OffsetSpec.for_timestamp(max(0, int(at_s * 1000))) for tp, at_s in times.items()}, timeout_s
-        )
+        asked = {tp: OffsetSpec.for_timestamp(max(0, int(at_s * 1000))) for tp, at_s in times.items()}
+        (found,) = self._offsets_by_spec((asked,), timeout_s)
         return {tp: ends[tp] if offset < 0 else offset for tp, (offset, _) in found.items()}
 
     def groups(self, timeout_s: float = 10.0) -> set[str]:
@@ -263,40 +266,39 @@ class KafkaCluster:
         for binding, future in self._admin.create_acls(list(bindings), request_timeout=timeout_s).items():
             self._result(future, f"creating the ACL {binding}", timeout_s)
 
-    def _offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, timeout_s: float
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        return self._offsets_by_spec(dict.fromkeys(partitions, spec), timeout_s)
-
-    def _offsets_by_spec(
-        self, specs: Mapping[TopicPartition, OffsetSpec], timeout_s: float
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        """Offset and leader epoch of each.
+    def _offsets_by_spec(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
+        """Offset and leader epoch of each partition, for each of several questions, asked at once.
 
         A client that was asked for several topics before they existed, or while their leaders moved, goes on
         answering from its cache that they have no leader (librdkafka 2.16: `No leaders found`, for minutes).
         Describing them tells it better.
         """
         try:
-            return self._offsets_once(specs, timeout_s)
+            return self._offsets_once(questions, timeout_s)
         except ClusterError as error:
             if error.code not in _STALE_LEADERS:
                 raise
-        self.topics({tp.topic for tp in specs}, timeout_s)
-        return self._offsets_once(specs, timeout_s)
+        self.topics({tp.topic for specs in questions for tp in specs}, timeout_s)
+        return self._offsets_once(questions, timeout_s)
 
-    def _offsets_once(
-        self, specs: Mapping[TopicPartition, OffsetSpec], timeout_s: float
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        request = {LibTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()}
+    def _offsets_once(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         with translated_errors(self.subject, "asking for log offsets"):
-            futures = self._admin.list_offsets(request, request_timeout=timeout_s)
-        found = {}
-        for tp, future in futures.items():
-            info = self._result(future, f"asking for the offsets of {tp.topic}-{tp.partition}", timeout_s)
-            epoch = info.leader_epoch if getattr(info, "leader_epoch", None) is not None else -1
-            found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
-        return found
+            asked = [
+                self._admin.list_offsets(
+                    {LibTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()},
+                    request_timeout=timeout_s,
+                )
+                for specs in questions
+            ]
+        answers = []
+        for futures in asked:
+            found: _Offsets = {}
+            for tp, future in futures.items():
+                info = self._result(future, f"asking for the offsets of {tp.topic}-{tp.partition}", timeout_s)
+                epoch = info.leader_epoch if getattr(info, "leader_epoch", None) is not None else -1
+                found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
+            answers.append(found)
+        return answers
 
     def _result(self, future: Future[Any], doing: str, timeout_s: float) -> Any:
         try:
