@@ -7,9 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
-from orchestrator.audit.ledgers import END_MARK, completeness, lives, processed_path, sends_path
+from orchestrator.audit.ledgers import (
+    END_MARK,
+    batches_path,
+    completeness,
+    lives,
+    processed_path,
+    sends_path,
+)
 from orchestrator.audit.round_trip import NOTHING, PRODUCER_SHIFT, Ledgers, Log, Numbers, Side
 from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
@@ -72,19 +81,27 @@ def read_ledgers(
                 by_life = acked.setdefault(topic, {})
                 by_life[life] = np.concatenate([by_life.get(life, NOTHING), np.array(own, np.int64)])
     processed = {
-        name: {
-            life: np.array(
-                [
-                    names.record(line[3], int(line[4]))
-                    for line in _whole_lines(processed_path(folder, name, life))
-                ],
-                np.int64,
-            )
-            for life in lives(folder, "consumers", name)
-        }
+        name: {life: _processed(folder, name, life, names) for life in lives(folder, "consumers", name)}
         for name in consumers
     }
     return Ledgers(acked=acked, processed=processed, acked_ms=acked_ms)
+
+
+def _processed(folder: Path, consumer: str, life: int, names: Names) -> Numbers:
+    """What a group member, or a Spark query in its batches, has processed in one life."""
+    batches = batches_path(folder, consumer, life)
+    if not batches.is_dir():
+        lines = _whole_lines(processed_path(folder, consumer, life))
+        return np.array([names.record(line[3], int(line[4])) for line in lines], np.int64)
+    found = [NOTHING]
+    for file in sorted(batches.glob("batch-*.parquet")):
+        try:
+            rows = pq.read_table(file, columns=["producer", "sequence"]).to_pydict()
+        except (OSError, pa.ArrowException) as error:
+            raise AuditError(str(file), f"cannot be read: {error}") from None
+        pairs = zip(rows["producer"], rows["sequence"], strict=True)
+        found.append(np.array([names.record(producer, sequence) for producer, sequence in pairs], np.int64))
+    return np.concatenate(found)
 
 
 def _whole_lines(path: Path, event: str | None = None) -> list[list[str]]:

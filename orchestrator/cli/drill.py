@@ -70,7 +70,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.errors import UsageError
     from orchestrator.planning.plan import Plan, RunEvent
     from orchestrator.simulation.drill import Drill, DrillOptions, DrillVerb
-    from orchestrator.simulation.return_drill import ReturnDrill, refuse_queries
+    from orchestrator.simulation.return_drill import ReturnDrill
     from orchestrator.simulation.sabotage import sabotage_named
     from orchestrator.simulation.workload.scenario import scenario_named
     from orchestrator.topology.loading import load_topology
@@ -96,8 +96,6 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         owner_pid=None if keep else os.getpid(),
     )
     topology = load_topology(file)
-    if verb == "failback":
-        refuse_queries(topology)
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
         titles: dict[str, str] = {}

@@ -88,10 +88,10 @@ class QueryConfig:
     scratch: str = ""
     class_archive: str = ""
     conf: dict[str, str] = field(default_factory=dict)
+    later: dict[str, Any] = field(default_factory=dict)
 
 
 Config = TypeVar("Config", ProducerConfig, ConsumerConfig, QueryConfig)
-Moving = TypeVar("Moving", ProducerConfig, ConsumerConfig)
 
 PLACES = 2
 """How many places a client of a mirrored cluster has: at the mirror's source, and at its target."""
@@ -138,7 +138,7 @@ def read_properties(path: Path) -> dict[str, str]:
     return found
 
 
-def in_its_life(config: Moving, lived: Iterable[int]) -> Moving:
+def in_its_life(config: Config, lived: Iterable[int]) -> Config:
     """The configuration for the life that a client lives when it starts now; `lived` are those it has had.
 
     A client that was stopped and starts again where it is goes on with its life; one that comes back from

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent, state_from_journal
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.operations.actions.returning import cuts_from_json
@@ -27,10 +28,12 @@ from orchestrator.operations.observe import (
 )
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
+from orchestrator.operations.relocation import checkpoint_positions
 from orchestrator.operations.run import Run, run_folder
 from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
+from orchestrator.planning.observation import GroupOffsets
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
@@ -77,7 +80,7 @@ class FailbackProcedure:
         read_at_standby = [*own, *(mirror.mirrored(tp) for tp in own)]
         topics = {tp.topic for tp in read_at_standby}
         connect = estate.connect.within(REACHED_WITHIN_S)
-        with ThreadPoolExecutor(max_workers=11, thread_name_prefix="observe") as pool:
+        with ThreadPoolExecutor(max_workers=12, thread_name_prefix="observe") as pool:
             base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
             of_standby, of_home = Asking(pool, standby), Asking(pool, estate.target)
             states = of_standby.ask(lambda: topic_states(standby, topics))
@@ -90,6 +93,7 @@ class FailbackProcedure:
             )
             samples = of_standby.ask(lambda: read_samples(standby, mirror.samples_topic))
             past = pool.submit(asked, "journal", lambda: self._past(estate, own_run))
+            left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate))
             return FailbackPicture(
                 observation=base.result(),
                 standby=StandbySide(
@@ -102,6 +106,7 @@ class FailbackProcedure:
                 last_read=last_read.result(),
                 samples=samples.result(),
                 past=past.result(),
+                checkpoints=left.result(),
             )
 
     def plan(self, picture: FailbackPicture) -> Plan:
@@ -174,6 +179,15 @@ def run_failback(
         folder=folder,
     )
     return failover_result(ended)
+
+
+def _checkpoints(estate: Estate) -> GroupOffsets:
+    """Where each query at the standby would go on. Raises `DcctlError` where one cannot be read."""
+    queries = [c for c in estate.topology.consumers_of(estate.mirror.source) if c.kind == "spark"]
+    return {
+        query.name: checkpoint_positions(local_checkpoint(f"consumer {query.name}", query.checkpoint or ""))
+        for query in queries
+    }
 
 
 def _connector(procedure: FailbackProcedure) -> str:

@@ -205,9 +205,30 @@ def refuse_running_original(folder: Path, now_s: float) -> None:
         )
 
 
+def note_left(checkpoint: Path, run_id: str) -> None:
+    """Write beside a checkpoint that its query was stopped, and what it had written last until then.
+
+    Who brings the query back soon afterwards need not wait to see that it is at rest.
+    """
+    put_json({"run_id": run_id, "written_s": newest_write_s(checkpoint)}, _left_note(checkpoint))
+
+
+def _left_note(checkpoint: Path) -> Path:
+    return checkpoint.with_name(checkpoint.name + ".left.json")
+
+
+def _is_left(checkpoint: Path, written_s: float) -> bool:
+    """Whether the query was stopped there by a run, and has not written since."""
+    try:
+        noted = json.loads(_left_note(checkpoint).read_text(encoding="utf-8"))["written_s"]
+    except (OSError, ValueError, KeyError):
+        return False
+    return isinstance(noted, float) and written_s <= noted
+
+
 def _refuse_running(destination: Path, query: str) -> None:
     written_s = newest_write_s(destination)
-    if written_s is None or time.time() - written_s >= QUIET_S:
+    if written_s is None or time.time() - written_s >= QUIET_S or _is_left(destination, written_s):
         return
     data = _read_record(destination)
     if data is not None and _batches_since(destination, data) == 0:

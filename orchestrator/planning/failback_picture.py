@@ -38,6 +38,7 @@ class StandbySide:
 class FailbackPicture(DigestedPicture):
     """`observation`: the primary as target of the reverse mirror, and the workers at the standby.
 
+    `checkpoints`: of each Spark query at work at the standby the next offsets, as its checkpoint there says.
     `last_read`: stored positions of the mirror's own source connector. `samples`: what the watcher has
     recorded of the primary.
     """
@@ -48,6 +49,7 @@ class FailbackPicture(DigestedPicture):
     last_read: Part[Mapping[TopicPartition, int]]
     samples: Part[SampleHistory]
     past: Part[Past]
+    checkpoints: Part[GroupOffsets]
 
     @property
     def at_s(self) -> float:

@@ -217,6 +217,8 @@ def _move_back(
                 )
             case "write-offsets":
                 step = replace(step, action="write-back", verify="back-is-written")
+            case _ if step.action == "relocate-checkpoint":
+                step = replace(step, depends_on=(*step.depends_on, "record-mirror-end"))
             case "record-primary":
                 back = {"home": mirror.source, "primary": mirror.source, "topics": list(mirror.topics)}
                 step = replace(step, arguments=back)

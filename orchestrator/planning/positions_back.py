@@ -113,24 +113,10 @@ def positions_back(
     it was stopped. Where it had nothing committed it starts where its topic at the standby starts.
     """
     rows = []
-    reverse = reverse_mirror(mirror)
     for own in partitions:
-        for read, to in ((mirror.mirrored(own), own), (own, reverse.mirrored(own))):
-            log = maps.standby.get(read)
+        for read in (mirror.mirrored(own), own):
             at = committed.get(read)
-            offset = at if at is not None else None if log is None else log.start_offset
-            if offset is None:
-                found = Translated(None, False, None, f"nothing is known of {read} at {mirror.target}")
-            elif to == own:
-                found = back_through_mirror(maps.forward, own, offset, maps.cuts.get(own, ()))
-            else:
-                start = maps.reverse_starts.get(own, 0)
-                found = through_reverse_mirror(maps.reverse, own, offset, start)
-            home = maps.primary.get(to)
-            if home is None:
-                found = Translated(None, False, None, _UNREACHABLE)
-            else:
-                found = Translated(*fit_to_log(found, home, consumer.on_untranslatable)[:4])
+            to, found = place_back(mirror, consumer, read, at, maps)
             rows.append(
                 BackPosition(
                     group=consumer.name,
@@ -147,6 +133,32 @@ def positions_back(
                 )
             )
     return tuple(rows)
+
+
+def place_back(
+    mirror: Replication, consumer: Consumer, read: TopicPartition, at: int | None, maps: BothMaps
+) -> tuple[TopicPartition, Translated]:
+    """What a partition that is read at the standby is at the primary, and where to go on in it.
+
+    `read` is one of a mirrored or of a landing topic; `at` the next offset there, None where the consumer
+    has none: it then starts where the log does.
+    """
+    own_names = {mirror.mirrored_topic(name): name for name in mirror.topics}
+    is_copy = read.topic in own_names
+    own = TopicPartition(own_names.get(read.topic, read.topic), read.partition)
+    to = own if is_copy else reverse_mirror(mirror).mirrored(own)
+    log = maps.standby.get(read)
+    offset = at if at is not None else None if log is None else log.start_offset
+    if offset is None:
+        found = Translated(None, False, None, f"nothing is known of {read} at {mirror.target}")
+    elif is_copy:
+        found = back_through_mirror(maps.forward, own, offset, maps.cuts.get(own, ()))
+    else:
+        found = through_reverse_mirror(maps.reverse, own, offset, maps.reverse_starts.get(own, 0))
+    home = maps.primary.get(to)
+    if home is None:
+        return to, Translated(None, False, None, _UNREACHABLE)
+    return to, Translated(*fit_to_log(found, home, consumer.on_untranslatable)[:4])
 
 
 def back_through_mirror(

@@ -53,7 +53,7 @@ def _round_trip(simulation: Simulation, mirror: Replication, moves: Sequence[Mov
     topology = simulation.topology
     home, standby, back = mirror.source, mirror.target, reverse_mirror(mirror)
     names = Names([producer.name for producer in topology.producers])
-    groups = [consumer for consumer in topology.consumers_of(home) if consumer.kind == "group"]
+    consumers = topology.consumers_of(home)
     places = {
         home: {name: (name, back.mirrored_topic(name)) for name in mirror.topics},
         standby: {name: (name, mirror.mirrored_topic(name)) for name in mirror.topics},
@@ -67,12 +67,12 @@ def _round_trip(simulation: Simulation, mirror: Replication, moves: Sequence[Mov
             for cluster, found in places.items()
         },
         topics={name: {cluster: places[cluster][name] for cluster in places} for name in mirror.topics},
-        reads={group.name: [topic for topic in group.topics if topic in mirror.topics] for group in groups},
+        reads={c.name: [topic for topic in c.topics if topic in mirror.topics] for c in consumers},
         moves=moves,
         ledgers=read_ledgers(
             simulation.ledgers,
             {producer.name: producer.topics for producer in topology.producers_of(home)},
-            [group.name for group in groups],
+            [consumer.name for consumer in consumers],
             names,
         ),
     )
@@ -87,7 +87,10 @@ def _move(result: Mapping[str, Any]) -> Move:
         target=str(result["target"]),
         outcome=str(result["outcome"]),
         seconds=float(result["ended_at_s"]) - float(result["started_at_s"]),
-        positions=list(result["translations"]),
+        positions=[
+            *result["translations"],
+            *(row for query in result["spark"] for row in query["positions"]),
+        ],
         mirrored_ends=offsets_from_json(result["fence_offsets"]["mirrored"]),
         reread_at_most={name: cost.get("at_most") for name, cost in reread.items()},
     )

@@ -20,23 +20,11 @@ from orchestrator.simulation.return_audit import audit_returns
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
-from orchestrator.topology.model import Topology
 from orchestrator.watch.reader import read_samples
 
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
-
-
-def refuse_queries(topology: Topology) -> None:
-    """Raise where a Spark query would have to come back: a failback would refuse it."""
-    names = [consumer.name for consumer in topology.consumers if consumer.kind == "spark"]
-    if names:
-        raise SimulationError(
-            f"drill --verb failback, topology {topology.name}",
-            f"{', '.join(names)}: the checkpoint of a Spark query cannot be brought back by this version",
-            "take it out of a copy of the file, and rehearse that",
-        )
 
 
 @dataclass(slots=True)

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.drill.rehearsal import Rehearsal, rehearse
-from tests.faults.estate import SMALL
+from tests.faults.estate import SMALL, SMALL_SPARK
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(1800)]
 
 
-def _rehearsed(tmp_path: Path, cycles: int) -> Rehearsal:
+def _rehearsed(tmp_path: Path, file: Path, cycles: int) -> Rehearsal:
     words = ("--verb", "failback", "--cycles", str(cycles), "--scenario", "tiny")
-    return rehearse(tmp_path, *words, file=SMALL, timeout_s=1700)
+    return rehearse(tmp_path, *words, file=file, timeout_s=1700)
 
 
-@pytest.mark.parametrize("cycles", [1, 10])
-def test_so_often_as_it_is_asked_for_it_stays_exact(tmp_path: Path, cycles: int) -> None:
+@pytest.mark.parametrize(("file", "cycles"), [(SMALL, 1), (SMALL, 10), (SMALL_SPARK, 2)])
+def test_so_often_as_it_is_asked_for_it_stays_exact(tmp_path: Path, file: Path, cycles: int) -> None:
     """No acknowledged record is lost, late tails arrive, and nothing is there more often each time."""
-    rehearsal = _rehearsed(tmp_path, cycles)
+    rehearsal = _rehearsed(tmp_path, file, cycles)
     report = rehearsal.report
     assert rehearsal.status == 0, report.get("reasons") or rehearsal.stderr
     assert report["verdict"] == "valid"

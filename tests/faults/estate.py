@@ -26,6 +26,7 @@ from tests.drill.rehearsal import ROOT, processes_of
 
 DCCTL = [sys.executable, "-m", "orchestrator.cli.main"]
 SMALL = ROOT / "tests" / "faults" / "small.yaml"
+SMALL_SPARK = ROOT / "tests" / "faults" / "small-spark.yaml"
 _COMMAND_TIMEOUT_S = 300.0
 _LOCK_FREE_WITHIN_S = 30.0
 _LOCK_HELD = 5

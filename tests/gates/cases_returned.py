@@ -78,14 +78,10 @@ RETURNED = (
         refused={"failback": {"target-healthy": (IN_SYNC, "bring the brokers of west back first")}},
     ),
     Case(
-        name="a query would have to be brought back",
+        name="the checkpoint of a query is not there",
         state="returned",
         breaks=b.file_says(files.a_query),
-        refused={
-            "failback": {
-                "queries": ("the checkpoint of a query cannot be brought back", "move the query by hand")
-            }
-        },
+        unknown={"failback": {"queries": ("has no `metadata` file", "must be measured")}},
     ),
     Case(
         name="a producer has dcctl's own login",

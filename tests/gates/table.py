@@ -19,6 +19,7 @@ NEVER_REFUSED: Mapping[Gate, str] = {
         "failback",
         "positions-known",
     ): "they are translated once all stands still, and what fails is taken back",
+    ("failback", "queries"): "its checkpoint can be read, or nobody knows where it stands",
     ("fence", "reachable"): "it answers, or nobody knows",
     ("unfence", "reachable"): "it answers, or nobody knows",
     ("apply", "clusters-known"): "it was seen, or nobody knows",
@@ -26,7 +27,6 @@ NEVER_REFUSED: Mapping[Gate, str] = {
 }
 NEVER_UNKNOWN: Mapping[Gate, str] = {
     ("failover", "attested"): "a person's word needs no measurement",
-    ("failback", "queries"): "the file says it",
     ("apply", "brokers-alive"): "what was not seen is for clusters-known",
     ("apply", "no-reassignment"): "what was not seen is for clusters-known",
     ("apply", "possible"): "what was not seen is for clusters-known",

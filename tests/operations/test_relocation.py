@@ -14,6 +14,7 @@ from orchestrator.operations.relocation import (
     RelocationReport,
     checkpoint_positions,
     copy_folder,
+    note_left,
     refuse_running_original,
     relocate_checkpoint,
     relocation_record,
@@ -180,3 +181,21 @@ def test_a_copy_that_is_not_there_is_said_with_what_to_check(tmp_path: Path) -> 
         copy_folder(consumer)
     write_checkpoint_at(tmp_path / "r.copy", 7, 100)
     assert copy_folder(consumer) == tmp_path / "r.copy"
+
+
+def test_a_query_that_a_run_has_stopped_there_does_not_seem_to_run(copy: Path, tmp_path: Path) -> None:
+    """Unless it has written since."""
+    destination = tmp_path / "revenue"
+    write_checkpoint_at(destination, 3, 50)
+    with pytest.raises(DcctlError, match="seems to run"):
+        relocated(copy, destination)
+    note_left(destination, "r0")
+    assert relocated(copy, destination).from_batch == 7
+    later = tmp_path / "later"
+    write_checkpoint_at(later, 3, 50)
+    note_left(later, "r0")
+    (later / "commits" / "4").write_text("v1\n{}")
+    moment = (later / "commits" / "3").stat().st_mtime + 1
+    os.utime(later / "commits" / "4", (moment, moment))
+    with pytest.raises(DcctlError, match="seems to run"):
+        relocated(copy, later)

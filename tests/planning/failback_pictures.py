@@ -33,9 +33,8 @@ AFTER_A_FAILOVER = CoordinationState(
 
 
 def topology() -> Topology:
-    """The example, without its Spark query."""
-    found = pictures.topology()
-    return replace(found, consumers=tuple(c for c in found.consumers if c.kind == "group"))
+    """The example, its Spark query with it."""
+    return pictures.topology()
 
 
 def picture() -> FailbackPicture:
@@ -67,4 +66,5 @@ def picture() -> FailbackPicture:
         last_read=part(dict.fromkeys(partitions, MIRRORED - 1)),
         samples=part(pictures.history()),
         past=part(Past(starts=dict.fromkeys(partitions, 500))),
+        checkpoints=part({"revenue": {**dict.fromkeys(copies, 97_000), **dict.fromkeys(partitions, 600)}}),
     )

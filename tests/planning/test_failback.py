@@ -159,10 +159,17 @@ def test_a_shorter_log_is_accepted_by_the_number_of_its_records() -> None:
     assert closed(plan_failback(FILE, short, accepted)) == {}
 
 
-def test_a_spark_query_is_refused_in_words() -> None:
-    """Its checkpoint would stay behind."""
-    plan = plan_failback(pictures.topology(), picture(), REQUEST)
-    assert closed(plan) == {"queries": "refused"}
+def test_a_spark_query_is_brought_back_behind_both_maps() -> None:
+    """It is stopped, its checkpoint copied whole, and made anew once both mirrors stand."""
+    needed = needs(PLAN, "relocate-revenue")
+    assert {"stop-queries", "copy-revenue", "record-mirror-end", "all-arrived"} <= needed
+    assert "relocate-revenue" in needs(PLAN, "start-queries")
+
+
+def test_a_query_whose_checkpoint_cannot_be_read_keeps_everything_where_it_is() -> None:
+    """Nobody would know where it has to go on."""
+    unread = replace(picture(), checkpoints=ABSENT)
+    assert closed(plan_failback(FILE, unread, REQUEST)) == {"queries": "unknown"}
 
 
 def test_done_already_there_is_nothing_to_do() -> None:

@@ -10,6 +10,7 @@ from orchestrator.operations.actions.positions_back import (
     translate_back,
     write_back,
 )
+from orchestrator.operations.actions.queries import relocate_back
 from orchestrator.operations.actions.returning import (
     await_caught_up,
     await_open,
@@ -43,6 +44,7 @@ FAILBACK_TABLE: ActionTable[FailbackSession] = ActionTable(
         "close-reverse-map": close_reverse_map,
         "translate-back": translate_back,
         "write-back": write_back,
+        "relocate-checkpoint": relocate_back,
     },
     verify={
         **MOVE_TABLE.verify,

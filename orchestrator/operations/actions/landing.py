@@ -8,7 +8,8 @@ where the copy ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.engine import Results, StepOutcome
@@ -20,7 +21,8 @@ from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import landing_position, reverse_mirror
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
-from orchestrator.values import TopicPartition
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.values import LogEnd, TopicPartition
 
 _WRITE_TIMEOUT_S = 10.0
 
@@ -51,27 +53,50 @@ def landing_offsets(
     A group of which no position in the copies is known starts where the log does: what it has read of them
     nobody knows.
     """
+    brought = brought_back(session)
+    if brought is None:
+        return {}
+    reverse = reverse_mirror(session.estate.mirror)
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for consumer in session.consumers(recorded):
+        own = found.setdefault(consumer.name, {})
+        for landing in (tp for topic in consumer.topics for tp in brought.partitions.get(topic, ())):
+            position = recorded[consumer.name].get(reverse.mirrored(landing))
+            placed = brought.place(landing, 0 if position is None else position.offset)
+            if placed.offset is not None:
+                own[landing] = placed.offset
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """The landing topics and the map to their copies at the primary; `partitions`: by topic, those copied."""
+
+    offset_map: OffsetMap
+    logs: Mapping[TopicPartition, LogEnd]
+    partitions: Mapping[str, Sequence[TopicPartition]]
+
+    def place(self, landing: TopicPartition, at: int) -> Translated:
+        """Where to go on in a landing partition from offset `at` of its copy."""
+        log = self.logs[landing]
+        found = landing_position(self.offset_map, landing, at, log.start_offset)
+        if found.offset is None:
+            return found
+        return found._replace(offset=min(max(found.offset, log.start_offset), log.end_offset))
+
+
+def brought_back(session: Session) -> BroughtBack | None:
+    """What failbacks have brought to the primary; None where none was ever begun."""
     target, mirror = session.estate.target, session.estate.mirror
     reverse = reverse_mirror(mirror)
     if mirror.policy == "identity" or reverse.offset_syncs_topic not in target.topics(
         [reverse.offset_syncs_topic]
     ):
-        return {}
+        return None
     offset_map = read_offset_map(target, reverse, made_anew={})
     logs = target.log_ends(session.partitions(mirror.topics))
     by_topic: dict[str, list[TopicPartition]] = {}
     for tp in logs:
-        by_topic.setdefault(tp.topic, []).append(tp)
-    found: dict[str, dict[TopicPartition, int]] = {}
-    for consumer in session.consumers(recorded):
-        own = found.setdefault(consumer.name, {})
-        for landing in (tp for topic in consumer.topics for tp in by_topic.get(topic, ())):
-            log = logs[landing]
-            if not offset_map.runs(landing):
-                continue  # nothing of it was ever brought over: its end holds
-            position = recorded[consumer.name].get(reverse.mirrored(landing))
-            at = 0 if position is None else position.offset
-            placed = landing_position(offset_map, landing, at, log.start_offset).offset
-            if placed is not None:
-                own[landing] = min(max(placed, log.start_offset), log.end_offset)
-    return found
+        if offset_map.runs(tp):  # of the others nothing was ever brought over: their ends hold
+            by_topic.setdefault(tp.topic, []).append(tp)
+    return BroughtBack(offset_map, logs, by_topic)

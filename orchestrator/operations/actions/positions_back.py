@@ -26,7 +26,7 @@ def record_forward_end(session: FailbackSession, step: Step, results: Results) -
 
 def translate_back(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """Each group's committed offsets at the standby to places at the primary: exactly, or as accepted."""
-    maps = _maps(session, results)
+    maps = both_maps(session, results)
     rows: list[BackPosition] = []
     for consumer in session.consumers(step.arguments["groups"]):
         committed = offsets_from_json(results["record-positions"]["positions"].get(consumer.name, {}))
@@ -75,7 +75,7 @@ def _wanted(results: Results) -> dict[str, dict[TopicPartition, int]]:
     return wanted
 
 
-def _maps(session: FailbackSession, results: Results) -> BothMaps:
+def both_maps(session: FailbackSession, results: Results) -> BothMaps:
     """Both maps with their very last pairs: both mirrors stand."""
     primary, standby = session.estate.target, session.forward.estate.target
     mirror, reverse = session.mirror, session.estate.mirror

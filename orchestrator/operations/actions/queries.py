@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import (
@@ -14,17 +15,22 @@ from orchestrator.adapters.checkpoint_copy import (
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError
+from orchestrator.operations.actions.landing import brought_back
+from orchestrator.operations.actions.positions_back import both_maps
+from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.relocation import (
     checkpoint_positions,
     copy_folder,
     is_relocated_by,
+    note_left,
     relocate_checkpoint,
     undo_relocation,
 )
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import translate_recorded
+from orchestrator.planning.positions_back import own_partitions, place_back, reverse_mirror
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.translation import fit_to_log
@@ -58,14 +64,20 @@ def copy_query_checkpoint(session: Session, step: Step, _results: Results) -> St
         return StepOutcome("failed", f"cannot be copied: {error.strerror}: {error.filename}")
     if not is_done:
         return StepOutcome("failed", problem or f"batch {found.batch} of {found.source_batch}")
+    note_left(original, session.run_id)
     return StepOutcome("ok", f"whole up to batch {found.batch}", {"batch": found.batch})
 
 
 def relocate_query(session: Session, step: Step, results: Results) -> StepOutcome:
-    """Make of the copied checkpoint the one that the query opens at the target. Twice is once."""
+    """Make of the copied checkpoint the one that the query opens at the target. Twice is once.
+
+    Where a failback has been, the query has read copies of the landing topics as well, and goes on in these.
+    """
     (query,) = session.consumers([str(step.arguments["query"])])
     mirror = session.estate.mirror
     offset_map, logs = session.final_map(results["record-mirrored-ends"])
+    brought = brought_back(session)
+    copies = {} if brought is None else {reverse_mirror(mirror).mirrored_topic(n): n for n in mirror.topics}
     made_anew, copy = session.history.made_anew, session.history.copies.get(query.name)
     committed_at_s = None if copy is None else copy.committed_at_s
     by_time: dict[TopicPartition, int] = {}
@@ -76,6 +88,8 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
         by_time = session.by_time(query, positions, offset_map)
 
     def translate(source: TopicPartition, offset: int) -> Translated:
+        if brought is not None and source.topic in copies:
+            return brought.place(TopicPartition(copies[source.topic], source.partition), offset)
         log = logs[mirror.mirrored(source)]
         translated = translate_recorded(offset_map, made_anew, source, offset, committed_at_s)
         fitted = fit_to_log(translated, log, query.on_untranslatable, by_time.get(source))
@@ -85,11 +99,46 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
     starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
     landing = offsets_from_json(results["record-landing-ends"]["ends"])
     starts |= {tp: end for tp, end in landing.items() if tp.topic in query.topics}
+    if brought is not None:
+        read = [tp for topic in query.topics for tp in brought.partitions.get(topic, ())]
+        starts |= {tp: brought.logs[tp].start_offset for tp in read}
+    return _relocated(
+        session, query, translate, lambda name: copies.get(name) or mirror.mirrored_topic(name), starts
+    )
+
+
+def relocate_back(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
+    """Make of the checkpoint as it was left at the standby the one that the query opens at the primary."""
+    (query,) = session.consumers([str(step.arguments["query"])])
+    mirror, reverse = session.mirror, session.estate.mirror
+    maps = both_maps(session, results)
+    names = {mirror.mirrored_topic(name): name for name in mirror.topics}
+    names |= {name: reverse.mirrored_topic(name) for name in mirror.topics}
+
+    def translate(read: TopicPartition, offset: int) -> Translated:
+        return place_back(mirror, query, read, offset, maps)[1]
+
+    starts = {}
+    for own in own_partitions(session.file, mirror, query):
+        for read in (mirror.mirrored(own), own):
+            to, found = place_back(mirror, query, read, None, maps)
+            if found.offset is not None:
+                starts[to] = found.offset
+    return _relocated(session, query, translate, names.__getitem__, starts)
+
+
+def _relocated(
+    session: Session,
+    query: Consumer,
+    translate: Callable[[TopicPartition, int], Translated],
+    named: Callable[[str], str],
+    starts: Mapping[TopicPartition, int],
+) -> StepOutcome:
     report = relocate_checkpoint(
         copy_folder(query),
         _standby_folder(query),
         translate,
-        mirror.mirrored_topic,
+        named,
         starts,
         query=query.name,
         sink=query.sink,

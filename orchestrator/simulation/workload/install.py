@@ -192,6 +192,11 @@ def _query_config(simulation: Simulation, site: Site, consumer: Consumer, place:
         jars=[str(jar) for jar in spark_connector_jars()],
         scratch=str(site.folder / "clients" / f"spark-{consumer.name}-scratch"),
         class_archive="" if archive is None else str(archive),
+        later={
+            "topics": topics_read_back(simulation.topology, consumer)
+            if is_first
+            else topics_read(consumer, place.mirror)
+        },
     )
 
 

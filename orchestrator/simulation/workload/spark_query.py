@@ -28,10 +28,11 @@ from orchestrator.audit.ledgers import (
     POSITIONS_COLUMNS,
     batch_file,
     batches_path,
+    lives,
     positions_path,
     sink_path,
 )
-from orchestrator.clients.config import QueryConfig, read_config
+from orchestrator.clients.config import QueryConfig, in_its_life, read_config
 from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.errors import SimulationError
 from orchestrator.values import TopicPartition
@@ -239,7 +240,8 @@ def _now_ms() -> int:
 
 def main(arguments: Sequence[str]) -> None:
     """Run one query from its configuration file until SIGTERM."""
-    query = WorkloadQuery(read_config(Path(arguments[0]), QueryConfig))
+    config = read_config(Path(arguments[0]), QueryConfig)
+    query = WorkloadQuery(in_its_life(config, lives(Path(config.ledgers), "consumers", config.name)))
 
     def stop(_signal: int, _frame: object) -> None:
         query.is_stopping = True
