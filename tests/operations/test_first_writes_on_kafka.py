@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from orchestrator.adapters.kafka.client import logger
 from orchestrator.engine import StepOutcome
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.observe import Estate
+from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.topology.model import Producer, RecordMark, Topology
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import as_user, kafka_broker
-from tests.planning.pictures import MIRROR, REQUEST, observation, topology
+from tests.planning.pictures import LOST_AT_S, MIRROR, REQUEST, observation, topology
 
 pytestmark = pytest.mark.integration
 
@@ -64,16 +65,23 @@ def write(east: KafkaCluster, topic: str, *apps: str, at_ms: int = 0) -> None:
 class Fenced:
     """The landing topics end here; then somebody writes, and the step looks."""
 
-    def __init__(self, east: KafkaCluster, folder: Path, *producers: Producer) -> None:
+    def __init__(
+        self, east: KafkaCluster, folder: Path, *producers: Producer, topics: Sequence[str] = MIRROR.topics
+    ) -> None:
+        self._mirror = replace(MIRROR, topics=tuple(topics))
         bootstrap = str(east.properties["bootstrap.servers"])
         cluster = replace(topology().clusters["east"], bootstrap=(bootstrap,), client=as_user("operator"))
         self.file: Topology = replace(
-            topology(), producers=producers, clusters={**topology().clusters, "east": cluster}
+            topology(),
+            producers=producers,
+            clusters={**topology().clusters, "east": cluster},
+            replication=(self._mirror,),
         )
         self._east, self._folder, self._bootstrap = east, folder, bootstrap
         self._plan = plan_failover(self.file, observation(), REQUEST)
         ends = TableActions(self._session(), MOVE_TABLE).perform(self._plan.step("record-landing-ends"), {})
         self._results = {"record-landing-ends": dict(ends.result)}
+        self.ends = offsets_from_json(ends.result["ends"])
 
     def looked(self, *attested: str, user: str = "operator") -> StepOutcome:
         """What the step comes to."""
@@ -82,7 +90,7 @@ class Fenced:
 
     def _session(self, *attested: str, user: str = "operator") -> Session:
         target = KafkaCluster("east", [self._bootstrap], as_user(user))
-        estate = Estate(self.file, MIRROR, target, None, None)  # type: ignore[arg-type]
+        estate = Estate(self.file, self._mirror, target, None, None)  # type: ignore[arg-type]
         return Session(estate, observation(), self._folder, run_id="r", attested_writers=attested)
 
 
@@ -104,6 +112,26 @@ def test_of_two_producers_of_a_topic_the_silent_one_is_named(east: KafkaCluster,
     write(east, "orders", "cashier")
     again = fenced.looked()
     assert (again.outcome, again.result["not_seen"]) == ("ok", [])
+
+
+def test_a_producer_that_moved_itself_before_the_decision_has_not_to_write_again(
+    east: KafkaCluster, tmp_path: Path
+) -> None:
+    """What it has written since the loss counts, and consumers begin there; what is older does not."""
+    lost_ms = int(LOST_AT_S * 1000)
+    east.create_topics({"returns": (1, 1, {})})
+    file = replace(marked("checkout", "returns"), moved_by="itself")
+    write(east, "returns", "checkout", at_ms=lost_ms - 600_000)
+    write(east, "returns", "checkout", at_ms=lost_ms - 60_000)
+    early = Fenced(east, tmp_path, file, topics=["returns"])
+    assert early.ends == {TopicPartition("returns", 0): 1}, (
+        "within two minutes before the loss: it may have waited to be sent"
+    )
+    assert early.looked().result["not_seen"] == ["checkout"]
+    write(east, "returns", "checkout", at_ms=lost_ms + 500)
+    found = Fenced(east, tmp_path, file, topics=["returns"]).looked()
+    assert found.outcome == "ok"
+    assert rows(found)["checkout"]["at_s"] == LOST_AT_S + 0.5
 
 
 def test_the_brokers_time_where_the_topic_has_it(east: KafkaCluster, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 
 from orchestrator.adapters.kafka.following import Follower
@@ -13,7 +13,7 @@ from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
 from orchestrator.planning.plan import Step
-from orchestrator.values import TopicPartition
+from orchestrator.values import TopicPartition, WrittenRecord
 
 _READ_S = 0.2
 _POLL_S = 0.01
@@ -26,11 +26,18 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
     """
     mirror, topology = session.estate.mirror, session.estate.topology
     landing = results["record-landing-ends"]
-    fenced = offsets_from_json(landing.get("now", landing["ends"]))
+    starts = offsets_from_json(landing["ends"])
+    fenced = offsets_from_json(landing["now"]) if "now" in landing else starts
     moved = [producer.name for producer in topology.producers_of(mirror.source)]
     watch = Watch(landing_writers(topology, mirror), moved, session.attested_writers)
     deadline = time.monotonic() + step.timeout_s
-    problem = _follow(session, watch, fenced, deadline)
+    lost_ms = session.lost_at_s * 1000 if starts != fenced else 0.0
+
+    def is_new(record: WrittenRecord) -> bool:
+        """One that has moved itself was there before the topic was looked at, but not before the loss."""
+        return record.offset >= fenced[record.partition] or record.timestamp_ms >= lost_ms
+
+    problem = _follow(session, watch, starts, is_new, deadline)
     if problem:
         _await_growth(session, watch, fenced, deadline)
     since_s = float(landing.get("at_s", session.observation.at_s))
@@ -44,7 +51,13 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
     )
 
 
-def _follow(session: Session, watch: Watch, fenced: Mapping[TopicPartition, int], deadline: float) -> str:
+def _follow(
+    session: Session,
+    watch: Watch,
+    fenced: Mapping[TopicPartition, int],
+    is_new: Callable[[WrittenRecord], bool],
+    deadline: float,
+) -> str:
     """Read on from where the topics ended; returns why that cannot be done, empty where it can."""
     target, topics = session.estate.target, watch.topics
     starts = {tp: offset for tp, offset in fenced.items() if tp.topic in topics}
@@ -55,7 +68,7 @@ def _follow(session: Session, watch: Watch, fenced: Mapping[TopicPartition, int]
 
             def have_all() -> bool:
                 nonlocal topics
-                watch.take(follower.read(_READ_S))
+                watch.take(filter(is_new, follower.read(_READ_S)))
                 done = topics - watch.topics
                 if done:
                     follower.leave(done)
