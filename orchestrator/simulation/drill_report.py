@@ -14,6 +14,7 @@ from orchestrator.errors import AuditError, DcctlError
 from orchestrator.operations.failover import FailoverResult
 from orchestrator.operations.report.run_parts import (
     environment_part,
+    first_record_moments,
     gate_part,
     phase_parts,
     plan_part,
@@ -71,8 +72,10 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     if failover.outcome != "ok":
         reasons = [f"the {facts.verb} ended {failover.outcome}: {failover.reason}", *reasons]
         verdict = "unknown" if verdict == "valid" else verdict
+    frame = _frame(facts, marks)
     return {
-        **_frame(facts, marks),
+        **frame,
+        "timeline": [*frame["timeline"], *first_record_moments(failover)],
         "verdict": verdict,
         "reasons": [*reasons, *facts.notes],
         "run_id": failover.run_id,

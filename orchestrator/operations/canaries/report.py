@@ -19,6 +19,7 @@ from orchestrator.operations.canaries.fault import VERBS, Fault, fault_of
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.report.run_parts import (
     environment_part,
+    first_record_moments,
     gate_part,
     phase_parts,
     plan_part,
@@ -107,7 +108,7 @@ def canary_report(
         "gates": [gate_part(gate) for gate in run.gates],
         "steps": [step_part(step, run) for step in run.steps],
         "plan": plan_part(topology, run.plan, run.plan["request"].get("accept_loss")),
-        "timeline": fault.timeline(run),
+        "timeline": [*fault.timeline(run), *first_record_moments(run)],
         "canaries": _canaries_part(topology, mirror, measured),
         **audit.parts(),
     }

@@ -15,6 +15,8 @@ from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.topology.model import Topology
 
 _GIB = 2**30
+# A producer's clock that is off by more than a day would only stretch every plot.
+_PLAUSIBLE_S = 86_400.0
 
 
 def versions_part(topology: Topology) -> dict[str, str]:
@@ -70,6 +72,15 @@ def phase_parts(run: FailoverResult) -> list[Mapping[str, Any]]:
         "started_at_s": run.started_at_s,
     }
     return [decide, *(phase for phase in run.phases if phase["name"] not in ("detect", "decide"))]
+
+
+def first_record_moments(run: FailoverResult) -> list[dict[str, Any]]:
+    """Of `timeline`: each producer's first record at the target, by the time that it bears."""
+    return [
+        {"at_s": row["at_s"], "name": f"first record of {row['producer']} at {run.target}", "kind": "event"}
+        for row in run.producers
+        if row["at_s"] is not None and row["at_s"] >= run.started_at_s - _PLAUSIBLE_S
+    ]
 
 
 def gate_part(gate: Mapping[str, Any]) -> dict[str, Any]:
