@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.engine import StepOutcome
+from orchestrator.errors import ClusterError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_from_json
@@ -94,6 +96,20 @@ class Fenced:
         return Session(estate, observation(), self._folder, run_id="r", attested_writers=attested)
 
 
+def awaited_rights(east: KafkaCluster, user: str) -> None:
+    """A broker hears of a rule a moment after it was made."""
+    asked = KafkaCluster("east", [str(east.properties["bootstrap.servers"])], as_user(user))
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            asked.end_offsets([TopicPartition("orders", 0), TopicPartition("payments", 0)])
+        except ClusterError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        else:
+            return
+
+
 def rows(found: StepOutcome) -> dict[str, dict[str, Any]]:
     return {row["producer"]: row for row in found.result["producers"]}
 
@@ -164,6 +180,7 @@ def test_an_operator_that_may_not_read_sees_sole_producers_only(east: KafkaClust
     AccessRules("east", east.properties).add(
         Acl("User:reader", "DESCRIBE", "ALLOW", "TOPIC", name) for name in ("orders", "payments")
     )
+    awaited_rights(east, "reader")
     settlement = Producer(name="settlement", cluster="west", topics=("payments",))
     fenced = Fenced(east, tmp_path, settlement, marked("checkout", "orders"), marked("cashier", "orders"))
     write(east, "payments", "")

@@ -88,7 +88,10 @@ def _await_growth(
 
     def have_all() -> bool:
         wanted = watch.topics
-        ends = session.estate.target.end_offsets(tp for tp in fenced if tp.topic in wanted)
+        try:
+            ends = session.estate.target.end_offsets(tp for tp in fenced if tp.topic in wanted)
+        except ClusterError:
+            return False  # nobody is seen by it; why records cannot be read is told
         watch.has_grown({tp.topic for tp, end in ends.items() if end > fenced[tp]})
         return not watch.topics
 
