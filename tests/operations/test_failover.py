@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations import coordination, failover, procedure
+from orchestrator.errors import DcctlError, GateRefusedError, UsageError
+from orchestrator.operations import coordination, failover, procedure, runs
 from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.observe import Estate
@@ -188,4 +188,28 @@ def test_every_override_is_a_record_of_its_own(world: Rehearsal, tmp_path: Path)
         "--attest-down west by ada: fire",
         "--accept-loss 5 by ada: fire",
         "--acknowledge by ada for eve: agreed",
+    ]
+
+
+def test_a_person_attests_a_producer_when_the_run_is_resumed(
+    world: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an override of that run, and what its actions go by."""
+    world.leave_run(run_folder("r1"), begun=True)
+    attested: list[frozenset[str]] = []
+
+    def act(run: Any, asked: Any, plan: Plan, picture: Any, *_: Any) -> None:
+        monkeypatch.setattr(failover, "TableActions", lambda session, _: session)
+        attested.append(asked.actions(run, plan, picture).attested_writers)
+
+    monkeypatch.setattr(procedure, "_act", act)
+    monkeypatch.setattr(runs, "failover_result", lambda _: None)
+    with pytest.raises(UsageError, match="no such producer; the file has: checkout, settlement"):
+        resume_run(TOPOLOGY, "r1", attest_writing=["checkuot"])
+    assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
+    resume_run(TOPOLOGY, "r1", attest_writing=["checkout"], reason="ada: its log shows it")
+    assert attested == [frozenset({"checkout"})]
+    told = journal_records(world.ensemble, TOPOLOGY.name, "r1", run_folder("r1"))
+    assert [r.message for r in told if r.kind == "override"] == [
+        "--attest-writing checkout by ada: its log shows it"
     ]
