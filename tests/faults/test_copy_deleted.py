@@ -37,7 +37,7 @@ def test_a_deleted_copy_is_counted_as_lost_until_it_is_copied_again(
         connect.stop(_CONNECTOR)
         _await(lambda: connect.connectors()[_CONNECTOR]["tasks"] == [])
         _delete(simulation, _COPY)
-        estate.must("apply", "--yes")
+        estate.must("apply", str(simulation.topology_path), "--yes")
         assert _records(simulation, "east", _COPY) == 0
         assert "docs/copies.md" in _gap(estate)
         simulation.site("west").start(
@@ -55,7 +55,7 @@ def test_a_deleted_copy_is_counted_as_lost_until_it_is_copied_again(
         _delete(simulation, _COPY)
         partitions = simulation.cluster("west").topics(["orders"])["orders"].partitions
         connect.set_source_offsets(_CONNECTOR, "west", dict.fromkeys(partitions))
-        estate.must("apply", "--yes")
+        estate.must("apply", str(simulation.topology_path), "--yes")
         _await(lambda: _records(simulation, "east", _COPY) == _records(simulation, "west", "orders"))
         assert _gap(estate) == ""
 
