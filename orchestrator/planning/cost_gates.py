@@ -169,7 +169,8 @@ def checkpoints_copied(s: Situation) -> GateResult:
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
     copies, anew = part.value.copies, part.value.made_anew
-    lost_at_s = s.window.first_failed_at_s if s.window else s.now_s
+    # Against the moment of reading, while it is not lost: observing the rest may take its time.
+    lost_at_s = s.window.first_failed_at_s if s.window else part.at_s
     wrong, seen = [], []
     for query in s.queries:
         copy = copies.get(query.name)
@@ -184,7 +185,9 @@ def checkpoints_copied(s: Situation) -> GateResult:
             for topic in query.topics
             if topic in anew and (copy.committed_at_s or copy.at_s) < anew[topic].seen_s
         ]
-        if behind > BATCHES_BEHIND or age_s > s.age_limit_s:
+        # Of a site that is only sick it is copied once more, as long as it can be read.
+        is_old = age_s > s.age_limit_s and not (s.request.sick and not copy.problem)
+        if behind > BATCHES_BEHIND or is_old:
             wrong.append(f"{query.name}: {copy.problem or 'the copy is old'}")
         elif void:
             wrong.append(f"{query.name}: committed before {listed(void)} was made anew at the source")

@@ -108,7 +108,7 @@ def failover_situation(
                     made_anew=history.made_anew,
                     by_time=(observation.by_time.value or {}).get(group.name, {}),
                     target_logs=observation.log_ends.value,
-                    lost_at_s=_unseen_at_s(history, group.name, left, window, observation.at_s),
+                    lost_at_s=_unseen_at_s(history, group.name, left, window, observation),
                 )
     return Situation(
         topology=topology,
@@ -134,12 +134,18 @@ def _recorded(
 
 
 def _unseen_at_s(
-    history: SampleHistory, group: str, left: LeftCluster | None, window: LossWindow | None, now_s: float
+    history: SampleHistory,
+    group: str,
+    left: LeftCluster | None,
+    window: LossWindow | None,
+    seen: Observation,
 ) -> float:
     """When a group's positions were lost: what it did afterwards nobody knows."""
-    if left is not None:
-        return (None if group in left.committed else history.unseen_since_s(group)) or now_s
-    return window.first_failed_at_s if window else now_s
+    if left is None:
+        return window.first_failed_at_s if window else seen.at_s
+    if group in left.committed:
+        return seen.at_s
+    return history.unseen_since_s(group) or seen.samples.at_s
 
 
 def _lost_at_most_s(window: LossWindow | None, now_s: float) -> float:

@@ -15,7 +15,7 @@ from orchestrator.planning.losses import account_loss, loss_in_words, losses_to_
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
-from orchestrator.planning.samples import Round, SampleHistory
+from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.planning.sick_gates import SickPicture
 from orchestrator.topology.model import Failover, MaxLoss
@@ -254,6 +254,22 @@ def test_a_group_that_is_silent_is_as_old_as_it_was_when_it_fell_silent() -> Non
     rows = [row for row in plan(seen).facts["translations"] if row["group"] == silent]
     assert {row["position_age_s"] for row in rows} == {1.0}
     assert samples.unseen_since_s(GROUPS[1]) is None
+
+
+def test_a_checkpoint_that_can_be_read_is_copied_once_more_and_needs_not_be_fresh() -> None:
+    """One that cannot is as old as its copy."""
+
+    def after(problem: str) -> Plan:
+        old = CheckpointCopy(
+            watcher="w", query="revenue", at_s=NOW_S - 2, batch=9, source_batch=9, problem=problem
+        )
+        samples = part(history(old, silent_since_s=LOST_AT_S))
+        seen = replace(picture().observation, samples=replace(samples, at_s=NOW_S + 20))
+        return plan(replace(picture(), observation=seen))
+
+    late = {"watcher-alive": "refused"}
+    assert closed(after("")) == late
+    assert closed(after("no such folder")) == late | {"checkpoints-copied": "refused"}
 
 
 def test_leaders_are_believed_who_say_it_of_themselves() -> None:
