@@ -286,18 +286,6 @@ def records_deleted(
     return broken
 
 
-def topic_deleted(cluster: str, topic: str) -> Breaking:
-    """A topic is deleted, which nothing mends."""
-
-    @contextmanager
-    def broken(world: World) -> Iterator[Asked]:
-        with _java_admin(world, cluster) as admin:
-            admin.delete_topics([topic])
-        yield Asked()
-
-    return broken
-
-
 def _java_admin(world: World, cluster: str) -> JavaAdmin:
     described = world.simulation.topology.clusters[cluster]
     return JavaAdmin(cluster, described.bootstrap, described.client)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tests.gates.breaking import Breaking
 
-State = Literal["both up", "lost", "returned", "back"]
+State = Literal["both up", "lost", "returned"]
 Said = tuple[str, str]
 """Words of the reason, and words of the hint."""
 

@@ -1,11 +1,10 @@
-"""What closes the gates of a failback, once the site is back; and right after it."""
+"""What closes the gates of a failback, once the site is back."""
 
 from __future__ import annotations
 
 from tests.gates import breaking as b
 from tests.gates import files
 from tests.gates.case import (
-    ANSWERS,
     HELD,
     IN_SYNC,
     LOCKED,
@@ -152,34 +151,23 @@ RETURNED = (
         },
     ),
     Case(
+        name="a topic was never there",
+        state="returned",
+        breaks=b.file_says(files.one_topic_more),
+        refused={
+            "failback": {
+                "same-topics": ("refunds does not exist", "does not continue in a new one"),
+                "returned-log": (
+                    "refunds-0: there is no log of it at one side",
+                    "has another cluster come up",
+                ),
+            }
+        },
+    ),
+    Case(
         name="what was not copied is deleted",
         state="returned",
         breaks=b.records_deleted("west", "payments"),
         refused={"failback": {"returned-log": ("expired before they were copied", "--accept-loss ")}},
-    ),
-)
-
-BACK = (
-    Case(
-        name="everything has just come back",
-        state="back",
-        breaks=b.nothing,
-        refused={
-            "switchover": {"not-flapping": _NOT_AGAIN_YET},
-            "failover": {"not-flapping": _NOT_AGAIN_YET, "source-unreachable": ANSWERS},
-            "failback": {"source-primary": ("primary elsewhere by", "dcctl history")},
-        },
-    ),
-    Case(
-        name="a topic is deleted",
-        state="back",
-        breaks=b.topic_deleted("west", "payments"),
-        refused={
-            "failback": {
-                "source-primary": ("primary elsewhere by", "dcctl history"),
-                "same-topics": ("payments does not exist", "does not continue in a new one"),
-                "returned-log": ("there is no log of it at one side", "has another cluster come up"),
-            }
-        },
     ),
 )

@@ -66,3 +66,9 @@ def reads_again(data: dict[str, Any]) -> None:
     """Groups without an exact place read everything again."""
     for consumer in data["consumers"]:
         consumer["on_untranslatable"] = "earliest"
+
+
+def one_topic_more(data: dict[str, Any]) -> None:
+    """The mirror has a topic that nobody has made."""
+    data["topics"].append({**data["topics"][0], "name": "refunds"})
+    data["replication"][0]["topics"].append("refunds")

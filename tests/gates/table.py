@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from tests.gates.cases_both_up import BOTH_UP
 from tests.gates.cases_lost import LOST
-from tests.gates.cases_returned import BACK, RETURNED
+from tests.gates.cases_returned import RETURNED
 
-ALL = (*BOTH_UP, *LOST, *RETURNED, *BACK)
+ALL = (*BOTH_UP, *LOST, *RETURNED)
 
 Gate = tuple[str, str]
 """Verb and gate."""
@@ -20,6 +20,7 @@ NEVER_REFUSED: Mapping[Gate, str] = {
         "positions-known",
     ): "they are translated once all stands still, and what fails is taken back",
     ("failback", "queries"): "its checkpoint can be read, or nobody knows where it stands",
+    ("failback", "source-primary"): "where it is back already nothing is left to do, which is status 0",
     ("fence", "reachable"): "it answers, or nobody knows",
     ("unfence", "reachable"): "it answers, or nobody knows",
     ("apply", "clusters-known"): "it was seen, or nobody knows",

@@ -1,4 +1,4 @@
-"""The gates of a failback, once the lost site is back, and those of what follows it too soon."""
+"""The gates of a failback, once the lost site is back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from tests.gates import breaking, files
 from tests.gates.case import Case
-from tests.gates.cases_returned import BACK, RETURNED
+from tests.gates.cases_returned import RETURNED
 from tests.gates.judging import all_open, judge
-from tests.gates.world import World, world_at_work
+from tests.gates.world import Asked, World, world_at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
 
@@ -42,14 +42,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def back(world: World) -> World:
-    """Everything works at west again. The records that a case has deleted there are let go."""
-    file = world.variant("reads-again", files.reads_again)
-    world.estate.must("failback", str(file), *FAILBACK)
-    return world
-
-
 def test_as_long_as_nothing_is_broken_every_gate_is_open(world: World) -> None:
     """What closes one later is what was broken."""
     all_open(world, "failback")
@@ -61,7 +53,9 @@ def test_refused_or_unknown_and_nothing_changed(world: World, case: Case) -> Non
     judge(world, case)
 
 
-@pytest.mark.parametrize("case", BACK, ids=lambda case: case.name)
-def test_too_soon_after_the_way_back(back: World, case: Case) -> None:
-    """As above; west works again, and moves by itself."""
-    judge(back, case)
+def test_after_all_that_the_way_back_is_open(world: World) -> None:
+    """The records that a case has deleted are let go; then there is nothing left to do, which is no refusal."""
+    file = world.variant("reads-again", files.reads_again)
+    world.estate.must("failback", str(file), *FAILBACK)
+    answer = world.ask("failback", Asked())
+    assert answer.status == 0, answer

@@ -61,6 +61,8 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
             waiting += sick_partitions(topic_states(estate.target, topics))
         except ClusterError as error:
             waiting = [error.problem]
+            # A new connection is answered where one to the broker that was stopped may wait for minutes.
+            estate.target.reconnect()
         return not waiting
 
     if session.await_true(are_open, step.timeout_s, poll_s=0.5):
