@@ -80,7 +80,7 @@ RETURNED = (
         name="the checkpoint of a query is not there",
         state="returned",
         breaks=b.file_says(files.a_query),
-        unknown={"failback": {"queries": ("has no `metadata` file", "must be measured")}},
+        unknown={"failback": {"queries": ("has no `metadata` file", "is this a Spark checkpoint?")}},
     ),
     Case(
         name="a producer has dcctl's own login",
