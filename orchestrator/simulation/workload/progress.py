@@ -66,7 +66,7 @@ def workload_progress(ledgers: Path) -> WorkloadProgress:
         processed[folder.name] = sum(
             sum(offset - first.get(tp, 0) for tp, offset in last.items())
             for life in lives(ledgers, "consumers", folder.name)
-            for first, last in [_first_and_last(positions_path(ledgers, folder.name, life))]
+            for first, last in [_first_and_last(positions_path(ledgers, folder.name, life), life)]
         )
     return WorkloadProgress(acked, processed)
 
@@ -114,15 +114,19 @@ def _reads(
     is_back = place.mirror is None and life > LIFE_AT_SOURCE
     topics = topics_read_back(topology, consumer) if is_back else topics_read(consumer, place.mirror)
     partitions = [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
-    return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life))[1]
+    return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life), life)[1]
 
 
-def _first_and_last(path: Path) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """The position that a consumer was assigned at, and the newest that it committed or was assigned at."""
+def _first_and_last(path: Path, life: int) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """The position that a consumer was assigned at, and the newest that it committed or was assigned at.
+
+    A Spark query does not say where it begins. Its first life begins with the log; later ones are counted
+    from their first commit.
+    """
     first: dict[TopicPartition, int] = {}
     last: dict[TopicPartition, int] = {}
     for event, tp, offset in _positions(path):
-        if event == "assigned":
+        if event == "assigned" or life > LIFE_AT_SOURCE:
             first.setdefault(tp, offset)
         last[tp] = offset
     return first, last
