@@ -38,8 +38,7 @@ def resume(
     as_json: bool = _JSON,
 ) -> None:
     """Go on with a run that stopped on the way; what its last steps did is looked at first."""
-    import getpass
-
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.output import err_console
     from orchestrator.cli.run_end import end_with
@@ -51,7 +50,7 @@ def resume(
             topology,
             run,
             attest_writing=attest_writing,
-            reason=f"{getpass.getuser()}: {reason or 'no reason given'}",
+            reason=f"{account_name()}: {reason or 'no reason given'}",
             on_plan=view.take_plan,
             on_event=view.take_event,
         )

@@ -181,7 +181,7 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
     act, check = (actions.perform, step.verify) if way == "do" else (actions.compensate, step.verify_undone)
     try:
         acted = act(step, results)
-    except DcctlError as error:
+    except (DcctlError, OSError) as error:
         # A repetition does no harm where nothing has to be verified; but what cannot be taken back may stand.
         is_harmless = check is None and not (step.irreversible and way == "do")
         acted = StepOutcome("failed" if is_harmless else "unknown", in_words(error))
@@ -198,10 +198,12 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
 def _look(actions: Actions, step: Step, results: Results, way: Way) -> StepOutcome:
     try:
         return actions.verify(step, results) if way == "do" else actions.verify_undone(step, results)
-    except DcctlError as error:
+    except (DcctlError, OSError) as error:
         return StepOutcome("unknown", in_words(error))
 
 
-def in_words(error: DcctlError) -> str:
+def in_words(error: DcctlError | OSError) -> str:
     """An error in one line, for the journal."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'this machine'}: {error.strerror or error}"
     return f"{error.subject}: {error.problem}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,9 +209,11 @@ def refuse_running_original(folder: Path, now_s: float) -> None:
 def note_left(checkpoint: Path, run_id: str) -> None:
     """Write beside a checkpoint that its query was stopped, and what it had written last until then.
 
-    Who brings the query back soon afterwards need not wait to see that it is at rest.
+    Who brings the query back soon afterwards need not wait to see that it is at rest; without the note, on
+    a disk that takes no more, they do.
     """
-    put_json({"run_id": run_id, "written_s": newest_write_s(checkpoint)}, _left_note(checkpoint))
+    with suppress(OSError):
+        put_json({"run_id": run_id, "written_s": newest_write_s(checkpoint)}, _left_note(checkpoint))
 
 
 def _left_note(checkpoint: Path) -> Path:

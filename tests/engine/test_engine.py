@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from dataclasses import dataclass, field, replace
 
@@ -106,6 +108,19 @@ def test_an_error_after_the_effect_is_no_failure() -> None:
     """The verification decides, not the error."""
     world = World(raises={"a": "connection lost"})
     assert run_inline(DIAMOND, world).outcome == "ok"
+
+
+def test_a_disk_that_takes_no_more_ends_a_step_and_not_the_process() -> None:
+    """An error of the operating system is judged like any other: by what can be seen of the step."""
+
+    def full(*_: object) -> StepOutcome:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "/mnt/west/checkpoints")
+
+    world = World()
+    world.verify = full  # type: ignore[method-assign]
+    end = run_inline(a_plan(a_step("a")), world)
+    assert end.outcome == "unknown"
+    assert "/mnt/west/checkpoints: Read-only file system" in end.reason
 
 
 def test_an_unknown_outcome_is_never_success() -> None:

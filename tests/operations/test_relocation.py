@@ -199,3 +199,9 @@ def test_a_query_that_a_run_has_stopped_there_does_not_seem_to_run(copy: Path, t
     os.utime(later / "commits" / "4", (moment, moment))
     with pytest.raises(DcctlError, match="seems to run"):
         relocated(copy, later)
+
+
+def test_a_note_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    """It only saves waiting: the other site's disk may be mounted to be read alone."""
+    (tmp_path / "west").write_text("")
+    note_left(tmp_path / "west" / "revenue", "r0")

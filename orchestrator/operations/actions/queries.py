@@ -38,7 +38,7 @@ from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 
 
-def copy_query_checkpoint(session: Session, step: Step, _results: Results) -> StepOutcome:
+def copy_query_checkpoint(session: Session, step: Step, results: Results) -> StepOutcome:
     """Bring the copy at the target up to the stopped query's last batch. The watcher may do it first."""
     (query,) = session.consumers([str(step.arguments["query"])])
     subject = f"consumer {query.name}"
@@ -64,7 +64,8 @@ def copy_query_checkpoint(session: Session, step: Step, _results: Results) -> St
         return StepOutcome("failed", f"cannot be copied: {error.strerror}: {error.filename}")
     if not is_done:
         return StepOutcome("failed", problem or f"batch {found.batch} of {found.source_batch}")
-    note_left(original, session.run_id)
+    if not any(result.get("not_stopped") for result in results.values()):
+        note_left(original, session.run_id)
     return StepOutcome("ok", f"whole up to batch {found.batch}", {"batch": found.batch})
 
 
