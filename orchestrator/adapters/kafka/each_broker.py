@@ -13,12 +13,15 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from orchestrator.adapters.kafka.client import Refusals, client_properties, cluster_error, logger
-from orchestrator.adapters.kafka.isolated import COORDINATOR_MOVES, HelperDiedError, IsolatedCluster
+from orchestrator.adapters.kafka.isolated import AT_ONCE, COORDINATOR_MOVES, HelperDiedError, IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import BrokerView, LogEnd, PartitionPlace, TopicPartition
 
 _AT_ONCE = 16
 _AGAIN_AFTER_S = 0.2
+# Of the time for all groups: how long each is waited for before those that hang are asked once more.
+_FIRST_SHARE = 0.25
+_MAY_ANSWER_LATER = (*COORDINATOR_MOVES, "_TIMED_OUT", "_TRANSPORT")
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -67,16 +70,18 @@ class EachBroker:
     def committed(
         self, addresses: Iterable[str], groups: Iterable[str], timeout_s: float
     ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        """What each group has committed, or why its coordinator does not say it.
+        """What each group has committed, or why its coordinator does not say it within `timeout_s`.
 
-        One that has just moved, as they do when a broker dies, is asked again within `timeout_s`.
+        That is the time for all of them together, however many coordinators hang. One that has just moved,
+        as they do when a broker dies, is asked again within it.
         """
         cluster = self._asked_apart(addresses)
+        cluster.start()  # it belongs to no group's time
 
         def ask(group: str, left_s: float) -> dict[TopicPartition, int]:
-            return _asked_twice(lambda: cluster.committed([group], left_s)[group])
+            return _settled(lambda now_left_s: cluster.committed([group], now_left_s)[group], left_s)
 
-        return _each(groups, lambda group: _settled(lambda left_s: ask(group, left_s), timeout_s))
+        return each_in_time(groups, ask, timeout_s)
 
     def _asked_apart(self, addresses: Iterable[str]) -> IsolatedCluster:
         """librdkafka may end the process that asks when connections break (see `isolated`)."""
@@ -98,20 +103,56 @@ def _asked_twice(question: Callable[[], V]) -> V:
 
 
 def _settled(question: Callable[[float], V], timeout_s: float) -> V:
-    """The answer of a coordinator that has come to its place; the question is told how long it may take."""
+    """The answer of a coordinator that has come to its place; the question is told how long it may take.
+
+    It may end the process that asks: the next one is asked again.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         try:
             return question(max(deadline - time.monotonic(), _AGAIN_AFTER_S))
         except ClusterError as error:
-            if error.code not in COORDINATOR_MOVES or time.monotonic() > deadline:
+            is_passing = isinstance(error, HelperDiedError) or error.code in COORDINATOR_MOVES
+            if not is_passing or time.monotonic() > deadline:
                 raise
         time.sleep(_AGAIN_AFTER_S)
 
 
-def _each(keys: Iterable[K], question: Callable[[K], V]) -> dict[K, V | ClusterError]:
+def each_in_time(
+    keys: Iterable[K], question: Callable[[K, float], V], timeout_s: float
+) -> dict[K, V | ClusterError]:
+    """Each one's answer, as far as it comes within `timeout_s` for all together; `question` is told its time.
+
+    The first round is a short one, so that those that hang do not keep the others from being asked; then
+    they have what time is left. Who is not reached in it does not answer.
+    """
+    deadline = time.monotonic() + timeout_s
+
+    def ask(key: K, patience_s: float) -> V:
+        left_s = min(patience_s, deadline - time.monotonic())
+        if left_s <= 0:
+            problem = f"not asked: {timeout_s:g} s for all were over, others do not answer"
+            raise ClusterError(str(key), problem)
+        return question(key, left_s)
+
+    found = _each(keys, lambda key: ask(key, timeout_s * _FIRST_SHARE), AT_ONCE)
+    late = [key for key, said in found.items() if _may_answer_later(said)]
+    if late and time.monotonic() < deadline:
+        found |= _each(late, lambda key: ask(key, timeout_s), AT_ONCE)
+    return found
+
+
+def _may_answer_later(said: object) -> bool:
+    return isinstance(said, HelperDiedError) or (
+        isinstance(said, ClusterError) and said.code in _MAY_ANSWER_LATER
+    )
+
+
+def _each(
+    keys: Iterable[K], question: Callable[[K], V], at_once: int = _AT_ONCE
+) -> dict[K, V | ClusterError]:
     wanted = list(dict.fromkeys(keys))
-    with ThreadPoolExecutor(max_workers=max(1, min(_AT_ONCE, len(wanted)))) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(wanted)))) as pool:
         answers = pool.map(lambda key: _answer(question, key), wanted)
         return dict(zip(wanted, answers, strict=True))
 

@@ -38,6 +38,8 @@ _AGAIN_AFTER_S = 0.2
 _START_S = 30.0
 HELLO = -1
 """The number of the helper's first message: it has started."""
+AT_ONCE = 64
+"""Questions that a helper works at; more of them wait."""
 
 COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 _LATE = ("_TIMED_OUT", "_TRANSPORT")
@@ -116,6 +118,10 @@ class IsolatedCluster:
 
         self._ask_coordinators("write_group_offsets", timeout_s, group, dict(offsets), before_try=before_try)
 
+    def start(self) -> None:
+        """Start the helper, so that the time of the next question is its own."""
+        self._started().await_start()
+
     def reset(self) -> None:
         """End the helper with all it waits for; the next call starts another one."""
         with self._turn:
@@ -153,13 +159,16 @@ class IsolatedCluster:
             time.sleep(_AGAIN_AFTER_S)
             before_try()
 
-    def _ask(self, method: str, timeout_s: float, *arguments: Any) -> Any:
+    def _started(self) -> _Helper:
         with self._turn:
             if self._helper is None or not self._helper.is_alive:
                 self._at_end.detach()  # one that has ended is not kept for the end's sake
                 self._helper = _Helper(self.name, self._hello)
                 self._at_end = weakref.finalize(self, self._helper.end)
-            helper = self._helper
+            return self._helper
+
+    def _ask(self, method: str, timeout_s: float, *arguments: Any) -> Any:
+        helper = self._started()
         helper.await_start()
         try:
             return helper.ask(method, (*arguments, timeout_s)).result(timeout_s + _GRACE_S)

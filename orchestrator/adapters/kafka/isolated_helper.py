@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from orchestrator.adapters.kafka.group_admin import GroupAdmin
-from orchestrator.adapters.kafka.isolated import HELLO
+from orchestrator.adapters.kafka.isolated import AT_ONCE, HELLO
 from orchestrator.errors import DcctlError
 
 _METHODS = frozenset(
@@ -46,7 +46,7 @@ class Server:
 
 def main() -> None:
     """Serve until the parent is gone."""
-    pool = ThreadPoolExecutor(max_workers=8)
+    pool = ThreadPoolExecutor(max_workers=AT_ONCE)
     try:
         server = Server(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
         pickle.dump((HELLO, None, None), sys.stdout.buffer)
