@@ -36,8 +36,9 @@ def account_loss(
     """The loss of each partition of the mirror.
 
     `not_copied`: of those whose log stood still under our eyes, records behind the mirror's end; `unread`:
-    why the others could not be read, by their names. `is_whole`: every broker answers. `problem`: why it
-    could not be looked whether what is not copied are records at all.
+    why the others could not be read, by their names. `is_whole`: every broker answers, and where
+    rules were written is known to have heard of them. `problem`: why it could not be looked whether what is
+    not copied are records at all.
     """
     weak = _weak_producers(topology, mirror)
     found = {}
@@ -48,8 +49,9 @@ def account_loss(
         elif tp.topic in weak and not is_whole:
             found[tp] = PartitionAccount(
                 None,
-                f"{weak[tp.topic]} does not wait for all replicas: what only a silent broker had "
-                f"acknowledged cannot be counted ({records:,} readable records are not copied)",
+                f"{weak[tp.topic]} does not wait for all replicas: what only a broker had acknowledged that "
+                "is silent, or may not have heard of the rules, cannot be counted "
+                f"({records:,} readable records are not copied)",
             )
         elif records and problem:
             found[tp] = PartitionAccount(None, f"at most {records:,}: {problem}")

@@ -178,7 +178,7 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
         session.estate.mirror,
         not_copied={tp: records for tp, records in not_copied.items() if str(tp) not in unread},
         unread=unread,
-        is_whole=not standing["silent"],
+        is_whole=not standing["silent"] and results.get("deny", {}).get("heard") != [],
         problem=problem,
     )
     return StepOutcome("ok", _in_words(accounts), {"loss": losses_to_json(accounts)})
