@@ -23,10 +23,13 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
     left = picture.left.value
     common = failover_situation(topology, mirror, picture.observation, request, left)
     s = SickSituation(common=common, left=picture.left, principals=who.principals)
-    steps = sick_steps(topology, mirror, who, is_fenced=can_fence(s), allowed_records=_allowed(s))
+    unread = {} if left is None else left.unread
+    steps = sick_steps(
+        topology, mirror, who, is_fenced=can_fence(s), allowed_records=_allowed(s), unread=unread
+    )
     facts = {
         "symptoms": symptoms(s),
-        "unread": {} if left is None else {str(tp): why for tp, why in sorted(left.unread.items())},
+        "unread": {str(tp): why for tp, why in sorted(unread.items())},
         "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
         "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
     }

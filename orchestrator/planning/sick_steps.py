@@ -6,6 +6,7 @@ and nothing waits for it. Up to the first client at the target all is taken back
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from orchestrator.planning.clients import clients_of
@@ -23,6 +24,7 @@ from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.planning.switchover_steps import last_of
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import TopicPartition
 
 DRAIN_TIMEOUT_S = 60.0
 # A broker that died a moment ago has new leaders after its session: so long they are waited for.
@@ -33,11 +35,18 @@ _PROMOTION = ("start-producers", "start-consumers", "start-queries")
 
 
 def sick_steps(
-    topology: Topology, mirror: Replication, who: Fenced, *, is_fenced: bool, allowed_records: int | None
+    topology: Topology,
+    mirror: Replication,
+    who: Fenced,
+    *,
+    is_fenced: bool,
+    allowed_records: int | None,
+    unread: Iterable[TopicPartition] = (),
 ) -> tuple[Step, ...]:
     """The steps, each with what it waits for. `is_fenced`: access rules can be written there.
 
-    `allowed_records`: more than so many left uncopied, and all is taken back.
+    `allowed_records`: more than so many left uncopied, and all is taken back. `unread`: partitions whose log
+    cannot be read now, as whoever approves the plan knows.
     """
     groups = [c.name for c in topology.consumers_of(mirror.source) if c.kind == "group"]
     steps = [_stop(topology, mirror)]
@@ -45,7 +54,8 @@ def sick_steps(
     if is_fenced:
         steps += _fence(mirror, who)
         kept_off = ("deny",)
-    steps.append(_standstill(mirror, who, kept_off, is_fenced))
+    known = sorted(map(str, unread))
+    steps.append(_standstill(mirror, who, kept_off, is_fenced=is_fenced, unread=known))
     steps.append(_drain(mirror, allowed_records))
     if groups:
         steps.append(_positions(mirror, groups, kept_off))
@@ -92,7 +102,9 @@ def _fence(mirror: Replication, who: Fenced) -> list[Step]:
     ]
 
 
-def _standstill(mirror: Replication, who: Fenced, needed: tuple[str, ...], is_fenced: bool) -> Step:
+def _standstill(
+    mirror: Replication, who: Fenced, needed: tuple[str, ...], *, is_fenced: bool, unread: list[str]
+) -> Step:
     return Step(
         id="stands-still",
         phase="fence",
@@ -104,6 +116,7 @@ def _standstill(mirror: Replication, who: Fenced, needed: tuple[str, ...], is_fe
             "standstill_s": STANDSTILL_S,
             "election_s": _ELECTION_S,
             "rules": rules_to_json(who.rules) if is_fenced else [],
+            "unread": unread,
         },
         depends_on=needed,
         on_failure="undo",

@@ -43,13 +43,15 @@ def stop_left_clients(session: Session, step: Step, results: Results) -> StepOut
 def await_left_standing(session: Session, step: Step, results: Results) -> StepOutcome:
     """Every log that can be read stands still for a while; what cannot be read is unknown, by partition.
 
-    New leaders are waited for a moment where there is a controller. What still advances is named. A broker
-    that answers only now has to have heard of the rules as well.
+    New leaders are waited for a moment where there is a controller, and anything to read at all anyway: what
+    nobody has looked at does not stand still. What still advances is named. A broker that answers only now
+    has to have heard of the rules as well.
     """
     cluster = str(step.arguments["cluster"])
     partitions = source_partitions(session.topology, session.estate.mirror)
     standstill_s, begun_s, begun_at_s = float(step.arguments["standstill_s"]), monotonic(), time()
-    patience_s = float(step.arguments["election_s"]) if step.arguments["rules"] else 0.0
+    is_fenced, patience_s = bool(step.arguments["rules"]), float(step.arguments["election_s"])
+    may_be_blind = is_fenced and set(map(str, partitions)) <= set(step.arguments.get("unread", ()))
     seen: dict[TopicPartition, tuple[LogEnd, float]] = {}
     unread: dict[TopicPartition, str] = {}
     with LeftReader(session.topology, cluster, READ_TIMEOUT_S) as reader:
@@ -65,7 +67,8 @@ def await_left_standing(session: Session, step: Step, results: Results) -> StepO
                 elif tp not in seen or seen[tp][0].end_offset != place.log.end_offset:
                     seen[tp] = place.log, now_s
             is_still = all(now_s - since_s >= standstill_s for _, since_s in seen.values())
-            return is_still and (not unread or now_s - begun_s >= max(patience_s, standstill_s))
+            is_waited_for = not seen or (bool(unread) and is_fenced)
+            return is_still and (not is_waited_for or now_s - begun_s >= max(patience_s, standstill_s))
 
         is_done = session.await_true(stands_still, step.timeout_s, poll_s=_POLL_S)
         silent = sorted(reader.silent)
@@ -79,6 +82,12 @@ def await_left_standing(session: Session, step: Step, results: Results) -> StepO
             f"still written: {_named(found)}. Stop who writes there, or its brokers",
             {"still_written": {str(tp): said for tp, said in found.items()}},
         )
+    if not seen and not may_be_blind:
+        return StepOutcome(
+            "unknown",
+            f"no log can be read, so nobody knows whether it is written: {_named(unread)}. "
+            "Once its brokers are stopped: --attest-down",
+        )
     late = set(reader.brokers) - set(results.get("deny", {}).get("heard", reader.brokers))
     unheard = session.await_brokers(cluster, _HEARD_TIMEOUT_S, brokers=late) if late else ""
     if unheard:
@@ -90,9 +99,9 @@ def await_left_standing(session: Session, step: Step, results: Results) -> StepO
         "starts": offsets_to_json({tp: log.start_offset for tp, (log, _) in seen.items()}),
         "unread": {str(tp): why for tp, why in sorted(unread.items())},
         "silent": silent,
-        "fenced": bool(step.arguments["rules"]),
+        "fenced": is_fenced,
     }
-    fenced = "" if step.arguments["rules"] else ", and nobody is kept from writing"
+    fenced = "" if is_fenced else ", and nobody is kept from writing"
     said = f"{len(seen)} of {len(partitions)} partitions stand still{fenced}"
     return StepOutcome("ok", said + (f"; unknown: {_named(unread)}" if unread else ""), result)
 
@@ -149,7 +158,10 @@ def copy_left_checkpoint(session: Session, step: Step, results: Results) -> Step
 
 
 def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
-    """For each partition of the source: what is lost, or why nobody can say it."""
+    """For each partition of the source: what is lost, or why nobody can say it.
+
+    Where nobody is kept from writing, and somebody has written since, it fails: more would be lost unseen.
+    """
     mirror_end, standing = results["record-mirrored-ends"], results["stands-still"]
     offset_map, _ = session.final_map(mirror_end)
     stored = offsets_from_json(mirror_end["mirror_offsets"])
@@ -172,7 +184,15 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
         except ClusterError as error:
             problem = f"what is not copied could not be read: {error.problem}"
     not_copied = dict.fromkeys(ends, 0) | {tp: end - start for tp, (start, end) in ranges.items()}
-    unread = dict(standing["unread"]) | ({} if standing["fenced"] else _written_on(session, ends))
+    written, unseen = ({}, {}) if standing["fenced"] else _since_standing(session, ends)
+    if written:
+        return StepOutcome(
+            "failed",
+            f"written on after it stood still, and nobody is kept from it: {_named(written)}. "
+            "Stop who writes there, or its brokers",
+            {"still_written": {str(tp): said for tp, said in written.items()}},
+        )
+    unread = dict(standing["unread"]) | {str(tp): said for tp, said in unseen.items()}
     accounts = account_loss(
         session.topology,
         session.estate.mirror,
@@ -184,17 +204,23 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
     return StepOutcome("ok", _in_words(accounts), {"loss": losses_to_json(accounts)})
 
 
-def _written_on(session: Session, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
-    """Where nobody is kept from writing: partitions that have moved on since, and how far."""
+def _since_standing(
+    session: Session, ends: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, str], dict[TopicPartition, str]]:
+    """What has become of logs that stood still: how far some have moved on, and why others are not seen."""
     with LeftReader(session.topology, session.estate.mirror.source) as reader:
         found = reader.partitions(ends)
-    return {
-        str(tp): f"written on after it stood still, {place.log.end_offset - ends[tp]:,} records so far"
-        if place.log is not None
-        else f"not seen since it stood still: {place.problem}"
+    written = {
+        tp: f"{place.log.end_offset - ends[tp]:,} records so far"
         for tp, place in found.items()
-        if place.log is None or place.log.end_offset > ends[tp]
+        if place.log is not None and place.log.end_offset > ends[tp]
     }
+    unseen = {
+        tp: f"not seen since it stood still: {place.problem}"
+        for tp, place in found.items()
+        if place.log is None
+    }
+    return written, unseen
 
 
 def _in_words(accounts: Mapping[TopicPartition, PartitionAccount]) -> str:

@@ -1,0 +1,157 @@
+"""Leaving a sick site, step by step: what changes between two looks, and what nobody can see any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.engine import StepOutcome
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, leaving
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.offsets_json import offsets_to_json
+from orchestrator.operations.session import Session
+from orchestrator.planning.left import LeftCluster, LeftPartition
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.sick import plan_sick_failover
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.values import LogEnd, TopicPartition
+from tests.planning.pictures import MIRROR, MIRRORED, offset_map
+from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
+
+FIRST = PARTITIONS[0]
+AWAY = dict.fromkeys(PARTITIONS, "its leader, broker 3, does not answer")
+_STANDSTILL_S, _ELECTION_S = 0.05, 0.2
+
+
+def ends_at(end: int) -> dict[TopicPartition, LogEnd]:
+    return dict.fromkeys(PARTITIONS, LogEnd(0, end))
+
+
+class Site:
+    """What the source says, look by look; the last look stays. It is asked in place of a real cluster."""
+
+    def __init__(self, *looks: Mapping[TopicPartition, LogEnd]) -> None:
+        self._looks: list[Mapping[TopicPartition, LogEnd]] = list(looks)
+        self.silent: dict[str, str] = {}
+        self.brokers = {1: "west:1", 2: "west:2"}
+
+    def __call__(self, *_: object) -> Site:
+        return self
+
+    def __enter__(self) -> Site:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def partitions(
+        self,
+        wanted: Iterable[TopicPartition],
+        *,
+        anew: bool = False,  # noqa: ARG002
+    ) -> dict[TopicPartition, LeftPartition]:
+        """One look."""
+        look = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        return {
+            tp: LeftPartition(1, 2, look[tp]) if tp in look else LeftPartition(3, 1, None, AWAY[tp])
+            for tp in wanted
+        }
+
+
+class Left:
+    """A run that leaves a sick site, at the step that is looked at."""
+
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        site: Site,
+        *,
+        seen: LeftCluster | None = None,
+        is_fenced: bool = True,
+        accept_loss: int | None = None,
+    ) -> None:
+        monkeypatch.setattr(leaving, "LeftReader", site)
+        found = seen or left()
+        if not is_fenced:
+            found = replace(found, controller=NO_CONTROLLER)
+        request = replace(REQUEST, accept_unfenced=not is_fenced, accept_loss=accept_loss)
+        self.plan: Plan = plan_sick_failover(FILE, picture(found), request)
+        estate = Estate(FILE, MIRROR, None, None, None)  # type: ignore[arg-type]
+        self.session = Session(estate, picture().observation, folder, run_id="r")
+        self._is_fenced = is_fenced
+
+    def standing(self) -> StepOutcome:
+        """What `stands-still` comes to, in less time."""
+        step = self.plan.step("stands-still")
+        times = {"standstill_s": _STANDSTILL_S, "election_s": _ELECTION_S}
+        step = replace(step, arguments={**step.arguments, **times}, timeout_s=2.0)
+        return TableActions(self.session, MOVE_TABLE).perform(step, {})
+
+    def account(
+        self,
+        *,
+        read: int = MIRRORED,
+        stood_at: int = MIRRORED,
+        copies: OffsetMap | None = None,
+        logs: Mapping[TopicPartition, LogEnd] | None = None,
+        unread: Sequence[TopicPartition] = (),
+    ) -> StepOutcome:
+        """What `account-loss` comes to, the mirror having read up to `read`."""
+        there = dict.fromkeys((MIRROR.mirrored(tp) for tp in PARTITIONS), LogEnd(0, read))
+        self.session._final = copies or offset_map(), {**there, **(logs or {})}
+        stood = [tp for tp in PARTITIONS if tp not in unread]
+        results: dict[str, dict[str, Any]] = {
+            "record-mirrored-ends": {
+                "ends": {},
+                "mirror_offsets": offsets_to_json(dict.fromkeys(PARTITIONS, read - 1)),
+            },
+            "stands-still": {
+                "ends": offsets_to_json(dict.fromkeys(stood, stood_at)),
+                "starts": offsets_to_json(dict.fromkeys(stood, 0)),
+                "unread": {str(tp): AWAY[tp] for tp in unread},
+                "silent": [],
+                "fenced": self._is_fenced,
+            },
+        }
+        return TableActions(self.session, MOVE_TABLE).perform(self.plan.step("account-loss"), results)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes a run that meets a site."""
+    return lambda site, **how: Left(tmp_path, monkeypatch, site, **how)
+
+
+def test_what_is_not_fenced_and_written_on_is_not_left(run: Any) -> None:
+    """A person has said that nobody writes; somebody does."""
+    found = run(Site(ends_at(MIRRORED + 7)), is_fenced=False).account()
+    assert found.outcome == "failed"
+    assert f"{FIRST} (7 records so far)" in found.message
+    assert run(Site(ends_at(MIRRORED)), is_fenced=False).account().outcome == "ok"
+
+
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_where_no_log_is_read_nothing_is_known_to_stand_still(run: Any, is_fenced: bool) -> None:
+    """All of nothing is no standstill."""
+    found = run(Site({}), is_fenced=is_fenced).standing()
+    assert found.outcome == "unknown"
+    assert "no log can be read" in found.message
+    assert str(FIRST) in found.message
+
+
+def test_who_is_silent_for_a_moment_is_waited_for_whether_fenced_or_not(run: Any) -> None:
+    """The first looks find nobody."""
+    for is_fenced in (True, False):
+        found = run(Site({}, ends_at(5)), is_fenced=is_fenced).standing()
+        assert (found.outcome, found.result["unread"]) == ("ok", {})
+
+
+def test_that_nothing_can_be_read_may_be_known_beforehand_only_where_it_is_fenced(run: Any) -> None:
+    """Whoever writes to what nobody sees is denied at least."""
+    nothing = left(unread=AWAY)
+    assert run(Site({}), seen=nothing).standing().outcome == "ok"
+    assert run(Site({}), seen=nothing, is_fenced=False).standing().outcome == "unknown"
