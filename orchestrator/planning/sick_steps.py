@@ -78,7 +78,7 @@ def _stop(topology: Topology, mirror: Replication) -> Step:
         title=f"Stop the applications at {mirror.source}, where their hosts answer",
         action="stop-left-clients",
         arguments={"clients": list(clients_of(topology, mirror.source)), "cluster": mirror.source},
-        compensation="start-clients-again",
+        compensation="start-left-clients-again",
         on_failure="undo",
         expected_s=4.0,
         timeout_s=45,

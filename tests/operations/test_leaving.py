@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.engine import StepOutcome
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, leaving
+from orchestrator.errors import PlaybookError
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, leaving
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
@@ -19,7 +20,7 @@ from orchestrator.planning.plan import Plan
 from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import MIRROR, MIRRORED, offset_map
+from tests.planning.pictures import MIRROR, MIRRORED, host, offset_map, part
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
 
 FIRST = PARTITIONS[0]
@@ -91,6 +92,10 @@ class Left:
         step = replace(step, arguments={**step.arguments, **times}, timeout_s=2.0)
         return TableActions(self.session, MOVE_TABLE).perform(step, {})
 
+    def stop_left_undone(self) -> StepOutcome:
+        """The applications of the site are started again."""
+        return TableActions(self.session, MOVE_TABLE).compensate(self.plan.step("stop-left"), {})
+
     def account(
         self,
         *,
@@ -155,3 +160,33 @@ def test_that_nothing_can_be_read_may_be_known_beforehand_only_where_it_is_fence
     nothing = left(unread=AWAY)
     assert run(Site({}), seen=nothing).standing().outcome == "ok"
     assert run(Site({}), seen=nothing, is_fenced=False).standing().outcome == "unknown"
+
+
+def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopping forgives it, so must starting again; whoever was not started is named."""
+
+    def unreachable(*_: object, **__: object) -> frozenset[str]:
+        raise PlaybookError("playbook start-clients.yml", "app-2, task “Start”: no route to host")
+
+    monkeypatch.setattr(clients, "run_playbook", unreachable)
+    taken_back = run(Site({}))
+    found = taken_back.stop_left_undone()
+    assert found.outcome == "ok"
+    assert "app-2" in found.result["not_started"]
+    assert "app-2" in found.message
+    taken_back.session.cancel()
+    assert taken_back.stop_left_undone().outcome == "failed"
+
+
+def test_what_no_host_has_started_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hosts that answer do not have it; those that are well say so."""
+    monkeypatch.setattr(clients, "run_playbook", lambda *_, **__: frozenset({"app-2"}))
+    taken_back = run(Site({}))
+    hosts = (host("app-1", "west"), host("app-2", "west", clients=["producer-checkout"]))
+    taken_back.session.observation = replace(taken_back.session.observation, inventory=part(hosts))
+    found = taken_back.stop_left_undone()
+    assert found.outcome == "ok"
+    assert "no host has started" in found.result["not_started"]
+    assert "producer-checkout" not in found.result["not_started"]

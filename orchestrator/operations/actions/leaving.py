@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.actions.clients import stop_clients
+from orchestrator.operations.actions.clients import start_clients_again, stop_clients
 from orchestrator.operations.actions.draining import await_drained, with_records
 from orchestrator.operations.actions.fencing import producers_of
 from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
@@ -38,6 +38,22 @@ def stop_left_clients(session: Session, step: Step, results: Results) -> StepOut
     if found.outcome == "ok":
         return found
     return StepOutcome("ok", f"not all of them: {found.message}", {"not_stopped": found.message})
+
+
+def start_left_clients_again(session: Session, step: Step, results: Results) -> StepOutcome:
+    """Start what was stopped, where its hosts answer. Who is not reached is named, and not waited for."""
+    if not step.arguments["clients"]:
+        return StepOutcome("ok", "there are none")
+    try:
+        found = start_clients_again(session, step, results)
+    except DcctlError as error:
+        found = StepOutcome("failed", error.problem)
+    if found.outcome == "ok":
+        return found
+    if session.is_cancelled():
+        return StepOutcome("failed", "interrupted", found.result)
+    said = f"not all of them, start these yourself: {found.message}"
+    return StepOutcome("ok", said, {**found.result, "not_started": found.message})
 
 
 def await_left_standing(session: Session, step: Step, results: Results) -> StepOutcome:

@@ -17,6 +17,7 @@ from orchestrator.operations.actions.leaving import (
     copy_left_checkpoint,
     drain_left,
     record_left_positions,
+    start_left_clients_again,
     stop_left_clients,
 )
 from orchestrator.operations.actions.leaving_rules import (
@@ -105,6 +106,7 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "take-left-rules-back": take_left_rules_back,
         "resume-connectors": resume_connectors,
         "start-clients-again": start_clients_again,
+        "start-left-clients-again": start_left_clients_again,
         "restore-offsets": restore_offsets,
         "forget-primary": forget_primary,
         "undo-relocation": undo_query_relocation,
