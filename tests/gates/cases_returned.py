@@ -157,12 +157,9 @@ RETURNED = (
         refused={
             "failback": {
                 "same-topics": ("refunds does not exist", "does not continue in a new one"),
-                "returned-log": (
-                    "refunds-0: there is no log of it at one side",
-                    "has another cluster come up",
-                ),
             }
         },
+        unknown={"failback": {"returned-log": ("UNKNOWN_TOPIC_OR_PART", "is the topic there?")}},
     ),
     Case(
         name="what was not copied is deleted",

@@ -95,6 +95,7 @@ _HINTS = {
     "_TIMED_OUT": _NO_BROKER,
     "_AUTHENTICATION": "check the user and the secret under clusters.<name>.client",
     "SASL_AUTHENTICATION_FAILED": "check the user and the secret under clusters.<name>.client",
+    "UNKNOWN_TOPIC_OR_PART": "is the topic there? Create it, or take it out of the file",
     "TOPIC_AUTHORIZATION_FAILED": "the principal lacks an ACL on the topic",
     "GROUP_AUTHORIZATION_FAILED": "the principal lacks an ACL on the group",
     "CLUSTER_AUTHORIZATION_FAILED": "the principal lacks an ACL on the cluster",
