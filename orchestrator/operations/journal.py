@@ -8,14 +8,25 @@ import socket
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.account import account_name
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
+from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
+from orchestrator.operations.attempts import last_outcomes
+from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
-from orchestrator.planning.plan import RunEvent, canonical_json, digest, event_from_json, to_json
+from orchestrator.planning.plan import (
+    RunEvent,
+    canonical_json,
+    digest,
+    event_from_json,
+    plan_from_json,
+    to_json,
+)
 
 _PLAIN_UP_TO_BYTES = 32_000
 _RUNS_LOOKED_AT = 20
@@ -119,19 +130,51 @@ def earlier_runs(
     return tuple(reversed(found))
 
 
+def passed_by(coordination: Coordination, topology: str, run_id: str) -> EarlierRun | None:
+    """The move that a person let pass a run of which only looks are open; None where there is none."""
+    for other in reversed(coordination.names(runs_path(topology))):
+        run = _earlier_run(coordination, topology, other) if other != run_id else None
+        if run is not None and run.passed == run_id and run.has_begun:
+            return run
+    return None
+
+
 def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> EarlierRun | None:
     path = f"{runs_path(topology)}/{run_id}"
     names = coordination.names(path)
     if not names:
         return None
     first, last = (unpacked(coordination.read(f"{path}/{name}") or b"{}") for name in (names[0], names[-1]))
-    return _told(run_id, first, last, is_begun=any(is_intent(name) for name in names))
+    told = _told(run_id, first, last, is_begun=any(is_intent(name) for name in names))
+    if not _may_look(told):
+        return told
+    return _with_looks(told, [unpacked(value) for value in coordination.read_children(path).values()])
 
 
 def earlier_run(records: Sequence[Mapping[str, Any]]) -> EarlierRun:
     """A run by all of its records, as JSON data."""
     is_begun = any(record.get("kind") == "step-intent" for record in records)
-    return _told(str(records[0]["run_id"]), records[0], records[-1], is_begun=is_begun)
+    return _with_looks(_told(str(records[0]["run_id"]), records[0], records[-1], is_begun=is_begun), records)
+
+
+def _may_look(run: EarlierRun) -> bool:
+    return run.outcome in ("incomplete", "unknown") and not run.let_stand
+
+
+def _with_looks(run: EarlierRun, records: Sequence[Mapping[str, Any]]) -> EarlierRun:
+    """With the looks that are open, where nothing else is. A plan that cannot be read tells of none."""
+    try:
+        plan = plan_from_json(records[0]["data"]["plan"]) if _may_look(run) else None
+        events = [event_from_json(record) for record in records]
+    except (DcctlError, KeyError):
+        return run
+    if plan is None:
+        return run
+    state = state_from_journal(plan, run.run_id, events)
+    looks = () if state.undoing else open_looks(plan, state.with_any("ok"))
+    missed = last_outcomes(events).get("producers-write") if looks else None
+    result = missed.data.get("result", {}) if missed is not None else {}
+    return replace(run, looks=looks, not_seen=tuple(map(str, result.get("not_seen", ()))))
 
 
 def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_begun: bool) -> EarlierRun:
@@ -156,6 +199,7 @@ def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_
         who=str(data.get("by", {}).get("who") or request.get("by", "")),
         reason=str(request.get("reason") or data.get("reason", "")),
         let_stand=tuple(map(str, last.get("data", {}).get("let_stand", ()))),
+        passed=str(data.get("plan", {}).get("facts", {}).get("passed", "")),
     )
 
 

@@ -32,6 +32,7 @@ from orchestrator.operations.refusals import (
 )
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
+from orchestrator.planning.looking import LOOKING_GATES, open_looks
 from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology
@@ -59,7 +60,8 @@ class Procedure(Protocol[E, P]):
     """One verb on one topology, as asked for. `about` goes to the first record of the run.
 
     `gates_of_resumed` are those that must hold when a run goes on; the others judge a state that its own
-    steps have changed. `is_alone`: it runs without the coordination ensemble, see `operations.alone`.
+    steps have changed. A move of which only looks are open needs but `LOOKING_GATES`. `is_alone`: it runs
+    without the coordination ensemble, see `operations.alone`.
     """
 
     verb: str
@@ -189,7 +191,9 @@ def resume_procedure(
         observed_at_s = _CLOCK.now_s()
         if not state.undoing:
             fresh = procedure.plan(picture)
-            needed = [gate for gate in fresh.gates if gate.id in procedure.gates_of_resumed]
+            looks = open_looks(plan, state.with_any("ok"))
+            asked = LOOKING_GATES if looks else procedure.gates_of_resumed
+            needed = [gate for gate in fresh.gates if gate.id in asked]
             said, hints = _closed(needed)
             if said:
                 # Nothing is recorded: an end would hide from the next verb what this run has done.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.engine import RunState, standing
+from orchestrator.engine import RunState, standing, state_from_journal
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.alone import unimported_runs
-from orchestrator.operations.journal import earlier_runs
+from orchestrator.operations.journal import earlier_runs, passed_by
 from orchestrator.operations.run import Run
+from orchestrator.planning.looking import open_looks
+from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -29,10 +31,17 @@ def refuse_unimported(topology: Topology) -> None:
 def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> None:
     """A later move between its clusters: going on, there or back, would work against what that has made.
 
-    It can only be where the ensemble did not know of this run, and is only asked there: by the clocks of
-    several machines no order is certain.
+    It can only be where a person has let it pass this run, and then says so itself, or where the ensemble
+    did not know of this run. Only there times are compared: by the clocks of several machines no order is
+    certain.
     """
-    if run.is_alone or not records[0].data.get("without_coordination"):
+    if run.is_alone:
+        return
+    if open_looks(plan, state_from_journal(plan, run.run_id, records).with_any("ok")):
+        passing = passed_by(run.coordination, plan.topology, run.run_id)
+        if passing is not None:
+            raise _overtaken(run, passing)
+    if not records[0].data.get("without_coordination"):
         return
     between = (plan.source, plan.target)
     later = [
@@ -43,12 +52,16 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
         and known.started_at_s > records[0].at_s
     ]
     if later:
-        raise GateRefusedError(
-            f"run {run.run_id}",
-            f"was overtaken: {later[-1].verb} {later[-1].source} → {later[-1].target} "
-            f"({later[-1].run_id}) has begun since. The run stays as it was",
-            f"dcctl show {later[-1].run_id}",
-        )
+        raise _overtaken(run, later[-1])
+
+
+def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
+    return GateRefusedError(
+        f"run {run.run_id}",
+        f"was overtaken: {by.verb} {by.source} → {by.target} ({by.run_id}) has begun since. "
+        "The run stays as it was",
+        f"dcctl show {by.run_id}",
+    )
 
 
 def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:

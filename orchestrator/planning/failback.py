@@ -13,7 +13,7 @@ from orchestrator.planning.failback_gates import FailbackSituation, failback_gat
 from orchestrator.planning.failback_picture import FailbackPicture, Past
 from orchestrator.planning.failback_steps import failback_steps
 from orchestrator.planning.fence import fenced
-from orchestrator.planning.gates import done_by_run
+from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import source_partitions
@@ -90,7 +90,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
         returned=returned,
         accept_loss=request.accept_loss,
     )
-    done_by = done_by_run(common)
+    done_by, passed = done_by_run(common), passed_by_word(common)
     lost = _by_topic(mirror, returned)
     plan = Plan(
         verb="failback",
@@ -124,6 +124,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
         ),
         facts={
             **({"done_by": done_by} if done_by else {}),
+            **({"passed": passed} if passed else {}),
             "late_records": {str(tp): n for tp, n in returned.tail.items()} if returned else {},
             "missing_records": {str(tp): n for tp, n in returned.missing.items()} if returned else {},
             "only_at_standby": {str(tp): n for tp, n in returned.orphans.items()} if returned else {},

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from orchestrator.planning.failback_picture import FailbackPicture
 from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
-from orchestrator.planning.observation import Part
+from orchestrator.planning.looking import how_to_pass
+from orchestrator.planning.observation import EarlierRun, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.returned import Returned
@@ -59,11 +60,16 @@ def _moved_away(s: FailbackSituation) -> GateResult:
     limit = f"an earlier run has moved everything to {s.mirror.target}"
     if part.value is None:
         return absent("moved-away", part, limit)
-    moves = [
+    there = [
         run
         for run in part.value.runs
-        if run.outcome == "ok" and run.source == s.mirror.source and run.target == s.mirror.target
+        if run.source == s.mirror.source
+        and run.target == s.mirror.target
+        and (run.outcome == "ok" or run.looks)
     ]
+    moves = [run for run in there if run.outcome == "ok" or s.common.request.acknowledge]
+    if there and not moves:
+        return _not_seen_there(there[-1], limit)
     return gate_result(
         "moved-away",
         "ok" if moves else "refused",
@@ -72,6 +78,12 @@ def _moved_away(s: FailbackSituation) -> GateResult:
         reason="it is the way back from there" if moves else "nothing was moved: there is no way back",
         hint="" if moves else "a planned move is `dcctl switchover`",
     )
+
+
+def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
+    measured = f"run {run.run_id}: {run.outcome}"
+    reason = f"it has moved everything, but is not through with {listed(run.looks)}"
+    return gate_result("moved-away", "refused", measured, limit, reason, how_to_pass(run))
 
 
 def _same_topics(s: FailbackSituation) -> GateResult:

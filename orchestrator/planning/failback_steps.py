@@ -20,9 +20,11 @@ from dataclasses import replace
 from orchestrator.planning.boot_guard import HOLD_STEP
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.fence import Fenced, deny_step, lift_step, record_rules_step, standstill_step
+from orchestrator.planning.looking import OPEN_STANDBY
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.planning.switchover_steps import switchover_steps
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.planning.switchover_steps import roaming_rules, switchover_steps
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
@@ -270,8 +272,11 @@ def _move_back(
             expected_s=1.0,
         ),
     ]
-    seen = tuple(step.id for step in steps if step.phase == "verify")
-    # The next failover has to find it open; what worked there is stopped.
-    opened = lift_step("open-standby", mirror.target, who.rules, recorded_by="record-rules", needed=seen)
+    # The next failover has to find it open, and must not wait for anybody to be seen; what worked there is
+    # stopped. Only who goes where it wants may come back, and is let in there once it writes at the primary.
+    promoted = tuple(step.id for step in steps if step.irreversible) or (RECORD_PRIMARY,)
+    seen = ("producers-write",) if roaming_rules(flipped, reverse, who) else ()
+    needed = (*promoted, *seen)
+    opened = lift_step(OPEN_STANDBY, mirror.target, who.rules, recorded_by="record-rules", needed=needed)
     steps.append(replace(opened, compensation=None, verify_undone=None))
     return steps

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.planning.gates import done_by_run, gate_results
+from orchestrator.planning.gates import done_by_run, gate_results, passed_by_word
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.move_steps import move_steps
@@ -325,9 +325,10 @@ def _not_copied(s: Situation) -> dict[str, int]:
 
 def _facts(s: Situation) -> dict[str, Any]:
     """What the plan rests on, for people who read it later."""
-    loss, done_by = s.loss, done_by_run(s)
+    loss, done_by, passed = s.loss, done_by_run(s), passed_by_word(s)
     return {
         **({"done_by": done_by} if done_by else {}),
+        **({"passed": passed} if passed else {}),
         "source_last_seen_at_s": s.window.last_good_at_s if s.window else None,
         "source_failing_since_s": s.window.first_failed_at_s if s.window else None,
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,

@@ -15,6 +15,7 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
+from orchestrator.planning.looking import how_to_end, is_by_word, not_seen_gate
 from orchestrator.planning.observation import EarlierRun, TopicState, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
@@ -53,6 +54,14 @@ def done_by_run(s: Situation) -> str:
     return newest.run_id if newest is not None and is_done else ""
 
 
+def passed_by_word(s: Situation) -> str:
+    """Id of the run with open looks that a person lets this move pass; empty if there is none."""
+    newest = _newest_move(s)
+    if newest is None or not newest.looks or not s.request.acknowledge:
+        return ""
+    return newest.run_id if is_by_word(newest, s.mirror.target) else ""
+
+
 def _needed(s: Situation) -> GateResult:
     part = s.observation.coordination
     limit = f"{s.mirror.target} has not taken over yet, and no run is open"
@@ -62,10 +71,11 @@ def _needed(s: Situation) -> GateResult:
     if newest is None:
         return gate_result("needed", "ok", "no earlier run", limit, "it is still to be done")
     measured = f"run {newest.run_id}: {newest.outcome}"
-    if newest.let_stand:
-        return _let_stand(newest, s.request.acknowledge, measured, limit)
+    if is_by_word(newest, s.mirror.target):
+        judged = _let_stand if newest.let_stand else not_seen_gate
+        return judged(newest, s.request.acknowledge, measured, limit)
     if newest.outcome != "ok":
-        hint = f"dcctl resume {newest.run_id}"
+        hint = how_to_end(newest)
         return gate_result("needed", "refused", measured, limit, "an earlier run stopped on the way", hint)
     if done_by_run(s):
         reason = f"{s.mirror.target} has taken over already"

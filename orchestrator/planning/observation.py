@@ -75,6 +75,8 @@ class EarlierRun:
     `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
     where all that was done has been taken back. `ended_at_s` is when its newest record was written.
     `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
+    `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the producers
+    that they missed. `passed`: the run with open looks that a person let this one pass.
     """
 
     run_id: str
@@ -87,6 +89,9 @@ class EarlierRun:
     who: str = ""
     reason: str = ""
     let_stand: tuple[str, ...] = ()
+    looks: tuple[str, ...] = ()
+    not_seen: tuple[str, ...] = ()
+    passed: str = ""
 
     @property
     def has_begun(self) -> bool:

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.planning.fence import Fenced, fenced
-from orchestrator.planning.gates import done_by_run
+from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import TargetPosition, partitions_to_read, target_positions
@@ -82,7 +82,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         timeout_s=request.timeout_s,
         roaming=tuple(sorted({rule.principal for rule in roaming_rules(topology, mirror, who)})),
     )
-    done_by, lag = done_by_run(s.common), s.lag
+    done_by, passed, lag = done_by_run(s.common), passed_by_word(s.common), s.lag
     plan = Plan(
         verb="switchover",
         topology=topology.name,
@@ -106,6 +106,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         ),
         facts={
             **({"done_by": done_by} if done_by else {}),
+            **({"passed": passed} if passed else {}),
             # Nothing is lost and nothing estimated: the prediction leaves no room.
             "loss_rests_on": {
                 name: {"rate_records_per_s": 0.0, "sample_age_s": 0.0, "flush_interval_s": 0.0}

@@ -71,12 +71,22 @@ def test_every_name_in_the_plan_is_known_to_the_runner() -> None:
         ("thaw", "write-offsets"),
         ("start-producers", "thaw"),
         ("mirror-goes-on", "record-mirror-end"),
-        ("open-standby", "producers-write"),
+        ("open-standby", "start-producers"),
+        ("open-standby", "start-consumers"),
     ],
 )
 def test_order(later: str, earlier: str) -> None:
     """Standby first, then the move; nothing is promoted that is not drained and translated."""
     assert earlier in needs(PLAN, later)
+
+
+def test_the_standby_is_open_for_the_next_failover_whoever_was_seen() -> None:
+    """Only producers that go where they want are seen at the primary before they may come back."""
+    assert not {"producers-write", "consumers-progress", "queries-progress"} & needs(PLAN, "open-standby")
+    first, *others = FILE.producers
+    roaming = replace(FILE, producers=(replace(first, moved_by="itself"), *others))
+    needed = needs(plan_failback(roaming, picture(), REQUEST), "open-standby")
+    assert {"let-in", "producers-write"} <= needed
 
 
 def test_the_group_sync_of_the_demoted_direction_is_off_until_it_is_over() -> None:
