@@ -188,8 +188,8 @@ def _loss(  # noqa: PLR0917 - what a prediction is made of
         replicated=replicated,
         copies=observation.log_ends.value or {},
         offset_map=offset_map,
+        made_anew=anew,
     )
-    first_copied |= {tp: offset_map.first_copied(tp) or 0 for tp in partitions if tp.topic in anew}
     at_most: dict[TopicPartition, int] = {}
     if window is not None and window.cause == "refused":
         at_most = _replicated_at_most(mirror, observation, partitions, offset_map)

@@ -7,7 +7,7 @@ to begin later than its source's log. If the source is lost, these records are l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Replication, Topology
@@ -24,14 +24,19 @@ def first_in_copy(
     replicated: Mapping[TopicPartition, int],
     copies: Mapping[TopicPartition, LogEnd],
     offset_map: OffsetMap,
+    made_anew: Container[str] = (),
 ) -> dict[TopicPartition, int]:
     """The source offset from which on the copy of a partition can hold anything, where it surely is not 0.
 
     `replicated`: next source offset that the mirror would read; `copies`: the logs at the target. Topics that
-    Kafka compacts are left out: their first record may stand far behind the beginning of their log.
+    Kafka compacts are left out: their first record may stand far behind the beginning of their log. Of topics
+    `made_anew` at the source it is the first that is known to have a copy.
     """
     found = {}
     for tp in partitions:
+        if tp.topic in made_anew:
+            found[tp] = offset_map.first_copied(tp) or 0
+            continue
         topic = topology.topic(tp.topic, mirror.source)
         if topic is not None and "compact" in str(topic.config.get("cleanup.policy", "")):
             continue

@@ -48,6 +48,7 @@ def sick_steps(
     `allowed_records`: more than so many left uncopied, and all is taken back. `unread`: partitions whose log
     cannot be read now, as whoever approves the plan knows.
     """
+    max_age_s = topology.failover.max_position_age_s
     groups = [c.name for c in topology.consumers_of(mirror.source) if c.kind == "group"]
     steps = [_stop(topology, mirror)]
     kept_off: tuple[str, ...] = (steps[0].id,)
@@ -58,13 +59,14 @@ def sick_steps(
     steps.append(_standstill(mirror, who, kept_off, is_fenced=is_fenced, unread=known))
     steps.append(_drain(mirror, allowed_records))
     if groups:
-        steps.append(_positions(mirror, groups, kept_off))
+        steps.append(_positions(mirror, groups, kept_off, max_age_s))
     moved = {step.id: _after_drain(step) for step in move_steps(topology, mirror)}
     later = [step for step in moved.values() if step.irreversible or step.phase == "verify"]
     primary = moved.pop(RECORD_PRIMARY)
     steps += [step for step in moved.values() if step not in later]
-    steps += [_copy(str(step.arguments["query"])) for step in steps if step.action == "relocate-checkpoint"]
-    steps.append(_account(mirror))
+    relocated = [str(step.arguments["query"]) for step in steps if step.action == "relocate-checkpoint"]
+    steps += [_copy(query, max_age_s) for query in relocated]
+    steps.append(_account(mirror, allowed_records))
     # One point of no return, behind all that may fail; only the group sync, which asks the sick side for one
     # group after the other, is not waited for.
     prepared = last_of(step for step in steps if step.id != "stop-group-sync")
@@ -143,26 +145,26 @@ def _drain(mirror: Replication, allowed_records: int | None) -> Step:
     )
 
 
-def _positions(mirror: Replication, groups: list[str], needed: tuple[str, ...]) -> Step:
+def _positions(mirror: Replication, groups: list[str], needed: tuple[str, ...], max_age_s: float) -> Step:
     return Step(
         id="record-positions",
         phase="translate",
         title=f"Record what the groups have committed at {mirror.source}, else what the watcher saw",
         action="record-left-positions",
-        arguments={"groups": groups},
+        arguments={"groups": groups, "max_age_s": max_age_s},
         depends_on=needed,
         on_failure="undo",
         expected_s=1.5,
     )
 
 
-def _copy(query: str) -> Step:
+def _copy(query: str, max_age_s: float) -> Step:
     return Step(
         id=f"copy-{query}",
         phase="relocate",
         title=f"Copy the checkpoint of {query} as far as it can be read",
         action="copy-left-checkpoint",
-        arguments={"query": query},
+        arguments={"query": query, "max_age_s": max_age_s},
         depends_on=("stop-left",),
         on_failure="undo",
         expected_s=0.5,
@@ -170,13 +172,13 @@ def _copy(query: str) -> Step:
     )
 
 
-def _account(mirror: Replication) -> Step:
+def _account(mirror: Replication, allowed_records: int | None) -> Step:
     return Step(
         id=ACCOUNT_STEP,
         phase="drain",
         title="Say what is lost, partition by partition",
         action="account-left",
-        arguments={"connector": connector_names(mirror).source},
+        arguments={"connector": connector_names(mirror).source, "allowed_records": allowed_records},
         depends_on=("record-mirrored-ends",),
         on_failure="undo",
         expected_s=0.5,

@@ -10,17 +10,28 @@ from typing import Any
 import pytest
 
 from orchestrator.engine import StepOutcome
-from orchestrator.errors import PlaybookError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, leaving
+from orchestrator.errors import ClusterError, PlaybookError
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, leaving, loss_account
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.left import LeftCluster, LeftPartition
 from orchestrator.planning.plan import Plan
+from orchestrator.planning.samples import CheckpointCopy, SampleHistory
 from orchestrator.planning.sick import plan_sick_failover
-from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import MIRROR, MIRRORED, host, offset_map, part
+from tests.planning.pictures import (
+    GROUPS,
+    LOST_AT_S,
+    MIRROR,
+    MIRRORED,
+    history,
+    host,
+    offset_map,
+    part,
+)
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
 
 FIRST = PARTITIONS[0]
@@ -38,6 +49,7 @@ class Site:
     def __init__(self, *looks: Mapping[TopicPartition, LogEnd]) -> None:
         self._looks: list[Mapping[TopicPartition, LogEnd]] = list(looks)
         self.silent: dict[str, str] = {}
+        self.positions: Mapping[str, Any] = {}
         self.brokers = {1: "west:1", 2: "west:2"}
 
     def __call__(self, *_: object) -> Site:
@@ -61,6 +73,11 @@ class Site:
             for tp in wanted
         }
 
+    def committed(self, groups: Iterable[str]) -> dict[str, Any]:
+        """Coordinators that say something are in `positions`."""
+        silent = ClusterError("group coordinator", "no answer")
+        return {group: self.positions.get(group, silent) for group in groups}
+
 
 class Left:
     """A run that leaves a sick site, at the step that is looked at."""
@@ -74,15 +91,23 @@ class Left:
         seen: LeftCluster | None = None,
         is_fenced: bool = True,
         accept_loss: int | None = None,
+        history: SampleHistory | None = None,
     ) -> None:
-        monkeypatch.setattr(leaving, "LeftReader", site)
+        for module in (leaving, loss_account):
+            monkeypatch.setattr(module, "LeftReader", site)
+        monkeypatch.setattr(loss_account, "with_records", lambda _session, _connector, ranges: ranges)
+        monkeypatch.setattr(loss_account, "_SEEN_AGAIN_S", 0.1)
         found = seen or left()
         if not is_fenced:
             found = replace(found, controller=NO_CONTROLLER)
         request = replace(REQUEST, accept_unfenced=not is_fenced, accept_loss=accept_loss)
         self.plan: Plan = plan_sick_failover(FILE, picture(found), request)
         estate = Estate(FILE, MIRROR, None, None, None)  # type: ignore[arg-type]
-        self.session = Session(estate, picture().observation, folder, run_id="r")
+        observation = picture().observation
+        if history is not None:
+            observation = replace(observation, samples=part(history))
+            monkeypatch.setattr(leaving, "samples_for", lambda *_: history)
+        self.session = Session(estate, observation, folder, run_id="r")
         self._is_fenced = is_fenced
 
     def standing(self) -> StepOutcome:
@@ -91,6 +116,10 @@ class Left:
         times = {"standstill_s": _STANDSTILL_S, "election_s": _ELECTION_S}
         step = replace(step, arguments={**step.arguments, **times}, timeout_s=2.0)
         return TableActions(self.session, MOVE_TABLE).perform(step, {})
+
+    def performed(self, step: str) -> StepOutcome:
+        """What one step comes to."""
+        return TableActions(self.session, MOVE_TABLE).perform(self.plan.step(step), {})
 
     def stop_left_undone(self) -> StepOutcome:
         """The applications of the site are started again."""
@@ -190,3 +219,110 @@ def test_what_no_host_has_started_is_named(run: Any, monkeypatch: pytest.MonkeyP
     assert found.outcome == "ok"
     assert "no host has started" in found.result["not_started"]
     assert "producer-checkout" not in found.result["not_started"]
+
+
+def lost(found: StepOutcome, tp: TopicPartition = FIRST) -> tuple[int | None, str]:
+    row = found.result["loss"][tp.topic][str(tp.partition)]
+    return row["lost"], row["reason"]
+
+
+def began_at(first: int) -> OffsetMap:
+    """A copy that holds nothing below a source offset, for every partition."""
+    builder = OffsetMapBuilder()
+    for tp in PARTITIONS:
+        for upstream in (first, MIRRORED - 1):
+            key, value = encode_offset_sync(OffsetSync(tp, upstream, upstream - first))
+            builder.add_syncs([key], [value])
+    return builder.build()
+
+
+def test_what_the_mirror_has_passed_and_the_target_does_not_have_is_lost(run: Any) -> None:
+    """The copies were deleted and made anew at source offset 5,000; one has had nothing since."""
+    site = Site(ends_at(MIRRORED))
+    found = run(site, accept_loss=10**9).account(copies=began_at(5_000))
+    assert found.outcome == "ok"
+    assert {row["lost"] for rows in found.result["loss"].values() for row in rows.values()} == {5_000}
+    assert "docs/copies.md" in found.message
+    empty = {MIRROR.mirrored(FIRST): LogEnd(0, 0)}
+    found = run(site, accept_loss=10**9).account(logs=empty, stood_at=MIRRORED)
+    assert lost(found) == (MIRRORED, "")
+    assert lost(found, PARTITIONS[1]) == (0, "")
+    assert "docs/copies.md" not in run(site).account().message
+
+
+def test_more_than_is_allowed_is_taken_back_whoever_has_passed_it(run: Any) -> None:
+    """Before the first client is started at the target."""
+    found = run(Site(ends_at(MIRRORED)), accept_loss=4_999).account(copies=began_at(5_000))
+    assert found.outcome == "failed"
+    assert "4,999 are allowed" in found.message
+
+
+def test_what_a_fenced_log_lets_through_late_is_counted_as_unknown(run: Any) -> None:
+    """Requests that waited for a follower that is gone by now; beyond what is allowed, all is taken back."""
+    moved = {**ends_at(MIRRORED), FIRST: LogEnd(0, MIRRORED + 3)}
+    found = run(Site(moved), accept_loss=3).account()
+    assert found.outcome == "ok"
+    assert lost(found)[0] is None
+    assert "3 records came to light after it stood still" in lost(found)[1]
+    assert lost(found, PARTITIONS[1]) == (0, "")
+    assert run(Site(moved), accept_loss=2).account().outcome == "failed"
+
+
+def test_a_log_that_is_not_seen_again_is_not_within_a_number(run: Any) -> None:
+    """It may have another leader in a moment; without a number it is named."""
+    gone = {tp: log for tp, log in ends_at(MIRRORED).items() if tp != FIRST}
+    found = run(Site(gone), accept_loss=0).account()
+    assert found.outcome == "unknown"
+    assert str(FIRST) in found.message
+    assert run(Site(gone, ends_at(MIRRORED)), accept_loss=0).account().outcome == "ok"
+
+
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_what_the_plan_could_read_is_not_left_unread(run: Any, is_fenced: bool) -> None:
+    """What it could not read, a person has approved."""
+    gone = {tp: log for tp, log in ends_at(5).items() if tp != FIRST}
+    found = run(Site(gone), is_fenced=is_fenced).standing()
+    assert found.outcome == "unknown"
+    assert str(FIRST) in found.message
+    known = left(unread={FIRST: AWAY[FIRST]})
+    found = run(Site(gone), is_fenced=is_fenced, seen=known).standing()
+    assert (found.outcome, list(found.result["unread"])) == ("ok", [str(FIRST)])
+
+
+def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_young(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As young as the file demands of any position."""
+    limit_s = FILE.failover.max_position_age_s
+    site = Site({})
+    site.positions = {group: dict.fromkeys(PARTITIONS, 7) for group in GROUPS[1:]}
+    seen_at_s = LOST_AT_S - 0.5
+    for late_s, outcome in ((limit_s - 1, "ok"), (limit_s + 1, "unknown")):
+        now_s = seen_at_s + late_s
+        monkeypatch.setattr(leaving, "time", lambda now_s=now_s: now_s)
+        found = run(site, history=history(silent_since_s=LOST_AT_S)).performed("record-positions")
+        assert found.outcome == outcome, found.message
+        assert GROUPS[0] in found.message
+    never = run(site, history=SampleHistory()).performed("record-positions")
+    assert (never.outcome, "never seen" in never.message) == ("unknown", True)
+
+
+def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint could be read when this was planned, and cannot now."""
+
+    def unreadable(*_: object) -> StepOutcome:
+        return StepOutcome("failed", "cannot be copied")
+
+    monkeypatch.setattr(leaving, "copy_query_checkpoint", unreadable)
+    read_at_s = picture().observation.samples.at_s
+    for age_s, outcome in ((1.0, "ok"), (7_200.0, "unknown")):
+        copy = CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s - age_s, batch=7, source_batch=7)
+        samples = SampleHistory()
+        samples.add(copy)
+        found = run(Site({}), history=samples).performed("copy-revenue")
+        assert found.outcome == outcome, found.message
+    assert "7200 s old" in found.message
+    none = run(Site({}), history=SampleHistory()).performed("copy-revenue")
+    assert (none.outcome, "no other copy" in none.message) == ("unknown", True)

@@ -1,0 +1,145 @@
+"""What leaving a sick site costs, counted before anybody is started at the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.operations.actions.draining import Ranges, with_records
+from orchestrator.operations.actions.leaving import named
+from orchestrator.operations.left import LeftReader
+from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.session import Session
+from orchestrator.planning.losses import PartitionAccount, account_loss, losses_to_json
+from orchestrator.planning.not_copied import COPY_AGAIN, first_in_copy
+from orchestrator.planning.plan import Step
+from orchestrator.values import TopicPartition
+
+_SEEN_AGAIN_S = 5.0
+_POLL_S = 0.3
+Counts = dict[TopicPartition, int]
+
+
+def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
+    """For each partition of the source: what is lost, or why nobody can say it.
+
+    The logs are looked at once more: a leader that loses a follower lets records through that had waited for
+    it. Where nobody is kept from writing, and somebody has written since, it fails; so it does beyond what is
+    allowed. Where a number is allowed, and a log that stood still is not seen again, it is unknown.
+    """
+    standing = results["stands-still"]
+    ends = offsets_from_json(standing["ends"])
+    advanced, unseen = _since_standing(session, ends)
+    if advanced and not standing["fenced"]:
+        written = {tp: f"{records:,} records so far" for tp, records in advanced.items()}
+        return StepOutcome(
+            "failed",
+            f"written on after it stood still, and nobody is kept from it: {named(written)}. "
+            "Stop who writes there, or its brokers",
+            {"still_written": {str(tp): said for tp, said in written.items()}},
+        )
+    allowed = step.arguments.get("allowed_records")
+    if unseen and allowed is not None:
+        return StepOutcome("unknown", f"{allowed:,} records are allowed to be lost, and {named(unseen)}")
+    behind, passed_over = _without_copy(session, ends, results)
+    problem = ""
+    try:
+        connector = str(step.arguments["connector"])
+        behind = with_records(session, connector, behind) if behind else {}
+        passed_over = with_records(session, connector, passed_over) if passed_over else {}
+    except (ClusterError, ConnectError) as error:
+        problem = f"what is not copied could not be read: {error.problem}"
+    not_copied: Counts = dict.fromkeys(ends, 0)
+    for ranges in (behind, passed_over):
+        for tp, (first, end) in ranges.items():
+            not_copied[tp] += end - first
+    late = {
+        tp: f"{records:,} records came to light after it stood still, and more may: {not_copied[tp]:,} of "
+        "those before are not copied"
+        for tp, records in advanced.items()
+    }
+    unknown = dict(standing["unread"]) | {str(tp): said for tp, said in {**unseen, **late}.items()}
+    accounts = account_loss(
+        session.topology,
+        session.estate.mirror,
+        not_copied={tp: records for tp, records in not_copied.items() if str(tp) not in unknown},
+        unread=unknown,
+        is_whole=not standing["silent"] and results.get("deny", {}).get("heard") != [],
+        problem=problem,
+    )
+    result = {"loss": losses_to_json(accounts)}
+    lost = sum(not_copied.values()) + sum(advanced.values())
+    if allowed is not None and lost > allowed:
+        said = f"{lost:,} records are not copied, {allowed:,} are allowed to be lost"
+        return StepOutcome("failed", f"{said}: {_in_words(accounts, passed_over)}", result)
+    return StepOutcome("ok", _in_words(accounts, passed_over), result)
+
+
+def _since_standing(
+    session: Session, ends: Mapping[TopicPartition, int]
+) -> tuple[Counts, dict[TopicPartition, str]]:
+    """What has become of logs that stood still: how far some have moved on, and why others are not seen.
+
+    One that is not seen is looked for again: it may have another leader in a moment.
+    """
+    advanced: Counts = {}
+    unseen: dict[TopicPartition, str] = {}
+    with LeftReader(session.topology, session.estate.mirror.source) as reader:
+
+        def are_seen() -> bool:
+            unseen.clear()
+            for tp, place in reader.partitions(ends, anew=True).items():
+                if place.log is None:
+                    unseen[tp] = f"not seen since it stood still: {place.problem}"
+                elif place.log.end_offset > ends[tp]:
+                    advanced[tp] = place.log.end_offset - ends[tp]
+            return not unseen
+
+        session.await_true(are_seen, _SEEN_AGAIN_S, poll_s=_POLL_S)
+    return advanced, unseen
+
+
+def _without_copy(
+    session: Session, ends: Mapping[TopicPartition, int], results: Results
+) -> tuple[Ranges, Ranges]:
+    """Source offsets of which there is no copy: behind the mirror, and passed over by it."""
+    mirror, anew = session.estate.mirror, session.history.made_anew
+    mirror_end = results["record-mirrored-ends"]
+    offset_map, copies = session.final_map(mirror_end)
+    stored = offsets_from_json(mirror_end["mirror_offsets"])
+    starts = offsets_from_json(results["stands-still"]["starts"])
+    # Connect may still have the offset of a topic that is no more.
+    read = {
+        tp: max(offset_map.mirrored_end(tp) or 0, 0 if tp.topic in anew else stored.get(tp, -1) + 1)
+        for tp in ends
+    }
+    firsts = first_in_copy(
+        session.topology,
+        mirror,
+        ends,
+        replicated=read,
+        copies=copies,
+        offset_map=offset_map,
+        made_anew=anew,
+    )
+    behind = {tp: (max(starts[tp], read[tp]), end) for tp, end in ends.items()}
+    passed_over = {tp: (starts[tp], min(first, ends[tp], behind[tp][0])) for tp, first in firsts.items()}
+    return _not_empty(behind), _not_empty(passed_over)
+
+
+def _not_empty(ranges: Ranges) -> Ranges:
+    return {tp: (first, end) for tp, (first, end) in ranges.items() if first < end}
+
+
+def _in_words(accounts: Mapping[TopicPartition, PartitionAccount], passed_over: Ranges) -> str:
+    known = [found.lost for found in accounts.values() if found.lost is not None]
+    unknown: dict[TopicPartition, Any] = {
+        tp: found.reason for tp, found in accounts.items() if found.lost is None
+    }
+    said = f"{sum(known):,} records lost in {len(known)} partitions"
+    if passed_over:
+        records = sum(end - first for first, end in passed_over.values())
+        said += f"; {records:,} are not at the target although the mirror has passed them, {COPY_AGAIN}"
+    return said + (f"; unknown in {len(unknown)}: {named(unknown)}" if unknown else "")
