@@ -125,8 +125,8 @@ class GuardedBroker:
         """Start it closed. Returns the broker's exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._pass_on)
-        process = self._start(self._guarded.closed)
-        while process.poll() is None and not self._is_ending:
+        self._start(self._guarded.closed)
+        while self._is_running() and not self._is_ending:
             time.sleep(_POLL_S)
             word = self.asked_word()
             if word is None or not word.is_open:
@@ -141,6 +141,10 @@ class GuardedBroker:
         self._process = subprocess.Popen(self._guarded.command_with(properties))
         return self._process
 
+    def _is_running(self) -> bool:
+        """Whether the broker is, closed or open; in its turn it is started anew."""
+        return self._process is not None and self._process.poll() is None
+
     def _pass_on(self, number: int, _frame: object) -> None:
         self._is_ending = True
         if self._process is not None:
@@ -151,7 +155,8 @@ class GuardedBroker:
         """Stop the closed broker and start it open, while no other server of the cluster does.
 
         The turn ends when the open one listens: until then a quorum must not lose another member. False
-        where it is another's turn, or nobody answers: it is asked again.
+        where it is another's turn, or nobody answers: it is asked again. The word that led here is as old as
+        the stop has taken; if it is another one by then, the broker is closed again.
         """
         coordination = None
         about = {"who": self._guarded.server, "command": "opens to applications"}
@@ -165,19 +170,26 @@ class GuardedBroker:
             if coordination is not None:
                 coordination.close()
             return False
-        _log(f"opens to applications: {word.reason}")
         self._stop()
+        now = None if self._is_ending else self.asked_word()
+        opens = now is not None and now.is_open
+        if now is not None:
+            self._problem = now.reason
+        if opens:
+            _log(f"opens to applications: {self._problem}")
         if not self._is_ending:
-            process, deadline = self._start(self._guarded.opened), time.monotonic() + _TURN_TIMEOUT_S
+            properties = self._guarded.opened if opens else self._guarded.closed
+            process, deadline = self._start(properties), time.monotonic() + _TURN_TIMEOUT_S
             while process.poll() is None and time.monotonic() < deadline:
-                if listens(self._guarded.opened):
-                    with suppress(DcctlError):
-                        self._say(coordination, word)
+                if listens(properties):
+                    if now is not None and opens:
+                        with suppress(DcctlError):
+                            self._say(coordination, now)
                     break
                 time.sleep(_POLL_S / 10)
         turn.release()
         coordination.close()
-        return True
+        return opens or self._is_ending
 
     def _stop(self) -> None:
         if self._process is None:
