@@ -191,8 +191,12 @@ def _after_drain(step: Step) -> Step:
         return step
     step = replace(step, on_failure="undo")
     match step.id:
-        case "let-land" | "record-landing-ends":
+        case "let-land":
             return replace(step, depends_on=("drain",))
+        case "record-landing-ends":
+            # A sick site was lost at no moment: since when who moves himself writes there, nobody knows.
+            arguments = {**step.arguments, "from_start": step.arguments["or_since_loss"]}
+            return replace(step, depends_on=("drain",), arguments=arguments)
         case "translate-positions":
             needed = (*step.depends_on, "record-positions")
             return replace(step, action="translate-left-positions", depends_on=needed)

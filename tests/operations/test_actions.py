@@ -18,7 +18,7 @@ from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import GROUPS, MIRROR, REQUEST, host, observation, part, topology
+from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, REQUEST, host, observation, part, topology
 
 MIRRORED = [MIRROR.mirrored_topic(name) for name in MIRROR.topics]
 PLAN = plan_failover(topology(), observation(), REQUEST)
@@ -175,3 +175,31 @@ def test_a_client_is_started_only_if_its_host_did_something(
     found = TableActions(session, MOVE_TABLE).perform(step, {})
     assert found.outcome == outcome
     assert message in found.message
+
+
+def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tmp_path: Path) -> None:
+    """A producer moved to the target long before a sick site was left: nothing of it is passed over."""
+    decided_s = observation().at_s
+
+    class Landing(Landed):
+        asked_since_s = 0.0
+
+        def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
+            return dict.fromkeys(partitions, 900)
+
+        def log_ends(self, partitions: Any) -> dict[TopicPartition, LogEnd]:
+            return dict.fromkeys(partitions, LogEnd(40, 900))
+
+        def offsets_for_times(self, times: Any) -> dict[TopicPartition, int]:
+            assert set(times.values()) <= {decided_s - 120, LOST_AT_S - 0.5 - 120}
+            return dict.fromkeys(times, 880)
+
+    session = a_session(Landing(), tmp_path)
+    step = replace(
+        PLAN.step("record-landing-ends"),
+        arguments={"topics": ["orders", "returns"], "or_since_loss": ["orders"], "from_start": ["orders"]},
+    )
+    found = mirror.record_ends(session, step, {}).result
+    assert set(found["ends"]["orders"].values()) == {40}
+    assert set(found["seen_from"]["orders"].values()) == {880}
+    assert set(found["ends"]["returns"].values()) == {900}

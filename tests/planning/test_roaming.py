@@ -15,12 +15,16 @@ from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.planning.switchover import plan_switchover
 from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import REQUEST, observation, part, topology
+from tests.planning.sick_pictures import FILE as SICK_FILE
+from tests.planning.sick_pictures import REQUEST as SICK_REQUEST
+from tests.planning.sick_pictures import picture as sick_picture
 
 
 def roaming(file: Topology, *names: str) -> Topology:
@@ -37,6 +41,9 @@ FAILBACK = plan_failback(
     roaming(failback_pictures.topology(), "checkout"), failback_pictures.picture(), failback_pictures.REQUEST
 )
 PLANNED = pytest.mark.parametrize("plan", [SWITCHOVER, FAILBACK], ids=["switchover", "failback"])
+
+
+SICK = plan_sick_failover(roaming(SICK_FILE, "checkout"), sick_picture(), SICK_REQUEST)
 
 
 def needs(plan: Plan, step: str) -> set[str]:
@@ -93,6 +100,13 @@ def test_a_failover_does_not_pass_over_what_it_has_written_before_the_decision()
     assert step.arguments["or_since_loss"] == ["orders"]
     for plan in (SWITCHOVER, FAILBACK):
         assert "or_since_loss" not in plan.step("record-landing-ends").arguments
+
+
+def test_leaving_a_sick_site_begins_where_the_log_starts() -> None:
+    """It was lost at no moment: such a producer may have moved an hour ago."""
+    assert SICK.step("record-landing-ends").arguments["from_start"] == ["orders"]
+    without = plan_sick_failover(SICK_FILE, sick_picture(), SICK_REQUEST)
+    assert without.step("record-landing-ends").arguments["from_start"] == []
 
 
 def test_killed_anywhere_such_a_move_comes_to_the_same_end() -> None:

@@ -26,7 +26,7 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
     """
     mirror, topology = session.estate.mirror, session.estate.topology
     landing = results["record-landing-ends"]
-    starts = offsets_from_json(landing["ends"])
+    starts = offsets_from_json(landing.get("seen_from", landing["ends"]))
     fenced = offsets_from_json(landing["now"]) if "now" in landing else starts
     moved = [producer.name for producer in topology.producers_of(mirror.source)]
     watch = Watch(landing_writers(topology, mirror), moved, session.attested_writers)

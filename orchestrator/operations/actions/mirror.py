@@ -99,14 +99,24 @@ def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
     """The end of each partition of some topics.
 
     In topics of `or_since_loss` producers that move themselves may have written since the source was lost:
-    there it is the offset from which on that can be, so that nothing of it is passed over. `now` are the ends
-    as they are.
+    there it is the offset from which on that can be, so that nothing of it is passed over. In those of
+    `from_start` nobody knows since when, and it is where the log starts. `now` are the ends as they are,
+    `seen_from` is where to look for who has written.
     """
     now = session.estate.target.end_offsets(session.partitions(step.arguments["topics"]))
-    ends = {**now, **_since_loss(session, now, step.arguments.get("or_since_loss", ()))}
+    seen_from = {**now, **_since_loss(session, now, step.arguments.get("or_since_loss", ()))}
+    unknown = [tp for tp in now if tp.topic in step.arguments.get("from_start", ())]
+    logs = session.estate.target.log_ends(unknown) if unknown else {}
+    ends = {**seen_from, **{tp: log.start_offset for tp, log in logs.items()}}
     early = sum(now.values()) - sum(ends.values())
-    said = f"; {early:,} of them since the source was lost, or just before" if early else ""
-    result = {"ends": offsets_to_json(ends), "now": offsets_to_json(now), "at_s": time()}
+    since = "since nobody knows when" if unknown else "since the source was lost, or just before"
+    said = f"; {early:,} of them {since}" if early else ""
+    result = {
+        "ends": offsets_to_json(ends),
+        "seen_from": offsets_to_json(seen_from),
+        "now": offsets_to_json(now),
+        "at_s": time(),
+    }
     return StepOutcome("ok", f"{sum(now.values())} records in {len(now)} partitions{said}", result)
 
 
