@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import Actions
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.alone import has_local_journal, with_local_journals
+from orchestrator.operations.fence import Asking
 from orchestrator.operations.left import left_cluster
 from orchestrator.operations.observe import Estate, asked, observe, open_estate
 from orchestrator.operations.run import Run
@@ -60,7 +61,7 @@ class SickProcedure:
         """The target's side as for any failover, and the source broker by broker."""
         source, groups = self.mirror.source, estate.groups
         partitions = source_partitions(self.topology, self.mirror)
-        with ThreadPoolExecutor(max_workers=2, thread_name_prefix="observe") as pool:
+        with ThreadPoolExecutor(max_workers=4, thread_name_prefix="observe") as pool:
             base = pool.submit(
                 observe,
                 estate,
@@ -71,10 +72,11 @@ class SickProcedure:
             left = pool.submit(
                 asked, f"cluster {source}", lambda: left_cluster(self.topology, source, partitions, groups)
             )
+            target_access = Asking(pool, estate.target).access()
             seen = base.result()
             if self.is_alone and estate.coordination is None:
                 seen = with_local_journals(seen, self.topology.name, own_run)
-            return SickPicture(observation=seen, left=left.result())
+            return SickPicture(observation=seen, left=left.result(), target_access=target_access.result())
 
     def plan(self, picture: SickPicture) -> Plan:
         """See `plan_sick_failover`."""

@@ -39,10 +39,13 @@ def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _fence(topology: Topology, mirror: Replication) -> list[Step]:
+def written_early(topology: Topology, mirror: Replication) -> list[str]:
+    """Topics that producers which move themselves may write at the target before anybody decides."""
     roaming = [p for p in topology.producers_of(mirror.source) if p.moved_by == "itself"]
-    # These may have written at the target before anybody decided on a failover.
-    written_early = sorted({topic for p in roaming for topic in p.topics}.intersection(mirror.topics))
+    return sorted({topic for p in roaming for topic in p.topics}.intersection(mirror.topics))
+
+
+def _fence(topology: Topology, mirror: Replication) -> list[Step]:
     is_identity = mirror.policy == "identity"
     names = connector_names(mirror)
     return [
@@ -100,7 +103,7 @@ def _fence(topology: Topology, mirror: Replication) -> list[Step]:
             phase="fence",
             title="Record where the landing topics end",
             action="record-ends",
-            arguments={"topics": list(mirror.topics), "or_since_loss": written_early},
+            arguments={"topics": list(mirror.topics), "or_since_loss": written_early(topology, mirror)},
             # With equal names the mirror itself writes there until it is stopped.
             depends_on=("stop-mirror",) if is_identity else (),
             expected_s=0.1,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from orchestrator.errors import UsageError
 from orchestrator.planning.failover import failover_plan, failover_situation
 from orchestrator.planning.fence import Fenced
+from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.sick_gates import SickPicture, SickSituation, can_fence, sick_gates, symptoms
 from orchestrator.planning.sick_steps import sick_steps
 from orchestrator.planning.switchover import moved_principals
+from orchestrator.planning.switchover_steps import roaming_rules
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import Acl
 
 
 def plan_sick_failover(topology: Topology, picture: SickPicture, request: FailoverRequest) -> Plan:
@@ -25,7 +28,13 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
     s = SickSituation(common=common, left=picture.left, principals=who.principals)
     unread = {} if left is None else left.unread
     steps = sick_steps(
-        topology, mirror, who, is_fenced=can_fence(s), allowed_records=_allowed(s), unread=unread
+        topology,
+        mirror,
+        who,
+        is_fenced=can_fence(s),
+        allowed_records=_allowed(s),
+        unread=unread,
+        kept_off_target=_kept_off_target(topology, mirror, picture, who),
     )
     facts = {
         "symptoms": symptoms(s),
@@ -43,6 +52,16 @@ def _principals(topology: Topology, mirror: Replication, request: FailoverReques
         if not request.accept_unfenced:
             raise
         return Fenced({}, {}, ())
+
+
+def _kept_off_target(
+    topology: Topology, mirror: Replication, picture: SickPicture, who: Fenced
+) -> tuple[Acl, ...]:
+    """Rules against producers that move themselves; none where the target could not enforce them."""
+    rules = roaming_rules(topology, mirror, who)
+    principals = tuple(sorted({rule.principal for rule in rules}))
+    gate = fenceable(picture.target_access, topology, mirror.target, principals)
+    return rules if gate.outcome == "ok" else ()
 
 
 def _allowed(s: SickSituation) -> int | None:

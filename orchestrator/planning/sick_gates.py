@@ -13,7 +13,7 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
-from orchestrator.planning.fence_gates import fenceable
+from orchestrator.planning.fence_gates import AccessState, fenceable
 from orchestrator.planning.gates import MOVE_GATES, coordination_or_alone
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.observation import Observation, Part
@@ -24,10 +24,14 @@ from orchestrator.planning.situation import Situation, absent, gate_result, list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SickPicture:
-    """`observation` is the target's side, as for any failover; `left` what answers at the source."""
+    """`observation` is the target's side, as for any failover; `left` what answers at the source.
+
+    `target_access`: who can be kept off the target.
+    """
 
     observation: Observation
     left: Part[LeftCluster]
+    target_access: Part[AccessState]
 
     @property
     def at_s(self) -> float:

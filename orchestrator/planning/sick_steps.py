@@ -18,13 +18,19 @@ from orchestrator.planning.fence import (
     rules_to_json,
 )
 from orchestrator.planning.losses import ACCOUNT_STEP
-from orchestrator.planning.move_steps import move_steps
+from orchestrator.planning.move_steps import move_steps, written_early
 from orchestrator.planning.plan import Step
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
-from orchestrator.planning.switchover_steps import last_of
+from orchestrator.planning.switchover_steps import (
+    TARGET_RULES,
+    behind_let_in,
+    keep_off_step,
+    last_of,
+    let_in_step,
+)
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.values import TopicPartition
+from orchestrator.values import Acl, TopicPartition
 
 DRAIN_TIMEOUT_S = 60.0
 # A broker that died a moment ago has new leaders after its session: so long they are waited for.
@@ -42,18 +48,21 @@ def sick_steps(
     is_fenced: bool,
     allowed_records: int | None,
     unread: Iterable[TopicPartition] = (),
+    kept_off_target: tuple[Acl, ...] = (),
 ) -> tuple[Step, ...]:
     """The steps, each with what it waits for. `is_fenced`: access rules can be written there.
 
     `allowed_records`: more than so many left uncopied, and all is taken back. `unread`: partitions whose log
-    cannot be read now, as whoever approves the plan knows.
+    cannot be read now, as whoever approves the plan knows. `kept_off_target`: rules against producers that
+    move themselves, for the target until it is primary.
     """
     max_age_s = topology.failover.max_position_age_s
     groups = [c.name for c in topology.consumers_of(mirror.source) if c.kind == "group"]
     steps = [_stop(topology, mirror)]
-    kept_off: tuple[str, ...] = (steps[0].id,)
+    steps += _before_roaming(topology, mirror, kept_off_target)
+    kept_off = last_of(steps)
     if is_fenced:
-        steps += _fence(mirror, who)
+        steps += _fence(mirror, who, kept_off)
         kept_off = ("deny",)
     known = sorted(map(str, unread))
     steps.append(_standstill(mirror, who, kept_off, is_fenced=is_fenced, unread=known))
@@ -70,6 +79,8 @@ def sick_steps(
     # One point of no return, behind all that may fail; only the group sync, which asks the sick side for one
     # group after the other, is not waited for.
     prepared = last_of(step for step in steps if step.id != "stop-group-sync")
+    if kept_off_target:
+        later = [let_in_step(mirror, kept_off_target), *(behind_let_in(step) for step in later)]
     return (*steps, replace(primary, depends_on=prepared), *later)
 
 
@@ -87,10 +98,35 @@ def _stop(topology: Topology, mirror: Replication) -> Step:
     )
 
 
-def _fence(mirror: Replication, who: Fenced) -> list[Step]:
+def _before_roaming(topology: Topology, mirror: Replication, rules: tuple[Acl, ...]) -> list[Step]:
+    """Producers that move themselves are kept off the target, else what they write there is counted.
+
+    With equal names nobody could tell it from what the mirror writes.
+    """
+    if rules:
+        record = record_rules_step(TARGET_RULES, mirror.target, rules)
+        return [replace(record, on_failure="undo"), keep_off_step(mirror, rules)]
+    topics = written_early(topology, mirror)
+    if not topics or mirror.policy == "identity":
+        return []
+    return [
+        Step(
+            id="before-roaming",
+            phase="fence",
+            title=f"Record where topics end at {mirror.target} that nobody can be kept from writing",
+            action="record-ends",
+            arguments={"topics": topics},
+            compensation="name-written-early",
+            on_failure="undo",
+            expected_s=0.1,
+        )
+    ]
+
+
+def _fence(mirror: Replication, who: Fenced, needed: tuple[str, ...]) -> list[Step]:
     """As any fence, but by whichever broker answers, and verified at those that do."""
     record = record_rules_step("record-rules", mirror.source, who.rules)
-    deny = deny_step("deny", mirror.source, who.rules, recorded_by=record.id, needed=("stop-left",))
+    deny = deny_step("deny", mirror.source, who.rules, recorded_by=record.id, needed=needed)
     return [
         replace(record, action="record-left-rules", on_failure="undo"),
         replace(

@@ -34,7 +34,8 @@ _PROMOTION = ("start-producers", "start-consumers", "start-queries")
 _VERIFICATION = ("producers-write", "consumers-progress", "queries-progress")
 # Steps of a failover that a planned move has no use for: it drains instead.
 _NOT_NEEDED = ("let-land",)
-_KEEP_OFF, _LET_IN = "keep-off", "let-in"
+KEEP_OFF, _LET_IN = "keep-off", "let-in"
+TARGET_RULES = "record-target-rules"
 
 
 def switchover_steps(
@@ -50,10 +51,10 @@ def switchover_steps(
             before.append(_prepared(step, accept_reread))
     before += _copied(topology, mirror)
     prepared = last_of(before)
-    before.append(record_rules_step("record-target-rules", mirror.target, who.rules))
+    before.append(record_rules_step(TARGET_RULES, mirror.target, who.rules))
     lifted = [rule for rule in who.rules if rule not in roaming]
     thaw = replace(
-        lift_step("thaw", mirror.target, lifted, recorded_by="record-target-rules", needed=prepared),
+        lift_step("thaw", mirror.target, lifted, recorded_by=TARGET_RULES, needed=prepared),
         on_failure="undo",
     )
     recorded = replace(moved[RECORD_PRIMARY], depends_on=("thaw",), on_failure="undo")
@@ -63,7 +64,7 @@ def switchover_steps(
         if step.id in (*_PROMOTION, *_VERIFICATION)
     ]
     if roaming:
-        after = [_let_in(mirror, roaming), *(_behind_let_in(step) for step in after)]
+        after = [let_in_step(mirror, roaming), *(behind_let_in(step) for step in after)]
     return (*before, thaw, recorded, *after)
 
 
@@ -74,17 +75,18 @@ def roaming_rules(topology: Topology, mirror: Replication, who: Fenced) -> tuple
     return tuple(rule for rule in who.rules if rule.operation == "WRITE" and rule.principal in principals)
 
 
-def _keep_off(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
+def keep_off_step(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
+    """Deny them the target before the source does, so that they are nowhere for a while."""
     return replace(
-        deny_step(_KEEP_OFF, mirror.target, roaming, recorded_by="record-target-rules"),
+        deny_step(KEEP_OFF, mirror.target, roaming, recorded_by=TARGET_RULES),
         title=f"Keep producers that move themselves off {mirror.target} until it is primary",
     )
 
 
-def _let_in(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
+def let_in_step(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
     """They may write at once, so nothing takes it back."""
     return replace(
-        lift_step(_LET_IN, mirror.target, roaming, recorded_by="record-target-rules"),
+        lift_step(_LET_IN, mirror.target, roaming, recorded_by=TARGET_RULES),
         title=f"Let producers that move themselves write at {mirror.target}",
         phase="redirect",
         depends_on=(RECORD_PRIMARY,),
@@ -94,7 +96,8 @@ def _let_in(mirror: Replication, roaming: tuple[Acl, ...]) -> Step:
     )
 
 
-def _behind_let_in(step: Step) -> Step:
+def behind_let_in(step: Step) -> Step:
+    """What sees them write waits until they may."""
     return replace(step, depends_on=(*step.depends_on, _LET_IN)) if step.id == "producers-write" else step
 
 
@@ -109,8 +112,8 @@ def _freeze(topology: Topology, mirror: Replication, who: Fenced, roaming: tuple
     if producers:
         steps.append(_stop("stop-producers", "producers", mirror.source, producers, ("record-rules",)))
     if roaming:
-        steps.append(_keep_off(mirror, roaming))
-        stopped = (*stopped, _KEEP_OFF)
+        steps.append(keep_off_step(mirror, roaming))
+        stopped = (*stopped, KEEP_OFF)
     steps.append(
         deny_step("deny-writing", mirror.source, writers, recorded_by="record-rules", needed=stopped)
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
-from orchestrator.errors import ConnectError
+from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, mirror
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
@@ -203,3 +203,25 @@ def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tm
     assert set(found["ends"]["orders"].values()) == {40}
     assert set(found["seen_from"]["orders"].values()) == {880}
     assert set(found["ends"]["returns"].values()) == {900}
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [(47, "orders: 14"), (40, "nothing was written"), (None, "not known: no broker answers")],
+)
+def test_taken_back_what_was_written_at_the_target_is_named(
+    tmp_path: Path, end: int | None, words: str
+) -> None:
+    """It stays there; and a target that does not answer keeps nothing from being taken back."""
+
+    class Written(Target):
+        def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
+            if end is None:
+                raise ClusterError("cluster east", "no broker answers")
+            return dict.fromkeys(partitions, end)
+
+    step = replace(PLAN.step("let-land"), id="before-roaming")
+    recorded = {"before-roaming": {"now": {"orders": {"0": 40, "1": 40}}}}
+    found = mirror.name_written_early(a_session(Written(), tmp_path), step, recorded)
+    assert found.outcome == "ok"
+    assert words in found.message

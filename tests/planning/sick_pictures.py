@@ -49,4 +49,5 @@ def picture(found: LeftCluster | None = None) -> SickPicture:
     base = observation()
     probe = SourceProbe({"west:1": "yes", "west:2": "yes", "west:3": "silent"}, "")
     base = replace(base, source=part(probe), samples=part(history(silent_since_s=LOST_AT_S)))
-    return SickPicture(observation=base, left=part(found or left()))
+    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
+    return SickPicture(observation=base, left=part(found or left()), target_access=access)

@@ -7,8 +7,9 @@ from time import monotonic, time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
-from orchestrator.operations.offsets_json import offsets_to_json
+from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import Observation
@@ -118,6 +119,25 @@ def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
         "at_s": time(),
     }
     return StepOutcome("ok", f"{sum(now.values())} records in {len(now)} partitions{said}", result)
+
+
+def name_written_early(session: Session, step: Step, results: Results) -> StepOutcome:
+    """What was written at the target by whom nobody could keep off; it stays. Changes nothing."""
+    before = offsets_from_json(results.get(step.id, {}).get("now", {}))
+    try:
+        now = session.estate.target.end_offsets(before)
+    except ClusterError as error:
+        return StepOutcome("ok", f"what was written there meanwhile is not known: {error.problem}")
+    records: dict[str, int] = {}
+    for tp, end in now.items():
+        records[tp.topic] = records.get(tp.topic, 0) + end - before[tp]
+    written = {topic: count for topic, count in records.items() if count}
+    if not written:
+        return StepOutcome("ok", "nothing was written there meanwhile", {"written": {}})
+    listed = ", ".join(f"{topic}: {count:,}" for topic, count in sorted(written.items()))
+    target = session.estate.mirror.target
+    said = f"records written at {target} meanwhile stay there, for the next move to it: {listed}"
+    return StepOutcome("ok", said, {"written": written})
 
 
 def _since_loss(
