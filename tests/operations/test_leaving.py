@@ -315,7 +315,7 @@ def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(
     def unreadable(*_: object) -> StepOutcome:
         return StepOutcome("failed", "cannot be copied")
 
-    monkeypatch.setattr(leaving, "copy_query_checkpoint", unreadable)
+    monkeypatch.setattr(leaving, "copy_query_checkpoint_apart", unreadable)
     read_at_s = picture().observation.samples.at_s
     for age_s, outcome in ((1.0, "ok"), (7_200.0, "unknown")):
         copy = CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s - age_s, batch=7, source_batch=7)

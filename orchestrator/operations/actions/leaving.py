@@ -12,7 +12,7 @@ from orchestrator.operations.actions.clients import start_clients_again, stop_cl
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fencing import producers_of
 from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
-from orchestrator.operations.actions.queries import copy_query_checkpoint
+from orchestrator.operations.actions.queries import copy_query_checkpoint_apart
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.left import LeftReader
 from orchestrator.operations.offsets_json import offsets_to_json
@@ -187,7 +187,7 @@ def record_left_positions(session: Session, step: Step, _results: Results) -> St
 
 def copy_left_checkpoint(session: Session, step: Step, results: Results) -> StepOutcome:
     """Bring a query's copy up to its last batch; where that cannot be, a copy that is young enough stands."""
-    found = copy_query_checkpoint(session, step, results)
+    found = copy_query_checkpoint_apart(session, step, results)
     if found.outcome == "ok":
         return found
     copy, limit_s = session.history.copies.get(str(step.arguments["query"])), step.arguments.get("max_age_s")

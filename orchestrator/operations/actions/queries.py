@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from orchestrator.adapters.checkpoint_copy import (
-    CheckpointCopier,
-    OriginalMovedError,
-    OtherCopierError,
-    Pass,
-    copy_of,
-)
+from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.landing import brought_back
 from orchestrator.operations.actions.positions_back import both_maps
+from orchestrator.operations.checkpoint_pass import copy_whole, copy_whole_apart
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.relocation import (
     checkpoint_positions,
     copy_folder,
     is_relocated_by,
-    note_left,
     relocate_checkpoint,
     undo_relocation,
 )
@@ -40,33 +34,36 @@ from orchestrator.values import TopicPartition
 
 def copy_query_checkpoint(session: Session, step: Step, results: Results) -> StepOutcome:
     """Bring the copy at the target up to the stopped query's last batch. The watcher may do it first."""
+    original, copy = _original_and_copy(session, step)
+    return copy_whole(
+        original,
+        copy,
+        lambda is_whole: session.await_true(is_whole, step.timeout_s),
+        stopped_by=_stopped_by(session, results),
+    )
+
+
+def copy_query_checkpoint_apart(session: Session, step: Step, results: Results) -> StepOutcome:
+    """The same where reading the original may hang: within the step's time-out, whatever becomes of it."""
+    original, copy = _original_and_copy(session, step)
+    return copy_whole_apart(
+        original,
+        copy,
+        session.await_true,
+        stopped_by=_stopped_by(session, results),
+        timeout_s=step.timeout_s,
+    )
+
+
+def _original_and_copy(session: Session, step: Step) -> tuple[Path, Path]:
     (query,) = session.consumers([str(step.arguments["query"])])
-    subject = f"consumer {query.name}"
-    original = local_checkpoint(subject, query.checkpoint or "")
-    copier = CheckpointCopier(original, copy_of(_standby_folder(query)))
-    found = Pass(None, None, None)
-    problem = ""
+    original = local_checkpoint(f"consumer {query.name}", query.checkpoint or "")
+    return original, copy_of(_standby_folder(query))
 
-    def is_whole() -> bool:
-        nonlocal found, problem
-        try:
-            found = copier.follow()
-        except OtherCopierError as error:
-            problem = str(error)  # it will be done in a moment
-            return False
-        return found.batch == found.source_batch
 
-    try:
-        is_done = session.await_true(is_whole, step.timeout_s)
-    except OriginalMovedError as error:
-        return StepOutcome("failed", str(error))
-    except OSError as error:
-        return StepOutcome("failed", f"cannot be copied: {error.strerror}: {error.filename}")
-    if not is_done:
-        return StepOutcome("failed", problem or f"batch {found.batch} of {found.source_batch}")
-    if not any(result.get("not_stopped") for result in results.values()):
-        note_left(original, session.run_id)
-    return StepOutcome("ok", f"whole up to batch {found.batch}", {"batch": found.batch})
+def _stopped_by(session: Session, results: Results) -> str:
+    """This run, unless it could not stop everybody."""
+    return "" if any(result.get("not_stopped") for result in results.values()) else session.run_id
 
 
 def relocate_query(session: Session, step: Step, results: Results) -> StepOutcome:
