@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,11 @@ from orchestrator.errors import ClusterError
 from orchestrator.values import Acl
 
 _TIMEOUT_S = 10.0
+# librdkafka keeps the deadline itself; this only guards against it not doing so.
+_GRACE_S = 5.0
+# Of the time-out, for one try after the other. A broker that hangs answers none of them.
+_SHARES = (0.3, 0.3, 0.6)
+_LATE = ("_TIMED_OUT", "_TRANSPORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,17 @@ class Authorization:
 
 
 class AccessRules:
-    """The access rules of one cluster, by its operator. Every method raises `ClusterError`."""
+    """The access rules of one cluster, by its operator. Every method raises `ClusterError`.
+
+    Asked twice each says the same, so what is not answered in time is asked again, by a new client:
+    librdkafka may have chosen the one broker that hangs, or wait on its connection to one that was restarted.
+    """
 
     def __init__(self, name: str, properties: Mapping[str, Any], *, timeout_s: float = _TIMEOUT_S) -> None:
         self._subject = f"cluster {name}"
         self._timeout_s = timeout_s
-        self._admin = AdminClient(dict(properties), logger=logger)
+        self._properties = dict(properties)
+        self._admin = AdminClient(self._properties, logger=logger)
 
     def rules(self, principals: Iterable[str] | None = None) -> frozenset[Acl]:
         """Every rule, or those of some principals."""
@@ -58,10 +68,10 @@ class AccessRules:
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
-        doing = "reading access rules"
-        with translated_errors(self._subject, doing):
-            future = self._admin.describe_acls(everything, request_timeout=self._timeout_s)
-        found = self._result(future, doing)
+        (found,) = self._asked(
+            "reading access rules",
+            lambda timeout_s: [self._admin.describe_acls(everything, request_timeout=timeout_s)],
+        )
         return frozenset(_rule(binding) for binding in found if wanted is None or binding.principal in wanted)
 
     def add(self, rules: Iterable[Acl]) -> None:
@@ -69,38 +79,39 @@ class AccessRules:
         bindings = [_binding(rule) for rule in sorted(rules)]
         if not bindings:
             return
-        doing = "creating access rules"
-        with translated_errors(self._subject, doing):
-            futures = self._admin.create_acls(bindings, request_timeout=self._timeout_s)
-        self._each(futures, doing)
+        self._asked(
+            "creating access rules",
+            lambda timeout_s: self._admin.create_acls(bindings, request_timeout=timeout_s).values(),
+        )
 
     def remove(self, rules: Iterable[Acl]) -> None:
         """Delete exactly these rules; one that is not there is no error."""
         filters = [_exactly(_binding(rule)) for rule in sorted(rules)]
         if not filters:
             return
-        doing = "deleting access rules"
-        with translated_errors(self._subject, doing):
-            futures = self._admin.delete_acls(filters, request_timeout=self._timeout_s)
-        self._each(futures, doing)
+        self._asked(
+            "deleting access rules",
+            lambda timeout_s: self._admin.delete_acls(filters, request_timeout=timeout_s).values(),
+        )
 
     def authorization(self, brokers: Sequence[int]) -> Authorization:
         """What the brokers are configured with. Brokers that differ count with all that any of them allows.
 
         Raises where a broker does not say it: then nobody knows who is above the rules.
         """
-        doing = "asking for its authorizer"
-        futures: list[Future[Any]] = []
-        with translated_errors(self._subject, doing):
-            for broker in brokers:
-                # librdkafka takes one broker a call, because only that broker answers for itself.
-                resource = ConfigResource(ResourceType.BROKER, str(broker))
-                futures += self._admin.describe_configs([resource], request_timeout=self._timeout_s).values()
+        # librdkafka takes one broker a call, because only that broker answers for itself.
+        resources = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
         authorizers: set[str] = set()
         super_users: set[str] = set()
         is_hidden = False
-        for future in futures:
-            entries = self._result(future, doing)
+        for entries in self._asked(
+            "asking for its authorizer",
+            lambda timeout_s: [
+                future
+                for resource in resources
+                for future in self._admin.describe_configs([resource], request_timeout=timeout_s).values()
+            ],
+        ):
             authorizers.add(_value(entries, "authorizer.class.name") or "")
             users = _value(entries, "super.users")
             is_hidden = is_hidden or users is None
@@ -108,17 +119,28 @@ class AccessRules:
         weakest = "" if "" in authorizers else ", ".join(sorted(authorizers))
         return Authorization(weakest, None if is_hidden else frozenset(super_users))
 
-    def _each(self, futures: Mapping[Any, Future[Any]], doing: str) -> None:
-        for future in futures.values():
-            self._result(future, doing)
+    def _asked(self, doing: str, ask: Callable[[float], Iterable[Future[Any]]]) -> list[Any]:
+        for share in _SHARES[:-1]:
+            try:
+                return self._answers(doing, ask, self._timeout_s * share)
+            except ClusterError as error:
+                if error.code not in _LATE:
+                    raise
+            self._admin = AdminClient(self._properties, logger=logger)
+        return self._answers(doing, ask, self._timeout_s * _SHARES[-1])
 
-    def _result(self, future: Future[Any], doing: str) -> Any:
+    def _answers(
+        self, doing: str, ask: Callable[[float], Iterable[Future[Any]]], timeout_s: float
+    ) -> list[Any]:
+        with translated_errors(self._subject, doing):
+            futures = list(ask(timeout_s))
         try:
-            return future.result(self._timeout_s + 5)
+            return [future.result(timeout_s + _GRACE_S) for future in futures]
         except KafkaException as error:
             raise cluster_error(self._subject, doing, error.args[0]) from None
         except TimeoutError:
-            raise ClusterError(self._subject, f"{doing}: no answer within {self._timeout_s:g} s") from None
+            problem = f"{doing}: no answer within {timeout_s:g} s"
+            raise ClusterError(self._subject, problem, code="_TIMED_OUT") from None
 
 
 def _value(entries: Mapping[str, Any], key: str) -> str | None:
