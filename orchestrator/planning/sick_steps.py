@@ -217,7 +217,8 @@ def _account(mirror: Replication, allowed_records: int | None) -> Step:
         arguments={"connector": connector_names(mirror).source, "allowed_records": allowed_records},
         depends_on=("record-mirrored-ends",),
         on_failure="undo",
-        expected_s=0.5,
+        expected_s=1.5,
+        timeout_s=45,
     )
 
 

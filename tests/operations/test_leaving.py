@@ -21,6 +21,7 @@ from orchestrator.planning.samples import CheckpointCopy, SampleHistory
 from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import (
     GROUPS,
@@ -92,6 +93,7 @@ class Left:
         is_fenced: bool = True,
         accept_loss: int | None = None,
         history: SampleHistory | None = None,
+        max_loss: MaxLoss | None = None,
     ) -> None:
         for module in (leaving, loss_account):
             monkeypatch.setattr(module, "LeftReader", site)
@@ -101,7 +103,8 @@ class Left:
         if not is_fenced:
             found = replace(found, controller=NO_CONTROLLER)
         request = replace(REQUEST, accept_unfenced=not is_fenced, accept_loss=accept_loss)
-        self.plan: Plan = plan_sick_failover(FILE, picture(found), request)
+        file = FILE if max_loss is None else replace(FILE, failover=Failover(max_loss=max_loss))
+        self.plan: Plan = plan_sick_failover(file, picture(found), request)
         estate = Estate(FILE, MIRROR, None, None, None)  # type: ignore[arg-type]
         observation = picture().observation
         if history is not None:
@@ -275,6 +278,17 @@ def test_a_log_that_is_not_seen_again_is_not_within_a_number(run: Any) -> None:
     assert found.outcome == "unknown"
     assert str(FIRST) in found.message
     assert run(Site(gone, ends_at(MIRRORED)), accept_loss=0).account().outcome == "ok"
+
+
+def test_without_a_number_a_log_that_is_not_seen_again_is_named_if_it_is_fenced(run: Any) -> None:
+    """Where nobody is kept from writing, somebody may be writing."""
+    gone = {tp: log for tp, log in ends_at(MIRRORED).items() if tp != FIRST}
+    seconds = MaxLoss(seconds=3_600)
+    found = run(Site(gone), max_loss=seconds).account()
+    assert found.outcome == "ok"
+    assert lost(found)[0] is None
+    assert lost(found, PARTITIONS[1]) == (0, "")
+    assert run(Site(gone), is_fenced=False, max_loss=seconds).account().outcome == "unknown"
 
 
 @pytest.mark.parametrize("is_fenced", [True, False])

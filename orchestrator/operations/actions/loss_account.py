@@ -17,7 +17,8 @@ from orchestrator.planning.not_copied import COPY_AGAIN, first_in_copy
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
 
-_SEEN_AGAIN_S = 5.0
+_LOOK_TIMEOUT_S = 5.0
+_SEEN_AGAIN_S = 20.0
 _POLL_S = 0.3
 Counts = dict[TopicPartition, int]
 
@@ -27,7 +28,7 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
 
     The logs are looked at once more: a leader that loses a follower lets records through that had waited for
     it. Where nobody is kept from writing, and somebody has written since, it fails; so it does beyond what is
-    allowed. Where a number is allowed, and a log that stood still is not seen again, it is unknown.
+    allowed. A log that is not seen again makes it unknown there, and where a number is allowed.
     """
     standing = results["stands-still"]
     ends = offsets_from_json(standing["ends"])
@@ -41,8 +42,9 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
             {"still_written": {str(tp): said for tp, said in written.items()}},
         )
     allowed = step.arguments.get("allowed_records")
-    if unseen and allowed is not None:
-        return StepOutcome("unknown", f"{allowed:,} records are allowed to be lost, and {named(unseen)}")
+    if unseen and (allowed is not None or not standing["fenced"]):
+        why = "nobody is kept from writing" if allowed is None else f"{allowed:,} records may be lost"
+        return StepOutcome("unknown", f"{why}, and nobody knows of {named(unseen)}")
     behind, passed_over = _without_copy(session, ends, results)
     problem = ""
     try:
@@ -86,18 +88,20 @@ def _since_standing(
     """
     advanced: Counts = {}
     unseen: dict[TopicPartition, str] = {}
-    with LeftReader(session.topology, session.estate.mirror.source) as reader:
 
-        def are_seen() -> bool:
-            unseen.clear()
-            for tp, place in reader.partitions(ends, anew=True).items():
-                if place.log is None:
-                    unseen[tp] = f"not seen since it stood still: {place.problem}"
-                elif place.log.end_offset > ends[tp]:
-                    advanced[tp] = place.log.end_offset - ends[tp]
-            return not unseen
+    def are_seen() -> bool:
+        # On new connections each time: an old one may wait on a broker that was silent for a moment.
+        with LeftReader(session.topology, session.estate.mirror.source, _LOOK_TIMEOUT_S) as reader:
+            found = reader.partitions(ends)
+        unseen.clear()
+        for tp, place in found.items():
+            if place.log is None:
+                unseen[tp] = f"not seen since it stood still: {place.problem}"
+            elif place.log.end_offset > ends[tp]:
+                advanced[tp] = place.log.end_offset - ends[tp]
+        return not unseen
 
-        session.await_true(are_seen, _SEEN_AGAIN_S, poll_s=_POLL_S)
+    session.await_true(are_seen, _SEEN_AGAIN_S, poll_s=_POLL_S)
     return advanced, unseen
 
 
