@@ -167,15 +167,17 @@ class Watch:
                 by = f"only producer of {topic}, which has grown"
                 self._seen[producer.name] = FirstWrite(producer=producer.name, outcome="seen", by=by)
 
-    def rows(self, ids: Mapping[str, int | None], problem: str = "") -> tuple[FirstWrite, ...]:
+    def rows(
+        self, ids: Mapping[str, int | None], problem: str = "", hint: str = ""
+    ) -> tuple[FirstWrite, ...]:
         """What became of each producer, in file order.
 
         `ids`: how many producer ids have written to a topic since, where that could be asked; `problem`:
-        why records could not be read.
+        why records could not be read, `hint` what may help.
         """
-        return tuple(self._row(name, ids, problem) for name in self._moved)
+        return tuple(self._row(name, ids, problem, hint) for name in self._moved)
 
-    def _row(self, name: str, ids: Mapping[str, int | None], problem: str) -> FirstWrite:
+    def _row(self, name: str, ids: Mapping[str, int | None], problem: str, hint: str) -> FirstWrite:
         if name in self._seen:
             return self._seen[name]
         if name in self._attested:
@@ -188,7 +190,6 @@ class Watch:
             return cannot_be_told(self._writers, name, ids)
         telling = self._writers.topics_that_tell(name)
         if problem:
-            hint = "the operator needs READ on these topics"
             return FirstWrite(producer=name, outcome="unknown", reason=problem, hint=hint)
         nobody = sum(self.unclaimed[topic] for topic in telling)
         reason = f"no record of its own in {', '.join(telling)}"

@@ -123,10 +123,11 @@ def test_without_the_right_to_read_growth_tells_of_a_sole_producer() -> None:
         producer("settlement", "payments"),
     )
     found.has_grown(["orders", "payments"])
-    rows = found.rows({}, "its records cannot be read: not authorized")
+    rows = found.rows({}, "its records cannot be read: not authorized", "give it READ")
     assert [row.outcome for row in rows] == ["unknown", "unknown", "seen"]
     assert rows[2].at_s is None
     assert "cannot be read" in rows[0].reason
+    assert [row.hint for row in rows] == ["give it READ", "give it READ", ""]
 
 
 def test_a_person_may_attest_what_cannot_be_told() -> None:

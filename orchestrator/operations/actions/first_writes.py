@@ -37,12 +37,12 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
         """One that has moved itself was there before the topic was looked at, but not before the loss."""
         return record.offset >= fenced[record.partition] or record.timestamp_ms >= lost_ms
 
-    problem = _follow(session, watch, starts, is_new, deadline)
-    if problem:
+    refusal = _follow(session, watch, starts, is_new, deadline)
+    if refusal is not None:
         _await_growth(session, watch, fenced, deadline)
     since_s = float(landing.get("at_s", session.observation.at_s))
     ids = {topic: _producer_ids(session, topic, fenced, since_s) for topic in watch.shared}
-    rows = watch.rows(ids, problem)
+    rows = watch.rows(ids, *_in_words(refusal))
     missing = not_seen(rows)
     return StepOutcome(
         "unknown" if missing else "ok",
@@ -57,12 +57,12 @@ def _follow(
     fenced: Mapping[TopicPartition, int],
     is_new: Callable[[WrittenRecord], bool],
     deadline: float,
-) -> str:
-    """Read on from where the topics ended; returns why that cannot be done, empty where it can."""
+) -> ClusterError | None:
+    """Read on from where the topics ended; returns why that cannot be done."""
     target, topics = session.estate.target, watch.topics
     starts = {tp: offset for tp, offset in fenced.items() if tp.topic in topics}
     if not starts:
-        return ""
+        return None
     try:
         with Follower(target.name, target.properties, starts) as follower:
 
@@ -77,8 +77,17 @@ def _follow(
 
             session.await_true(have_all, deadline - time.monotonic(), poll_s=_POLL_S)
     except ClusterError as error:
-        return f"its records cannot be read: {error.problem}"
-    return ""
+        return error
+    return None
+
+
+def _in_words(refusal: ClusterError | None) -> tuple[str, str]:
+    """Why records cannot be read, and what may help: a right that is missing is told from anything else."""
+    if refusal is None:
+        return "", ""
+    is_forbidden = refusal.code == "TOPIC_AUTHORIZATION_FAILED"
+    hint = "the operator needs READ on these topics" if is_forbidden else refusal.hint
+    return f"its records cannot be read: {refusal.problem}", hint or "look again: dcctl resume RUN"
 
 
 def _await_growth(

@@ -33,7 +33,7 @@ def stop_left_clients(session: Session, step: Step, results: Results) -> StepOut
     try:
         found = stop_clients(session, step, results)
     except DcctlError as error:
-        return StepOutcome("ok", f"not all of them: {error.problem}", {"not_stopped": error.problem})
+        found = StepOutcome("failed", error.problem)
     if found.outcome == "ok":
         return found
     return StepOutcome("ok", f"not all of them: {found.message}", {"not_stopped": found.message})
