@@ -75,8 +75,11 @@ class EachBroker:
         That is the time for all of them together, however many coordinators hang. One that has just moved,
         as they do when a broker dies, is asked again within it.
         """
-        cluster = self._asked_apart(addresses)
-        cluster.start()  # it belongs to no group's time
+        cluster, groups = self._asked_apart(addresses), tuple(groups)
+        try:
+            cluster.start()  # it belongs to no group's time
+        except ClusterError as error:
+            return dict.fromkeys(groups, error)
 
         def ask(group: str, left_s: float) -> dict[TopicPartition, int]:
             return _settled(lambda now_left_s: cluster.committed([group], now_left_s)[group], left_s)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
-from orchestrator.adapters.kafka.each_broker import each_in_time
+import pytest
+
+from orchestrator.adapters.kafka import isolated
+from orchestrator.adapters.kafka.each_broker import EachBroker, each_in_time
 from orchestrator.errors import ClusterError
 
 _TIMEOUT_S = 2.0
@@ -56,3 +59,11 @@ def test_one_that_is_slow_gets_the_rest_of_the_time() -> None:
     assert found["late"] == "late"
     assert "not allowed" in str(found["denied"])
     assert sorted(group for group, _ in seen) == ["denied", "late", "late"]
+
+
+def test_a_process_that_asks_and_does_not_start_is_no_answer_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every group is told with it; nothing is raised."""
+    monkeypatch.setattr(isolated, "_START_S", 0.0)
+    with EachBroker("west", {}) as each:
+        found = each.committed(["127.0.0.1:9"], ["a", "b"], 1.0)
+    assert {group: "did not start" in str(said) for group, said in found.items()} == {"a": True, "b": True}
