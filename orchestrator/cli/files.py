@@ -9,12 +9,20 @@ if TYPE_CHECKING:
     from orchestrator.topology.model import Topology
 
 
-def given_topology(file: Path | None) -> Topology:
-    """Load `file`; without one take the topology of the only running simulation."""
+def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Topology:
+    """Load `file`; without one take the topology of the only running simulation.
+
+    Where there is none, the hint names `like`, a command with a file.
+    """
     from orchestrator.topology.loading import load_topology
 
     if file is not None:
         return load_topology(file)
+    from orchestrator.errors import SimulationError
     from orchestrator.simulation.running import open_simulation
 
-    return open_simulation().topology
+    try:
+        return open_simulation().topology
+    except SimulationError as error:
+        hint = f"{error.hint}; or name your file: {like}"
+        raise SimulationError(error.subject, error.problem, hint) from None

@@ -43,7 +43,7 @@ def hold(
     from orchestrator.operations.holds import put_hold
 
     for_s = _seconds(lasting) if lasting else None
-    topology, wanted = _meant(scope, file)
+    topology, wanted = _meant("hold", scope, file)
     put = put_hold(topology, wanted, reason=reason, for_s=for_s)
     emit({"hold": put.as_json()}, as_json=as_json, summary=f"{put}. dcctl release {put.scope} ends it")
 
@@ -59,20 +59,21 @@ def release(
     from orchestrator.cli.output import emit
     from orchestrator.operations.holds import release_hold
 
-    topology, wanted = _meant(scope, file)
+    topology, wanted = _meant("release", scope, file)
     was = release_hold(topology, wanted, of=of, reason=reason)
     emit({"released": was.as_json()}, as_json=as_json, summary=f"released: {was}")
 
 
-def _meant(scope: str, file: Path | None) -> tuple[Topology, str]:
+def _meant(verb: str, scope: str, file: Path | None) -> tuple[Topology, str]:
     """The topology whose ensemble is asked, and the scope by its full name."""
     from orchestrator.cli.files import given_topology
-    from orchestrator.planning.holds import hold_scope
+    from orchestrator.planning.holds import check_kind, hold_scope
 
     if file is None and Path(scope).is_file():
         topology = given_topology(Path(scope))
         return topology, f"topology:{topology.name}"
-    topology = given_topology(file)
+    check_kind(scope)
+    topology = given_topology(file, f"dcctl {verb} {scope} my.yaml")
     return topology, hold_scope(scope, topology)
 
 

@@ -120,6 +120,7 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
         {
             "topology": found.topology,
             "applied": found.facts["applied"],
+            "compared": found.facts["compared"],
             "drift": [row for row in rows if row["cause"] == "drift"],
             "change": [row for row in rows if row["cause"] == "change"],
             "held": found.facts["held"],

@@ -77,11 +77,21 @@ def summary_of(plan: Plan) -> str:
     drift = sum(row["cause"] == "drift" for row in rows)
     left = len(rows) - planned
     if not rows:
-        return f"{plan.topology}: everything is as the file says"
+        return f"{plan.topology}: {_no_difference(plan)}"
     parts = [f"{drift} of drift, {len(rows) - drift} of change"]
     if left:
         parts.append(f"{left} left as they are")
     return f"{plan.topology}: {len(rows)} difference{'s' if len(rows) != 1 else ''} ({'; '.join(parts)})"
+
+
+def _no_difference(plan: Plan) -> str:
+    """Good news only of what was seen."""
+    if all(gate.id != "clusters-known" or gate.outcome == "ok" for gate in plan.gates):
+        return "everything is as the file says"
+    compared = plan.facts.get("compared", [])
+    if not compared:
+        return "nothing could be compared"
+    return f"what could be seen of {', '.join(compared)} is as the file says; the rest could not be compared"
 
 
 def _print_rows(rows: Sequence[Row], console: Console) -> None:

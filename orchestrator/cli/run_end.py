@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orchestrator.operations.failover_result import FailoverResult
     from orchestrator.topology.model import Topology
+
+_UNKNOWN = "an unknown number of records"
 
 
 def end_with(
@@ -36,12 +39,14 @@ def end_with(
             f"was taken back: {result.reason}",
             f"nothing of it stands (evidence: {result.folder})",
         )
-    hint = f"dcctl resume {result.run_id}   (evidence: {result.folder})"
+    hint = f"dcctl resume {result.run_id}, or dcctl abort {result.run_id}   (evidence: {result.folder})"
     journal = _own_journal(result)
     if journal:
         hint += f"; once the ensemble answers again: dcctl history --import {journal}, then resume"
     if result.let_stand:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
+    if result.where_now:
+        hint += f"\n  {result.where_now}"
     if result.outcome == "incomplete":
         raise IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":
@@ -67,10 +72,27 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
         summary = f"{result.outcome}: {result.reason}"
     elif result.reason and result.outcome == "ok":
         summary += f". But: {result.reason}"
+    if result.outcome == "ok" and result.plan["verb"] == "failover":
+        summary += (
+            f". Predicted: {_predicted(result.predicted)}. When {result.source} is back: dcctl failback"
+        )
     journal = _own_journal(result)
     if journal:
         summary += f". To be imported: dcctl history --import {journal}"
     return summary
+
+
+def _predicted(predicted: Mapping[str, Any]) -> str:
+    """What was told before the run, for whoever compares it with what was found."""
+    loss = list(predicted.get("loss", {}).values())
+    lost = _at_most(loss) if loss else _UNKNOWN
+    return f"{lost} lost, {_at_most(predicted.get('reread', {}).values())} read again"
+
+
+def _at_most(rows: Iterable[Mapping[str, int | None]]) -> str:
+    numbers = [row.get("at_most") for row in rows]
+    known = [number for number in numbers if number is not None]
+    return _UNKNOWN if len(known) < len(numbers) else f"at most {sum(known):,} records"
 
 
 def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:

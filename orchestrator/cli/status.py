@@ -20,14 +20,16 @@ def status(
     """Tell what losing a source now would cost, and what would refuse the failover."""
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
-    from orchestrator.cli.status_view import headline, render_status
+    from orchestrator.cli.status_headline import headline
+    from orchestrator.cli.status_view import render_status
     from orchestrator.operations.status import topology_status
 
     found = topology_status(given_topology(file), target or None)
-    summary = "; ".join(headline(mirror) for mirror in found["mirrors"])
+    named = str(file) if file else ""
+    summary = "; ".join(headline(mirror, named) for mirror in found["mirrors"])
     emit(
         found,
         as_json=as_json,
         summary=summary if as_json else "",
-        render=lambda console: render_status(found, console),
+        render=lambda console: render_status(found, console, named),
     )

@@ -10,44 +10,50 @@ from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.planning.holds import Hold
 
 _LISTED = 8
+# A watcher that has said nothing for longer than the second is not slow: it may have gone.
+_SLOW_S, _SILENT_S = 3.0, 30.0
 
 
-def render_status(status: Mapping[str, Any], console: Console) -> None:
-    """Who keeps our hands off, then every mirror in turn."""
+def render_status(status: Mapping[str, Any], console: Console, file: str = "") -> None:
+    """Who keeps our hands off, then every mirror in turn. `file` is what was named, for the next command."""
     for hold in status.get("holds") or ():
         console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
     if status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether anybody holds it: {escape(status['holds_problem'])}")
     for mirror in status["mirrors"]:
-        _render_mirror(mirror, console)
+        _render_mirror(mirror, console, file)
 
 
-def headline(mirror: Mapping[str, Any]) -> str:
-    """One line for one mirror: the state, the price, the obstacles."""
-    refusals = mirror["would_refuse"]
-    can = "a failover could be done" if not refusals else f"a failover would be REFUSED ({_ids(refusals)})"
-    at_most = mirror["loss"]["at_most"]
-    price = "unknown loss" if at_most is None else f"at most {at_most:,} records lost"
-    seconds = mirror["loss"]["seconds_at_most"]
-    price += f" ({seconds:.1f} s)" if at_most and seconds is not None else ""
-    name = f"{mirror['source']} → {mirror['target']}"
-    state = f"if {mirror['source']} were lost now" if not mirror["lost_between_s"] else "SOURCE LOST"
-    return f"{name}: {state}: {price}; {can}"
-
-
-def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
-    lost = mirror["lost_between_s"]
-    colour = "red" if lost else "yellow" if mirror["would_refuse"] else "green"
-    console.print(f"\n[bold {colour}]{escape(headline(mirror))}[/]")
+def _render_mirror(mirror: Mapping[str, Any], console: Console, file: str) -> None:
+    console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror, file))}[/]")
     for line in _who_works_where(mirror):
         console.print(f"  {line}")
-    console.print(f"  watcher   {_watcher(mirror['watcher'])}")
+    for line in _sick(mirror):
+        console.print(f"  {line}")
+    console.print(f"  watcher   {_watcher(mirror)}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
     for place, what in mirror["mirror"]["gaps"].items():
         console.print(f"            [red]{escape(place)}: {escape(what)}[/]")
+    if has_price(mirror):
+        _render_price(mirror, console)
+
+
+def _colour(mirror: Mapping[str, Any]) -> str:
+    side = mirror.get("working_side", {})
+    if side.get("kind") == "unfinished":
+        return "red"
+    if not has_price(mirror):
+        is_good = side["kind"] == "moved" and not (side["open_run"] or mirror.get("primary_drift"))
+        return "green" if is_good else "yellow"
+    return "red" if mirror["lost_between_s"] else "yellow" if mirror["would_refuse"] else "green"
+
+
+def _render_price(mirror: Mapping[str, Any], console: Console) -> None:
+    """What would be lost and read again if the source were lost now, and what would refuse a failover."""
     console.print(_loss_table(mirror))
     if mirror["groups"] or mirror["spark"]:
         console.print(_consumer_table(mirror))
@@ -108,11 +114,27 @@ def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"[yellow]closed to applications[/]: {escape(', '.join(servers))}: {escape(reason)}"
 
 
-def _watcher(watcher: Mapping[str, Any]) -> str:
+def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:
+    """Addresses of the source that take no connection while others answer."""
+    silent = mirror.get("source_silent") or ()
+    if not silent or not mirror["source_answers"] or not has_price(mirror):
+        return
+    more = f" and {len(silent) - _LISTED} more" if len(silent) > _LISTED else ""
+    names = escape(", ".join(silent[:_LISTED]) + more)
+    yield f"source    [red]part of {escape(mirror['source'])} does not answer: {names}[/]"
+    sick = " ".join(f"--attest-sick {name}" for name in mirror["source_datacenters"])
+    yield f"          if the site is sick: dcctl failover {escape(sick)}"
+
+
+def _watcher(mirror: Mapping[str, Any]) -> str:
+    watcher = mirror["watcher"]
     if watcher["problem"]:
         return f"[red]{escape(watcher['problem'])}[/]"
     if watcher["round_age_s"] is None:
         return "[red]never ran here[/]"
+    age, aim = watcher["round_age_s"], watcher.get("aim_s")
+    if mirror["source_answers"] and aim and _SLOW_S < age < _SILENT_S:
+        return f"[yellow]the watcher is slow: last round {_age(age)} ago, aim {aim:g} s[/]"
     good = watcher["good_round_age_s"]
     source = "never saw the source answer" if good is None else f"source seen {_age(good)} ago"
     foreign = watcher["unreadable_records"]
@@ -181,10 +203,6 @@ def _table(title: str, *columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
     return table
-
-
-def _ids(gates: list[Mapping[str, Any]]) -> str:
-    return ", ".join(gate["id"] for gate in gates)
 
 
 def _at_most(reread: Mapping[str, int | None]) -> str:

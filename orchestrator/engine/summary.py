@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.engine.state import RunOutcome, RunState
 from orchestrator.engine.undoing import kept_by, standing, steps_to_undo, undo_outcome
+
+_NAMED = 3
 
 
 def run_outcome(state: RunState) -> RunOutcome:
@@ -31,6 +35,12 @@ def run_reason(state: RunState) -> str:
     return "; ".join(parts + (_way_back(state) if state.undoing else _way_there(state)))
 
 
+def _first(step_ids: Sequence[str]) -> str:
+    """The first few and how many more: the journal has them all."""
+    more = len(step_ids) - _NAMED
+    return ", ".join(step_ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _way_there(state: RunState) -> list[str]:
     parts = []
     for step_id in state.with_any("unknown", "failed"):
@@ -38,7 +48,7 @@ def _way_there(state: RunState) -> list[str]:
         parts.append(f"{step_id} {state.status(step_id)}" + (f": {said}" if said else ""))
     open_steps = state.with_any("waiting", "unsettled", "announced", "running", "checking")
     if open_steps:
-        parts.append("not done: " + ", ".join(open_steps))
+        parts.append("not done: " + _first(open_steps))
     return parts
 
 
@@ -53,7 +63,7 @@ def _way_back(state: RunState) -> list[str]:
         elif status != "ok":
             open_steps.append(step.id)
     if open_steps:
-        parts.append("not undone: " + ", ".join(open_steps))
+        parts.append("not undone: " + _first(open_steps))
     left = [step.id for step in standing(state) if step.id in state.leave]
     parts += ["let stand: " + ", ".join(left)] if left else []
     stands = [step.id for step in standing(state) if step.id not in state.leave]

@@ -12,6 +12,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
+from orchestrator.operations.where_now import where_now
 from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 
@@ -28,7 +29,8 @@ class FailoverResult:
     query. `producers`: one row each, with its first record at the target; see `planning.first_writes`.
     `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
-    topic -> partition -> {"lost", "reason"}: a number, or null and why.
+    topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
+    done, where applications work and what it holds, in a sentence.
     """
 
     run_id: str
@@ -54,6 +56,7 @@ class FailoverResult:
     not_seen: Sequence[str] = ()
     sabotage_offset_shift: int = 0
     let_stand: Sequence[str] = ()
+    where_now: str = ""
     folder: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -112,6 +115,7 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         loss=results.get(ACCOUNT_STEP, {}).get("loss", {}),
         sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
         let_stand=let_stand(end.state),
+        where_now=where_now(end.state) if end.outcome in ("incomplete", "unknown") else "",
         folder=str(ended.folder),
     )
 

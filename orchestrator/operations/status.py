@@ -23,9 +23,11 @@ from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
+from orchestrator.planning.working_side import working_side
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import mirrors_into
 from orchestrator.watch.health import MirrorHealth, mirror_health
+from orchestrator.watch.watcher import INTERVAL_S
 
 _GROWING_S = 10.0
 # What speaks of a failover being asked for, not of the state of things.
@@ -75,6 +77,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         "target": mirror.target,
         "at_s": observation.at_s,
         **_source(observation, window),
+        "source_datacenters": list(attested),
         **_primary(topology, mirror, observation, history, landed),
         "last_move": last_move,
         "guards": guards,
@@ -144,7 +147,13 @@ def _primary(
     window = history.loss_window()
     growing = {mirror.target: landed, mirror.source: frozenset() if window else frozenset(at_source)}
     reality = Reality(connectors=observation.connectors.value, growing=growing)
-    return {"primary": rows, "primary_drift": primary_drift(mirror, rows, reality)}
+    newest = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
+    side = working_side(mirror.target, rows, newest, state.holder if state is not None else "")
+    return {
+        "primary": rows,
+        "primary_drift": primary_drift(mirror, rows, reality),
+        "working_side": side.as_json(),
+    }
 
 
 def _last_move(estate: Estate, observation: Observation) -> dict[str, Any] | None:
@@ -169,6 +178,7 @@ def _source(observation: Observation, window: LossWindow | None) -> dict[str, An
     probe = observation.source.value
     return {
         "source_answers": None if probe is None else probe.answers,
+        "source_silent": [] if probe is None else sorted(probe.addresses.keys() - set(probe.listening)),
         "lost_between_s": [window.last_good_at_s, window.first_failed_at_s] if window else None,
     }
 
@@ -179,6 +189,7 @@ def _watcher(observation: Observation, history: SampleHistory) -> dict[str, Any]
         "names": sorted(history.watchers),
         "round_age_s": None if last is None else max(0.0, observation.at_s - last),
         "good_round_age_s": None if good is None else max(0.0, observation.at_s - good),
+        "aim_s": INTERVAL_S,
         "unreadable_records": history.unreadable,
         "problem": observation.samples.problem,
     }

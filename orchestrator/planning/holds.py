@@ -76,6 +76,17 @@ def hold_scope(said: str, topology: Topology) -> str:
     raise UsageError(f"scope {said}", f"is none of: {known}", hint)
 
 
+def check_kind(said: str) -> None:
+    """Raise `UsageError` for a scope of a kind that no file has, before any file is looked for."""
+    kind, colon, name = said.partition(":")
+    if colon and (kind not in ("dc", "topology") or not name):
+        raise UsageError(
+            f"scope {said}",
+            "is none of: all, topology:NAME, dc:NAME",
+            f"a data centre is written dc:{name or 'NAME'}",
+        )
+
+
 def datacenters_of(topology: Topology, clusters: Iterable[str]) -> tuple[str, ...]:
     """The data centres in which clusters stand, in the order of the file."""
     touched = {dc for name in clusters for dc in topology.clusters[name].datacenters}

@@ -177,7 +177,7 @@ def test_6_is_incomplete_and_can_be_gone_on_with_or_back(file: str, world: Rehea
     words = said()
     assert "all is held by" in words
     run_id = newest_run(world)
-    assert f"dcctl resume {run_id}" in words
+    assert f"dcctl resume {run_id}, or dcctl abort {run_id}" in words
     assert run(["resume", run_id, file]) == 4
     assert run(["abort", run_id, file, "--yes"]) == 4
     assert run(["release", "all", file]) == 0

@@ -161,8 +161,26 @@ def test_what_cannot_be_seen_is_unknown(world: Rehearsal, file: Path, told: Told
     assert status == 7
     assert "? clusters-known: west: no broker answers" in out
     assert "west: no broker answers" in err
+    assert "both: what could be seen of east is as the file says; the rest could not be compared" in out
     status, out, _ = told("plan", file)
     assert (status, "cannot be measured: clusters-known" in out) == (7, True)
+
+
+def test_where_no_cluster_answers_nothing_is_said_to_be_as_the_file_says(
+    world: Rehearsal, file: Path, told: Told
+) -> None:
+    """Neither in words, nor in the summary, nor for a script."""
+    told("apply", file)
+    for cluster in world.clusters.values():
+        cluster.picture = replace(
+            cluster.picture, problem="no broker answers", topics={}, brokers=(), acls=None
+        )
+    status, out, err = told("drift", file)
+    assert (status, "both: nothing could be compared" in out) == (7, True)
+    assert "as the file says" not in out + err
+    status, out, err = told("drift", file, "--json")
+    assert (status, json.loads(out)["compared"]) == (7, [])
+    assert "both: nothing could be compared" in err
 
 
 def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told: Told) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator.cli.status_view import headline, render_status
+from orchestrator.cli.status_headline import headline
+from orchestrator.cli.status_view import render_status
 
 
 def mirror(**changes: Any) -> dict[str, Any]:
@@ -168,3 +169,95 @@ def test_brokers_that_their_guard_keeps_closed_are_listed_with_the_reason() -> N
     assert "closed to applications: kafka3: east has taken over, said 10 min ago; nothing since" in text
     assert "kafka4" not in text
     assert "guard" not in shown(mirror(guards=None))
+
+
+def moved(**changes: Any) -> dict[str, Any]:
+    """After a good failover: east is primary, west is lost, and the loss of west is of no interest any more."""
+    side = {
+        "kind": "moved",
+        "primary": "east",
+        "since_s": 1_000.0,
+        "run_id": "r1",
+        "open_run": None,
+        "holder": "",
+    }
+    return mirror(
+        source_answers=False,
+        lost_between_s=[1.0, 2.0],
+        would_refuse=[{**REFUSAL, "id": "groups-idle", "hint": "stop these consumers at east first"}],
+        working_side={**side, **changes},
+    )
+
+
+OPEN_RUN = {
+    "run_id": "r2",
+    "verb": "failback",
+    "source": "east",
+    "target": "west",
+    "outcome": "incomplete",
+    "ended_at_s": 2_000.0,
+    "only_looks": False,
+}
+
+
+def test_after_a_good_failover_the_first_line_says_who_is_primary() -> None:
+    """Nothing of a loss that is over, and no advice to stop what is production now."""
+    assert headline(moved(), "my.yaml") == (
+        "west → east: east is primary since 1970-01-01 00:16:40 UTC by r1; applications work there; "
+        "west does not answer; when it is back: dcctl failback my.yaml"
+    )
+    text = shown(moved(), width=200)
+    for wrong in ("SOURCE LOST", "REFUSED", "stop these consumers", "would be lost", "would read again"):
+        assert wrong not in text
+    assert "dcctl failback\n" in text, "the simulation that runs needs no file"
+
+
+def test_the_side_that_was_left_may_be_back() -> None:
+    """Closed by all of its guards, by some, or open."""
+    closed = {"server": "k1", "state": "closed", "reason": "east", "age_s": 0.5, "is_at_work": True}
+    opened = {**closed, "server": "k2", "state": "open", "is_at_work": False}
+    silent = {**closed, "is_at_work": False}
+    assert "west is back, kept closed by its guard; the way back: dcctl failback" in headline(
+        {**moved(), "guards": [closed]}
+    )
+    assert "1 of 2 brokers kept closed" in headline({**moved(), "guards": [closed, opened]})
+    assert "west does not answer; when it is back" in headline({**moved(), "guards": [silent]})
+    assert "west answers; the way back" in headline({**moved(), "source_answers": True})
+    assert "west could not be asked" in headline({**moved(), "source_answers": None})
+
+
+def test_a_move_that_is_not_done_comes_before_any_price() -> None:
+    """With both ways out, and who is recorded as primary; under a lock neither is advised."""
+    found = moved(kind="unfinished", open_run=OPEN_RUN)
+    assert headline(found) == (
+        "west → east: failback r2 is incomplete since 1970-01-01 00:33:20 UTC: "
+        "dcctl resume r2, or dcctl abort r2; recorded as primary: east"
+    )
+    assert "records lost" not in shown(found, width=200)
+    unknown = moved(kind="unfinished", open_run={**OPEN_RUN, "outcome": "unknown"})
+    assert "failback r2 is of unknown outcome since" in headline(unknown)
+    busy = headline(moved(kind="under-way", open_run=OPEN_RUN, holder="ada on h"))
+    assert "the lock is held by ada on h" in busy
+    assert "abort" not in busy
+    looks = headline(moved(open_run={**OPEN_RUN, "run_id": "r1", "only_looks": True}))
+    assert looks.endswith("r1 was not seen to its end: dcctl resume r1 looks again")
+
+
+def test_a_part_of_the_source_that_does_not_answer_is_named() -> None:
+    """With what a person can do about it; not where all are silent, nor where it has been left."""
+    sick = mirror(source_silent=["k2:9092"], source_datacenters=["west"])
+    text = shown(sick, width=140)
+    assert "part of west does not answer: k2:9092" in text
+    assert "dcctl failover --attest-sick west" in text
+    for other in ({**sick, "source_answers": False}, {**sick, **moved(), "source_answers": True}):
+        assert "--attest-sick" not in shown(other, width=140)
+
+
+def test_a_slow_watcher_is_called_slow() -> None:
+    """While the source answers; of a longer silence only its length is told."""
+    found = mirror()
+    found["watcher"] |= {"round_age_s": 6.7, "aim_s": 0.5}
+    assert "the watcher is slow: last round 6.7 s ago, aim 0.5 s" in shown(found, width=140)
+    assert "is slow" not in shown({**found, "source_answers": False}, width=140)
+    found["watcher"]["round_age_s"] = 300.0
+    assert "last round 5 min ago" in shown(found, width=140)

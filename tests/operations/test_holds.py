@@ -198,3 +198,19 @@ def test_what_writes_without_a_run_is_held_too(
     for command in commands:
         assert run(command) == 7
         assert "not-held unknown" in said()
+
+
+def test_without_a_file_the_scope_is_checked_first_and_then_a_file_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Said
+) -> None:
+    """Where no simulation runs."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    assert run(["hold", "site:west"]) == 2
+    words = said()
+    assert "scope site:west" in words
+    assert "a data centre is written dc:west" in words
+    assert run(["hold", "dc:west", "--reason", "disks"]) == 1
+    assert "or name your file: dcctl hold dc:west my.yaml" in said()
+    for verb in ("status", "history"):
+        assert run([verb]) == 1
+        assert "or name your file: dcctl status my.yaml" in said()

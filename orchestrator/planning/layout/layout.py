@@ -42,7 +42,8 @@ def plan_layout(
 
     `applied` is what was applied last; with it, what somebody changed (drift) is told from what the file
     says anew (change). `sizes`: bytes of one replica by cluster and partition, where known. The plan's
-    `facts` hold every difference, also those that are left as they are, and how much nobody's file knows.
+    `facts` hold every difference, also those that are left as they are, how much nobody's file knows, and
+    which clusters could be `compared`.
     """
     desired = desired_estate(topology)
     held = _held(topology, coordination)
@@ -84,6 +85,11 @@ def plan_layout(
         facts={
             **({"done_by": applied.run_id} if is_done and applied else {}),
             "differences": [difference.as_json() for difference in differences],
+            "compared": [
+                name
+                for name in desired.clusters
+                if name in observed.clusters and not observed.clusters[name].problem
+            ],
             "ignored": {
                 name: _ignored(desired, cluster)
                 for name, cluster in observed.clusters.items()
