@@ -124,7 +124,7 @@ def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> N
         narrator.stage(dc, "starting")
         site.restart()
         waiting = simulation.await_site(dc, narrator.stage)
-    summary = f"{dc} is back and serves"
+    summary = f"{dc} is up again; where everything was moved away, applications are kept out: dcctl failback"
     if waiting:
         summary = f"{dc} is back; {', '.join(waiting)} has no quorum before another site is up"
     _emit_fault(simulation, dc, as_json, summary)
