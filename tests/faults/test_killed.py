@@ -31,7 +31,6 @@ OF_A_FAILBACK = (
     "write-offsets",
     "thaw",
     "start-consumers",
-    "consumers-progress",
     "open-standby",
 )
 
