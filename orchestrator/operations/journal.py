@@ -30,6 +30,8 @@ from orchestrator.planning.plan import (
 
 _PLAIN_UP_TO_BYTES = 32_000
 _RUNS_LOOKED_AT = 20
+_OUTLINE_BYTES = 2_000
+_OUTLINE_DEPTH = 3
 
 
 def lock_path(topology: str) -> str:
@@ -75,7 +77,8 @@ class RunJournal:
             # Bulk goes into a file, its digest into the journal (facts: ZooKeeper as a store).
             name = f"{record.name}.json"
             self._keep(self._folder / name, text)
-            data = {**data, "data": {"in_file": name, "digest": digest(record.data)}}
+            short = _outline(record.data)
+            data = {**data, "data": {**short, "in_file": name, "digest": digest(record.data)}}
             value = _packed(canonical_json(data))
         self._lock.create(f"{self._path}/{record.name}", value)
         # A full local disk stops no failover: the record is safe in the ensemble, this is but a copy.
@@ -206,6 +209,21 @@ def _told(run_id: str, first: Mapping[str, Any], last: Mapping[str, Any], *, is_
 def is_intent(name: str) -> bool:
     """By the name of a record (`RunEvent.name`), so that not every one has to be read."""
     return name.partition("-")[2].startswith("step-intent")
+
+
+def _outline(data: Mapping[str, Any], depth: int = _OUTLINE_DEPTH) -> dict[str, Any]:
+    """What of a record's data is short, a few levels deep.
+
+    Who looks at many runs, the guard of a broker above all, has the ensemble alone and not the file: verb,
+    clusters and request have to be there.
+    """
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        if len(canonical_json(value)) <= _OUTLINE_BYTES:
+            found[name] = value
+        elif isinstance(value, Mapping) and len(value) <= _OUTLINE_BYTES // 100 and depth > 1:
+            found[name] = _outline(value, depth - 1)
+    return found
 
 
 def _packed(text: str) -> bytes:

@@ -53,6 +53,21 @@ def test_records_of_every_size_come_back(server: ZooKeeperServer, tmp_path: Path
             journal_records(coordination, "sizes", "r", tmp_path)
 
 
+def test_a_huge_plan_hides_no_run(server: ZooKeeperServer, tmp_path: Path) -> None:
+    """Who reads the ensemble alone knows from where to where it led, and by whom."""
+    with connected(server) as coordination:
+        lock = coordination.acquire(lock_path("huge"), {})
+        journal = RunJournal(lock, "huge", "r", tmp_path)
+        plan = {"request": {"by": "ada", "reason": "fire"}, "facts": {"rows": incompressible(3_000_000)}}
+        first = an_event(1, "run-started", verb="failover", source="west", target="east", plan=plan)
+        journal.append(first)
+        journal.append(an_event(2, "step-intent"))
+        (run,) = earlier_runs(coordination, "huge")
+        told = (run.verb, run.source, run.target, run.who, run.reason, run.outcome)
+        assert told == ("failover", "west", "east", "ada", "fire", "incomplete")
+        assert journal_records(coordination, "huge", "r", tmp_path)[0] == first
+
+
 def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_path: Path) -> None:
     """Who is second is told; afterwards `history` and `show` know the run and how it ended."""
     from dataclasses import replace  # noqa: PLC0415
