@@ -10,6 +10,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
+from orchestrator.adapters.kafka.records import is_of_the_client
 from orchestrator.values import TopicPartition, WrittenRecord
 
 _CHUNK_RECORDS = 5_000
@@ -57,6 +58,8 @@ class Follower:
             messages = self._consumer.consume(_CHUNK_RECORDS, timeout=timeout_s)
         found = []
         for message in messages:
+            if is_of_the_client(message, self._subject):
+                continue
             tp = TopicPartition(message.topic(), message.partition())
             if message.error() is not None:
                 raise cluster_error(f"{self._subject}, {tp}", "reading records", message.error())

@@ -83,14 +83,24 @@ def _drain(
             yield chunk
 
 
+def is_of_the_client(message: Any, subject: str) -> bool:
+    """Whether it is no record of a partition but a word of the client itself. Raises what forbids to read.
+
+    The client looks for its group's coordinator although no group is joined: a right on that is not needed.
+    """
+    if message.topic() is not None:
+        return False
+    error = message.error()
+    if error is not None and error.name() != "GROUP_AUTHORIZATION_FAILED":
+        raise cluster_error(subject, "reading records", error)
+    return True
+
+
 def _taken(message: Any, subject: str, open_ends: dict[TopicPartition, int]) -> Record | None:
     """The record if it lies in its range; strikes a partition off `open_ends` once it is read to its end."""
+    if is_of_the_client(message, subject):
+        return None
     error = message.error()
-    if message.topic() is None:
-        # Of the client, not of a partition. It looks for the group's coordinator although no group is joined.
-        if error is None or error.name() == "GROUP_AUTHORIZATION_FAILED":
-            return None
-        raise cluster_error(subject, "reading records", error)
     tp = TopicPartition(message.topic(), message.partition())
     if error is not None and error.name() != "_PARTITION_EOF":
         raise cluster_error(f"{subject}, {tp}", "reading records", error)
