@@ -303,4 +303,4 @@ def assert_valid(
         is_fault_verified=True,
         is_drained=True,
     )
-    assert (verdict, reasons) == ("valid", [])
+    assert verdict == "valid", reasons
