@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic, time
 from typing import Any
 
@@ -28,12 +28,7 @@ _HEARD_TIMEOUT_S = 5.0
 
 def stop_left_clients(session: Session, step: Step, results: Results) -> StepOutcome:
     """Stop applications where their hosts answer. What runs on is denied all the same, so nothing waits."""
-    if not step.arguments["clients"]:
-        return StepOutcome("ok", "there are none")
-    try:
-        found = stop_clients(session, step, results)
-    except DcctlError as error:
-        found = StepOutcome("failed", error.problem)
+    found = _where_hosts_answer(stop_clients, session, step, results)
     if found.outcome == "ok":
         return found
     return StepOutcome("ok", f"not all of them: {found.message}", {"not_stopped": found.message})
@@ -41,18 +36,25 @@ def stop_left_clients(session: Session, step: Step, results: Results) -> StepOut
 
 def start_left_clients_again(session: Session, step: Step, results: Results) -> StepOutcome:
     """Start what was stopped, where its hosts answer. Who is not reached is named, and not waited for."""
-    if not step.arguments["clients"]:
-        return StepOutcome("ok", "there are none")
-    try:
-        found = start_clients_again(session, step, results)
-    except DcctlError as error:
-        found = StepOutcome("failed", error.problem)
+    found = _where_hosts_answer(start_clients_again, session, step, results)
     if found.outcome == "ok":
         return found
     if session.is_cancelled():
         return StepOutcome("failed", "interrupted", found.result)
     said = f"not all of them, start these yourself: {found.message}"
     return StepOutcome("ok", said, {**found.result, "not_started": found.message})
+
+
+def _where_hosts_answer(
+    act: Callable[[Session, Step, Results], StepOutcome], session: Session, step: Step, results: Results
+) -> StepOutcome:
+    """What came of it; a host that does not answer is a failure in words, no error."""
+    if not step.arguments["clients"]:
+        return StepOutcome("ok", "there are none")
+    try:
+        return act(session, step, results)
+    except DcctlError as error:
+        return StepOutcome("failed", error.problem)
 
 
 def await_left_standing(session: Session, step: Step, results: Results) -> StepOutcome:
