@@ -43,7 +43,7 @@ Unknown = Literal["quorum", "racks", "internal-topics", "acls", "connectors"]
 DestructiveChange = Literal[
     "delete-topics",  # a topic that the file no longer has, with its records
     "recreate-topics",  # a mirrored topic whose source was deleted and made anew
-    "delete-records",  # a shorter retention, or another cleanup policy
+    "delete-records",  # a shorter retention, another cleanup policy, tiered storage switched off
     "reduce-durability",  # fewer replicas, a lower min.insync.replicas, unclean leader election
     "reset-config",  # settings of a topic that the file does not name
     "delete-acls",  # access rules of the file's principals that the file no longer implies

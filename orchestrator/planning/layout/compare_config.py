@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from orchestrator.planning.layout.applied import cause_of
 from orchestrator.planning.layout.comparison import Comparison
@@ -12,9 +12,8 @@ from orchestrator.planning.layout.desired_topics import DesiredTopic
 from orchestrator.planning.layout.difference import Cause, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.topology.kinds import DestructiveChange
+from orchestrator.topology.topic_settings import Meaning, meaning, says_the_same
 
-_LISTS = frozenset({"cleanup.policy"})
-_RETENTION = frozenset({"retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes"})
 _MADE_BY_OTHERS = frozenset({"connect", "kafka", "mirror"})
 
 
@@ -26,46 +25,58 @@ def compare_config(side: Comparison, topic: DesiredTopic, found: ObservedTopic) 
     known = side.applied.topics.get(topic.name) if side.applied else None
     last = known.config if known is not None else None
     for key, wanted in sorted(topic.config.items()):
-        has = found.config.get(key)
+        entry = _Entry(key, wanted, found.config.get(key), side.observed.topic_defaults.get(key))
         # Not set, but in force all the same: there is nothing to do.
-        in_force = has if has is not None else side.observed.topic_defaults.get(key)
-        if not _is_same(key, wanted, in_force):
-            yield _setting(side, topic, _Entry(key, wanted, has), last)
+        if not says_the_same(key, wanted, entry.in_force):
+            yield _setting(side, topic, entry, last)
     source = side.source_of(topic)
     for key in sorted(found.config.keys() - topic.config.keys()):
         # Whoever makes a topic of its own gives it settings of its own.
         if topic.role not in _MADE_BY_OTHERS:
             is_like_source = source is not None and source.config.get(key) == found.config[key]
-            finding = _extra(side, topic, _Entry(key, None, found.config[key]), last)
+            default = side.observed.topic_defaults.get(key)
+            finding = _extra(side, topic, _Entry(key, None, found.config[key], default), last)
             yield _also_at_source(finding) if is_like_source else finding
     if source is not None and topic.role == "mirrored":
         for key in sorted(source.config.keys() - topic.config.keys() - found.config.keys()):
             yield _unlike_source(side.desired.name, topic, key, source.config[key])
 
 
-def destruction(key: str, old: str | None, new: str | None) -> DestructiveChange | None:
-    """Which kind of destruction it is to set `key` from `old` to `new` (None: the broker's own setting)."""
-    if key in _RETENTION and new != "-1" and (old is None or new is None or _is_less(new, old)):
-        return "delete-records"
-    if key == "cleanup.policy":
-        return "delete-records"
-    if key == "min.insync.replicas" and old is not None and (new is None or _is_less(new, old)):
-        return "reduce-durability"
-    if key == "unclean.leader.election.enable" and new == "true":
-        return "reduce-durability"
-    return None
+def destruction(key: str, in_force: str | None, comes: str | None) -> DestructiveChange | None:
+    """Which kind of destruction it is when `comes` takes the place of what is `in_force`.
+
+    None is a value that is not known; then the worse is assumed. Without a topic's own setting the brokers'
+    is in force. Where `remote.storage.enable` is taken away, Kafka 3.9 and later demand
+    `remote.log.delete.on.disable` and delete all remote records of the topic (KIP-950).
+    """
+    old, new = (None if text is None else meaning(key, text) for text in (in_force, comes))
+    if key not in _DESTROYS or (old == new and old is not None):
+        return None
+    kind, is_destroyed = _DESTROYS[key]
+    return kind if is_destroyed(new, old) else None
 
 
 class _Entry(NamedTuple):
-    """One setting: what it shall be (None: the broker's own), and what it is."""
+    """One setting: what it shall be (None: the brokers' own), what is set, and the brokers' own if known."""
 
     key: str
     wanted: str | None
     has: str | None
+    default: str | None
+
+    @property
+    def in_force(self) -> str | None:
+        """Its own setting, else the brokers'."""
+        return self.has if self.has is not None else self.default
+
+    @property
+    def comes(self) -> str | None:
+        """What will be in force."""
+        return self.wanted if self.wanted is not None else self.default
 
 
 def _setting(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping[str, str] | None) -> Finding:
-    needs = destruction(entry.key, entry.has, entry.wanted)
+    needs = destruction(entry.key, entry.in_force, entry.comes)
     is_allowed = needs is None or needs in side.allow
     difference = Difference(
         cluster=side.desired.name,
@@ -85,7 +96,7 @@ def _setting(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping
 def _extra(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping[str, str] | None) -> Finding:
     was_ours = last is not None and entry.key in last
     needs: DestructiveChange = "reset-config"
-    destroys = destruction(entry.key, entry.has, None)
+    destroys = destruction(entry.key, entry.in_force, entry.comes)
     if needs in side.allow and destroys is not None:
         needs = destroys
     difference = Difference(
@@ -104,8 +115,11 @@ def _extra(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping[s
 
 
 def _cause(entry: _Entry, last: Mapping[str, str] | None) -> Cause:
-    before = last.get(entry.key) if last is not None else None
-    return cause_of(before, entry.wanted, entry.has, is_known=last is not None)
+    before, wanted, has = (
+        None if text is None else meaning(entry.key, text)
+        for text in (last.get(entry.key) if last is not None else None, entry.wanted, entry.has)
+    )
+    return cause_of(before, wanted, has, is_known=last is not None)
 
 
 def _also_at_source(finding: Finding) -> Finding:
@@ -145,28 +159,39 @@ def _work(difference: Difference, topic: DesiredTopic, entry: _Entry) -> Work:
 def _why(last: Mapping[str, str] | None, entry: _Entry) -> str:
     before = last.get(entry.key) if last is not None else None
     if before is None:
-        return "it is not set" if entry.has is None else "the file says so"
-    if before == entry.wanted:
+        if entry.has is not None:
+            return "the file says so"
+        return "it is not set" + (f"; the brokers' own is {entry.default}" if entry.default else "")
+    if says_the_same(entry.key, before, entry.wanted):
         return "somebody reset it" if entry.has is None else "somebody changed it"
-    if before == entry.has:
+    if says_the_same(entry.key, before, entry.has):
         return f"the file said {before}"
     return f"somebody changed it from {before}, and the file says otherwise now"
 
 
-def _is_same(key: str, wanted: str, has: str | None) -> bool:
-    if has is None or key not in _LISTS:
-        return wanted == has
-    return sorted(part.strip() for part in wanted.split(",")) == sorted(
-        part.strip() for part in has.split(",")
-    )
+def _is_less(new: Meaning | None, old: Meaning | None) -> bool:
+    """Whether a limit becomes smaller; -1 is none at all. What is not known is taken for smaller.
 
-
-def _is_less(new: str, old: str) -> bool:
-    """Whether a limit becomes smaller; -1 is none at all. What is no number is taken for smaller."""
-    try:
-        low, high = int(new), int(old)
-    except ValueError:
+    So is a limit below -1, which only says that another setting holds (-2 of `local.retention.ms`).
+    """
+    if new == -1:
+        return False
+    if not isinstance(new, int) or not isinstance(old, int) or old < 0:
         return True
-    if high == -1:
-        return low != -1
-    return low != -1 and low < high
+    return new < old
+
+
+_Destroys: TypeAlias = Callable[[Meaning | None, Meaning | None], bool]
+# Given what comes and what was in force. Without a setting of the topic's own the two of remote storage are
+# off: no broker has one for them.
+_DESTROYS: Mapping[str, tuple[DestructiveChange, _Destroys]] = {
+    "retention.ms": ("delete-records", _is_less),
+    "retention.bytes": ("delete-records", _is_less),
+    "local.retention.ms": ("delete-records", _is_less),
+    "local.retention.bytes": ("delete-records", _is_less),
+    "cleanup.policy": ("delete-records", lambda _new, _old: True),
+    "remote.storage.enable": ("delete-records", lambda _new, old: old is True),
+    "remote.log.delete.on.disable": ("delete-records", lambda new, _old: new is True),
+    "min.insync.replicas": ("reduce-durability", _is_less),
+    "unclean.leader.election.enable": ("reduce-durability", lambda new, _old: new is not False),
+}

@@ -8,62 +8,10 @@ from collections.abc import Iterator, Mapping
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, rule
 from orchestrator.topology.source import Path
+from orchestrator.topology.topic_settings import BOOLEAN, CHOICES, KNOWN, WHOLE
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 _FOREVER = float("inf")
-
-# `org.apache.kafka.storage.internals.log.LogConfig`, up to 4.3.
-_WHOLE = frozenset(
-    {
-        "delete.retention.ms",
-        "file.delete.delay.ms",
-        "flush.messages",
-        "flush.ms",
-        "index.interval.bytes",
-        "local.retention.bytes",
-        "local.retention.ms",
-        "max.compaction.lag.ms",
-        "max.message.bytes",
-        "message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms",
-        "message.timestamp.difference.max.ms",
-        "min.compaction.lag.ms",
-        "retention.bytes",
-        "retention.ms",
-        "segment.bytes",
-        "segment.index.bytes",
-        "segment.jitter.ms",
-        "segment.ms",
-        "compression.gzip.level",
-        "compression.lz4.level",
-        "compression.zstd.level",
-        "errors.deadletterqueue.topic.retention.ms",
-    }
-)
-_BOOLEAN = frozenset(
-    {
-        "message.downconversion.enable",
-        "preallocate",
-        "remote.log.copy.disable",
-        "remote.log.delete.on.disable",
-        "remote.storage.enable",
-        "unclean.leader.election.enable",
-    }
-)
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "compression.type": ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    "message.timestamp.type": ("CreateTime", "LogAppendTime"),
-}
-_OTHERS = frozenset(
-    {
-        "cleanup.policy",
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-        "message.format.version",
-        "min.cleanable.dirty.ratio",
-    }
-)
-_KNOWN = _WHOLE | _BOOLEAN | _OTHERS | _CHOICES.keys()
 
 
 def _configs(topology: Topology) -> Iterator[tuple[Path, Mapping[str, str]]]:
@@ -105,12 +53,12 @@ def topic_config_known(topology: Topology) -> Iterator[Finding]:
     """Unknown names, with the nearest known one."""
     for path, config in _configs(topology):
         for key in config:
-            if key not in _KNOWN and key not in (
+            if key not in KNOWN and key not in (
                 "min.insync.replicas",
                 "replication.factor",
                 "num.partitions",
             ):
-                close = difflib.get_close_matches(key, sorted(_KNOWN), n=1)
+                close = difflib.get_close_matches(key, sorted(KNOWN), n=1)
                 hint = f"did you mean `{close[0]}`?" if close else "see Kafka's list of topic configurations"
                 yield Finding((*path, key), f"Kafka has no topic setting `{key}`", hint)
 
@@ -131,12 +79,12 @@ def topic_config_value(topology: Topology) -> Iterator[Finding]:
 
 
 def _expected(key: str, value: str) -> str:
-    if key in _WHOLE and not value.removeprefix("-").isdecimal():
+    if key in WHOLE and not value.removeprefix("-").isdecimal():
         return "a whole number in quotes"
-    if key in _BOOLEAN and value.lower() not in ("true", "false"):
+    if key in BOOLEAN and value.lower() not in ("true", "false"):
         return '"true" or "false"'
-    if key in _CHOICES and value not in _CHOICES[key]:
-        return "one of " + ", ".join(_CHOICES[key])
+    if key in CHOICES and value not in CHOICES[key]:
+        return "one of " + ", ".join(CHOICES[key])
     if key == "cleanup.policy" and not {part.strip() for part in value.split(",")} <= {"delete", "compact"}:
         return "delete, compact, or both with a comma"
     return ""

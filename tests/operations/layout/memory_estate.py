@@ -18,6 +18,7 @@ from orchestrator.planning.layout.observed import (
 )
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.topology.model import Topology
+from orchestrator.topology.topic_settings import meaning
 from orchestrator.values import Acl, TopicPartition
 
 
@@ -119,6 +120,7 @@ class MemoryCluster:
         self._change(connectors={**self.connectors(), connector.name: connector})
 
     def _put(self, topic: ObservedTopic) -> None:
+        topic = replace(topic, config={key: described(key, text) for key, text in topic.config.items()})
         self._change(topics={**self.picture.topics, topic.name: topic})
 
     def _change(self, **changes: object) -> None:
@@ -138,6 +140,14 @@ class MemoryCluster:
             placement=Placement(datacenters=tuple(sorted(set(racks.values())))),
         )
         return Spread(racks).assignments(topic, partitions)
+
+
+def described(key: str, text: str) -> str:
+    """A setting as Kafka describes it: what it has parsed (`ConfigDef.convertToString`)."""
+    parsed = meaning(key, text)
+    if isinstance(parsed, tuple):
+        return ",".join(part.strip() for part in text.split(","))
+    return str(parsed).lower() if isinstance(parsed, bool) else str(parsed)
 
 
 def memory_clusters(estate: ObservedEstate, point: Callable[[], None]) -> dict[str, MemoryCluster]:

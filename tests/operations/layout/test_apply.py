@@ -41,6 +41,26 @@ def test_applied_twice_the_second_has_nothing_to_do(world: Rehearsal) -> None:
     assert plan_apply(world.topology).steps == ()
 
 
+def test_settings_that_kafka_describes_in_its_own_way_are_applied_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Made with a topic, and set on one that is there; neither is taken for something else afterwards."""
+    odd = {
+        "cleanup.policy": "compact, delete",
+        "min.cleanable.dirty.ratio": "1",
+        "preallocate": "TRUE",
+        "retention.ms": "0604800000",
+    }
+    plain = active_active()
+    file = replace(plain, topics=tuple(replace(topic, config=odd) for topic in plain.topics))
+    for name, start in (("new", None), ("old", as_described(plain))):
+        world = rehearse(monkeypatch, tmp_path / name, replace(file, allow=("delete-records",)), start)
+        assert run_apply(world.topology).outcome == "ok"
+        config = world.clusters["west"].picture.topics["orders"].config
+        assert (config["cleanup.policy"], config["preallocate"]) == ("compact,delete", "true")
+        assert plan_apply(world.topology).steps == ()
+
+
 def test_what_somebody_changed_is_mended(world: Rehearsal) -> None:
     """It is drift, by the record of the last apply."""
     run_apply(world.topology)

@@ -192,9 +192,16 @@ def test_a_setting_given_to_the_source_is_missed_at_the_mirror() -> None:
         ("retention.ms", None, "1000", "delete-records"),
         ("retention.ms", "1000", "2000", None),
         ("retention.ms", "1000", "-1", None),
+        ("local.retention.ms", "-2", "1000", "delete-records"),
         ("cleanup.policy", "delete", "compact", "delete-records"),
         ("min.insync.replicas", "3", "2", "reduce-durability"),
         ("unclean.leader.election.enable", None, "true", "reduce-durability"),
+        ("unclean.leader.election.enable", "false", " TRUE", "reduce-durability"),
+        ("unclean.leader.election.enable", "true", "false", None),
+        ("remote.storage.enable", "true", "false", "delete-records"),
+        ("remote.storage.enable", None, "true", None),
+        ("remote.log.delete.on.disable", None, "true", "delete-records"),
+        ("remote.log.delete.on.disable", "true", "false", None),
     ],
 )
 def test_settings_that_destroy_must_be_allowed(
@@ -210,6 +217,76 @@ def test_settings_that_destroy_must_be_allowed(
     if needs is not None:
         plan = planned(replace(file, allow=(needs,)), estate)  # type: ignore[arg-type]
         assert [step.irreversible for step in mending(plan)] == [needs == "delete-records"]
+
+
+@pytest.mark.parametrize(
+    ("key", "default", "new", "needs"),
+    [
+        ("min.insync.replicas", "3", "2", "reduce-durability"),
+        ("min.insync.replicas", None, "2", "reduce-durability"),
+        ("min.insync.replicas", "1", "2", None),
+        ("retention.ms", "2000", "1000", "delete-records"),
+        ("retention.ms", "1000", "2000", None),
+        ("unclean.leader.election.enable", "true", "false", None),
+    ],
+)
+def test_what_is_in_force_without_a_setting_of_the_topics_own_is_not_lowered_unless_allowed(
+    key: str, default: str | None, new: str, needs: str | None
+) -> None:
+    """The brokers' default protects as well as a setting does; one that is not known may be any."""
+    file = changed(PAYMENTS, "orders", config={key: new} if key != "min.insync.replicas" else {})
+    estate = with_config(as_described(file), "west", "orders", {key: None})
+    estate = with_cluster(estate, "west", topic_defaults={key: default} if default else {})
+    (difference,) = told(planned(file, estate), cluster="west")
+    assert (difference["needs"], difference["mend"]) == (needs, "not-allowed" if needs else "planned")
+    assert default is None or f"the brokers' own is {default}" in difference["reason"]
+
+
+@pytest.mark.parametrize(
+    ("key", "has", "default", "needs"),
+    [
+        ("unclean.leader.election.enable", "false", "true", "reduce-durability"),
+        ("unclean.leader.election.enable", "false", None, "reduce-durability"),
+        ("unclean.leader.election.enable", "false", "false", None),
+        ("retention.ms", "1000", "2000", None),
+        ("retention.ms", "2000", "1000", "delete-records"),
+        ("retention.ms", "2000", None, "delete-records"),
+        ("remote.storage.enable", "true", "false", "delete-records"),
+    ],
+)
+def test_a_reset_is_judged_by_the_default_that_comes_into_force(
+    key: str, has: str, default: str | None, needs: str | None
+) -> None:
+    """To reset is allowed by one word, to destroy by another."""
+    estate = with_config(as_described(PAYMENTS), "west", "orders", {key: has})
+    estate = with_cluster(estate, "west", topic_defaults={key: default} if default else {})
+    plan = planned(replace(PAYMENTS, allow=("reset-config",)), estate)
+    (difference,) = told(plan, cluster="west")
+    assert difference["needs"] == (needs or "reset-config")
+    assert difference["mend"] == ("not-allowed" if needs else "planned")
+    assert difference["irreversible"] == (needs == "delete-records")
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "described"),
+    [
+        ("cleanup.policy", "compact, delete", "compact,delete"),
+        ("min.cleanable.dirty.ratio", "1", "1.0"),
+        ("min.cleanable.dirty.ratio", "0.0005", "5.0E-4"),
+        ("preallocate", "TRUE", "true"),
+        ("retention.ms", "0604800000", "604800000"),
+        ("compression.type", " zstd", "zstd"),
+    ],
+)
+def test_what_kafka_describes_in_its_own_way_is_no_difference(key: str, said: str, described: str) -> None:
+    """Kafka takes a text and describes what it has parsed; what somebody changed later is drift all the same."""
+    file = changed(PAYMENTS, "orders", config={key: said})
+    estate = as_described(file)
+    for cluster, name in (("west", "orders"), ("east", "orders"), ("east", "west.orders")):
+        estate = with_config(estate, cluster, name, {key: described})
+    assert planned(file, estate).facts["differences"] == []
+    anew = changed(PAYMENTS, "orders", config={})
+    assert {d["cause"] for d in told(planned(anew, estate, file))} == {"change"}
 
 
 def test_the_order_in_a_list_is_no_difference() -> None:

@@ -11,6 +11,7 @@ from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.plan import Step
 from orchestrator.planning.situation import listed
+from orchestrator.topology.topic_settings import says_the_same
 
 # Brokers learn of a change a moment after the controller has made it.
 _SETTLE_S = 10.0
@@ -163,7 +164,7 @@ def _settled(
 
 def _wrong_config(wanted: Mapping[str, str | None], found: ObservedTopic) -> str:
     for key, value in wanted.items():
-        if found.config.get(key) != value:
+        if not says_the_same(key, found.config.get(key), value):
             return f"has {key} {found.config.get(key, 'not set')}"
     return ""
 
