@@ -16,6 +16,13 @@ _HARMLESS = re.compile(
     r"credentials?\.source$",
     re.IGNORECASE,
 )
+WORKER_REFERENCE = re.compile(r"\$\{[A-Za-z][\w.-]*:[^}]+\}")
+"""What a configuration provider of a Connect worker resolves: `${provider:[path:]key}`."""
+LOOKS_LIKE_REFERENCE = re.compile(r"\$\{([^}:]*)(:?)[^}]*\}")
+"""A reference, or what was meant as one: its kind, and the colon behind it."""
+NOT_SHOWN = "(not shown)"
+"""What stands in the place of a secret."""
+_CREDENTIAL = re.compile(r"(?:password|secret|token)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s;\"']+)", re.IGNORECASE)
 _TEXT = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|(password|secret|token)\s*=\s*\S", re.IGNORECASE)
 
 
@@ -27,6 +34,32 @@ def is_secret_key(key: str) -> bool:
 def is_secret_text(text: str) -> bool:
     """Whether a text is, or contains, a secret, whatever its key is called."""
     return bool(_TEXT.search(text))
+
+
+def is_literal_secret(key: str, value: str, reference: re.Pattern[str]) -> bool:
+    """Whether a property's value holds a secret: all of it, or a credential within a longer text (JAAS).
+
+    What `reference` matches only names one.
+    """
+    credentials = [credential.strip("\"'") for credential in _CREDENTIAL.findall(value)]
+    if credentials and not reference.fullmatch(value):
+        return not all(reference.fullmatch(credential) for credential in credentials)
+    if key.endswith("jaas.config") and value:
+        # A login module without credentials of its own (Kerberos), or the whole line by reference.
+        return False
+    if LOOKS_LIKE_REFERENCE.fullmatch(value):
+        return False  # whether it is a good one is another question
+    if is_secret_key(key):
+        return bool(value)
+    return is_secret_text(value)
+
+
+def masked(key: str, value: str) -> str:
+    """A connector's setting without the secret that it may hold.
+
+    What a topology file may say in plain text stays as it is, so that both can be compared.
+    """
+    return NOT_SHOWN if is_literal_secret(key, value, WORKER_REFERENCE) else value
 
 
 def hides(path: Iterable[str | int], text: str) -> bool:

@@ -6,7 +6,6 @@ that does not answer has a `problem`, a part that was refused stands in `unknown
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -28,16 +27,13 @@ from orchestrator.planning.layout.observed import (
     ObservedTopic,
 )
 from orchestrator.topology.model import Topology
+from orchestrator.topology.secrecy import masked
 from orchestrator.watch.estate import connect_cluster
 
 T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 30.0
-_HIDDEN = "(not shown)"
-_SECRET_KEY = re.compile(r"password|secret|jaas\.config|token|credential|keystore\.key$", re.IGNORECASE)
-# A reference that a configuration provider of the worker resolves: ${provider:path:key}.
-_REFERENCE = re.compile(r"\$\{[A-Za-z][\w.-]*:[^}]+\}")
 
 
 def observe_layout(topology: Topology) -> ObservedEstate:
@@ -119,14 +115,36 @@ def _topics(admin: JavaAdmin) -> tuple[dict[str, ObservedTopic], dict[str, str]]
     """Every topic, and what is in force for one that sets nothing itself."""
     described = admin.describe_topics(admin.topic_names(timeout_s=CALL_TIMEOUT_S), CALL_TIMEOUT_S)
     configs = admin.configs("topic", described, timeout_s=CALL_TIMEOUT_S)
-    plainest = min(configs, key=lambda name: (len(configs[name]), name), default=None)
-    defaults: dict[str, str] = {}
-    if plainest is not None:
-        in_force = admin.configs("topic", [plainest], own_only=False, timeout_s=CALL_TIMEOUT_S)
-        own = configs[plainest].keys()
-        defaults = {key: value for key, value in in_force.get(plainest, {}).items() if key not in own}
+    defaults = {
+        key: value
+        for name, entries in admin.configs(
+            "topic", plain_topics(configs), own_only=False, timeout_s=CALL_TIMEOUT_S
+        ).items()
+        for key, value in entries.items()
+        if key not in configs[name]
+    }
     # One that was deleted between the two answers is not there.
     return {name: _topic(described[name], config) for name, config in configs.items()}, defaults
+
+
+def plain_topics(configs: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """A few topics of which, for each setting, one has none of its own, if there is any: its is the default.
+
+    `configs`: every topic's own settings.
+    """
+    chosen: list[str] = []
+    hidden = {key for own in configs.values() for key in own}
+
+    def left(name: str) -> tuple[int, str]:
+        return len(hidden & configs[name].keys()), name
+
+    while configs and (hidden or not chosen):
+        best = min(configs, key=left)
+        if chosen and hidden <= configs[best].keys():
+            break
+        hidden &= configs[best].keys()
+        chosen.append(best)
+    return tuple(chosen)
 
 
 def _topic(found: TopicDescription, config: Mapping[str, str]) -> ObservedTopic:
@@ -185,15 +203,9 @@ def observed_connectors(connect: ConnectCluster) -> dict[str, ObservedConnector]
     return {
         name: ObservedConnector(
             name=name,
-            config={key: _masked(key, value) for key, value in config.items()},
+            config={key: masked(key, value) for key, value in config.items()},
             state=str(status["connector"]["state"]),
             tasks=tuple(str(task["state"]) for task in status["tasks"]),
         )
         for name, (config, status) in sorted(connect.described().items())
     }
-
-
-def _masked(key: str, value: str) -> str:
-    if _SECRET_KEY.search(key) and value and not _REFERENCE.search(value):
-        return _HIDDEN
-    return value

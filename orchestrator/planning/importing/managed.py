@@ -9,8 +9,8 @@ from orchestrator.planning.importing.mirrors import SeenMirror
 from orchestrator.replication.connectors import connector_names, desired_connectors
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.secrecy import NOT_SHOWN
 
-_HIDDEN = "(not shown)"
 _PREFIX = {"source": "source.cluster.", "target": "target.cluster."}
 _NOT_CLIENT = ("alias", "bootstrap.servers")
 
@@ -31,7 +31,7 @@ def mirror_clients(seen: SeenMirror) -> MirrorClients | None:
     if connector is None:
         return None
     sides = {side: _side(connector.config, prefix) for side, prefix in _PREFIX.items()}
-    if any(_HIDDEN in client.values() for client in sides.values()):
+    if any(NOT_SHOWN in client.values() for client in sides.values()):
         return None
     addresses = {
         side: tuple(
@@ -57,7 +57,7 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
     wanted = _desired(topology, mirror)
     overrides = _overrides(wanted[names.source], seen.connectors[names.source].config)
     fixed = sorted(overrides.keys() & {*FIXED_CONNECTOR_PROPERTIES, "topics", "tasks.max"})
-    if fixed or _HIDDEN in overrides.values():
+    if fixed or NOT_SHOWN in overrides.values():
         return (
             seen.mirror,
             f"its connectors have settings that the file cannot have ({', '.join(fixed) or 'secrets'})",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from orchestrator.planning.layout.applied import cause_of
@@ -10,8 +9,8 @@ from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredConnector
 from orchestrator.planning.layout.difference import Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedConnector
+from orchestrator.topology.secrecy import NOT_SHOWN, hides
 
-_SECRET = re.compile(r"password|secret|jaas|token|credential|key\.pem|\.key$", re.IGNORECASE)
 _HALTED = frozenset({"PAUSED", "STOPPED"})
 
 
@@ -156,4 +155,4 @@ def _shown(key: str, value: str | None) -> str:
     """A value for people: none that might be a secret."""
     if value is None:
         return ""
-    return "(not shown)" if _SECRET.search(key) else value
+    return NOT_SHOWN if hides([key], value) else value

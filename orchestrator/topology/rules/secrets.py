@@ -7,15 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, rule
-from orchestrator.topology.secrecy import is_secret_key, is_secret_text
+from orchestrator.topology.secrecy import LOOKS_LIKE_REFERENCE, WORKER_REFERENCE, is_literal_secret
 from orchestrator.topology.source import Path, name_of
 
 # dcctl resolves these itself.
 _REFERENCE = re.compile(r"\$\{(env|file):[^}]+\}")
-# Kafka's configuration providers resolve these in the Connect worker: ${provider:[path:]key}.
-_PROVIDER = re.compile(r"\$\{[A-Za-z][\w.-]*:[^}]+\}")
-_LOOKS_LIKE_ONE = re.compile(r"\$\{([^}:]*)(:?)[^}]*\}")
-_CREDENTIAL = re.compile(r"(?:password|secret|token)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s;\"']+)", re.IGNORECASE)
 _URL_USER = re.compile(r"^[a-z]+://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 
 
@@ -28,11 +24,11 @@ _URL_USER = re.compile(r"^[a-z]+://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 def secret_literal(topology: Topology) -> Iterator[Finding]:
     """Clients, mirrors, connectors, Connect's REST, the ensemble and addresses."""
     for path, value in _own(topology):
-        if _is_literal(str(path[-1]), value, _REFERENCE):
+        if is_literal_secret(str(path[-1]), value, _REFERENCE):
             hint = f"write {path[-1]}: ${{env:NAME}} or ${{file:PATH}}"
             yield Finding(path, f"a literal secret in {name_of(path)}", hint)
     for path, value in _of_connect(topology):
-        if _is_literal(str(path[-1]), value, _PROVIDER):
+        if is_literal_secret(str(path[-1]), value, WORKER_REFERENCE):
             hint = "write a reference that the Connect worker resolves: ${directory:FOLDER:FILE}"
             yield Finding(path, f"a literal secret in {name_of(path)}", hint)
     for path, address in _addresses(topology):
@@ -70,21 +66,6 @@ def _addresses(topology: Topology) -> Iterator[tuple[Path, str]]:
             yield ("clusters", name, "schema_registry"), cluster.schema_registry
 
 
-def _is_literal(key: str, value: str, reference: re.Pattern[str]) -> bool:
-    """Whether a value holds a secret: all of it, or a credential within a longer text (JAAS)."""
-    credentials = [credential.strip("\"'") for credential in _CREDENTIAL.findall(value)]
-    if credentials and not reference.fullmatch(value):
-        return not all(reference.fullmatch(credential) for credential in credentials)
-    if key.endswith("jaas.config") and value:
-        # A login module without credentials of its own (Kerberos), or the whole line by reference.
-        return False
-    if _LOOKS_LIKE_ONE.fullmatch(value):
-        return False  # a reference; whether it is a good one is another rule's question
-    if is_secret_key(key):
-        return bool(value)
-    return is_secret_text(value)
-
-
 @rule(
     "secret-reference",
     "error",
@@ -94,7 +75,7 @@ def _is_literal(key: str, value: str, reference: re.Pattern[str]) -> bool:
 def secret_reference(topology: Topology) -> Iterator[Finding]:
     """References of an unknown kind, or without a name."""
     for path, value in _own(topology):
-        for match in _LOOKS_LIKE_ONE.finditer(value):
+        for match in LOOKS_LIKE_REFERENCE.finditer(value):
             if not _REFERENCE.fullmatch(match.group()):
                 what = (
                     f"of kind `{match[1]}`"

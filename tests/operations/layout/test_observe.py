@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
-from orchestrator.operations.layout.observe import _masked, observe_layout
+from orchestrator.operations.layout.observe import observe_layout, observed_connectors, plain_topics
+from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.layout.observed import ObservedQuorum
+from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
+from orchestrator.topology.rules.secrets import RULES
 from tests.kafka_broker import kafka_broker
+from tests.planning.layout.estates import as_described, planned, with_cluster
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +75,55 @@ def test_clusters_are_read_side_by_side(broker: KafkaCluster) -> None:
     assert "bootstrap" in estate.clusters["unnamed"].problem
 
 
+def test_a_topic_without_the_setting_is_found_for_every_setting() -> None:
+    """What is in force without one is what such a topic says; of a setting that all have nobody knows it."""
+    configs = {
+        "a": {"min.insync.replicas": "2"},
+        "b": {"min.insync.replicas": "2", "retention.ms": "1"},
+        "c": {"retention.ms": "1", "cleanup.policy": "compact", "segment.ms": "1"},
+    }
+    assert plain_topics(configs) == ("a", "c")
+    assert plain_topics({"a": {"x": "1"}, "b": {"x": "2"}}) == ("a",)
+    assert plain_topics({"b": {}, "a": {}}) == ("a",)
+    assert plain_topics({}) == ()
+
+
+class _Workers(ConnectCluster):
+    """They run every connector that somebody has asked for."""
+
+    def __init__(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        self._configs = configs
+
+    def described(self) -> dict[str, tuple[dict[str, str], dict[str, Any]]]:
+        status: dict[str, Any] = {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+        return {name: (dict(config), status) for name, config in self._configs.items()}
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "shown"),
+    "client",
     [
-        ("source.cluster.sasl.jaas.config", 'x required password="hush";', "(not shown)"),
-        (
-            "source.cluster.sasl.jaas.config",
-            'x required password="${directory:/run:mirror}";',
-            'x required password="${directory:/run:mirror}";',
-        ),
-        ("database.password", "hush", "(not shown)"),
-        ("database.password", "", ""),
-        ("topics", "password-changes", "password-changes"),
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://sso.example/token",
+            "sasl.jaas.config": 'x required clientId="m" clientSecret="${directory:/run/secrets:mirror}";',
+        },
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "GSSAPI",
+            "sasl.jaas.config": 'x required useKeyTab=true keyTab="/run/mirror.keytab" principal="mirror";',
+        },
     ],
+    ids=["OAuth", "Kerberos"],
 )
-def test_literal_secrets_of_connectors_are_masked(key: str, value: str, shown: str) -> None:
-    """References stay: they are what a plan compares."""
-    assert _masked(key, value) == shown
+def test_connectors_as_the_file_says_are_seen_as_the_file_says(client: Mapping[str, str]) -> None:
+    """However the mirror logs in; otherwise each apply would set them up anew, and take them back."""
+    file = load_topology(Path(__file__).parents[3] / "topologies" / "active-passive.yaml")
+    clusters = {name: replace(cluster, mirror_client=client) for name, cluster in file.clusters.items()}
+    file = replace(file, clusters=clusters)
+    assert [finding for rule in RULES for finding in rule.check(file)] == []
+    wanted = desired_estate(file).clusters["east"].connectors
+    seen = observed_connectors(_Workers({name: one.config for name, one in wanted.items()}))
+    assert {name: one.config for name, one in seen.items()} == {n: one.config for n, one in wanted.items()}
+    plan = planned(file, with_cluster(as_described(file), "east", connectors=seen))
+    assert plan.facts["differences"] == []
