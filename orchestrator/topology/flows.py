@@ -20,6 +20,7 @@ from orchestrator.topology.kinds import (
     Principal,
     Seconds,
     TopicName,
+    TransactionalId,
 )
 from orchestrator.values import TopicPartition
 
@@ -149,6 +150,7 @@ class Producer:
     `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
     both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
     first record.
+    `transactional_ids`: under which it writes in transactions; a name, or a beginning with `*` behind it.
     `canary`: it is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured.
     """
 
@@ -157,6 +159,7 @@ class Producer:
     topics: tuple[TopicName, ...]
     acks: Literal["all", "1", "0"] = "all"
     principal: Principal | None = None
+    transactional_ids: tuple[TransactionalId, ...] = ()
     identified_by: RecordMark | None = None
     moved_by: Literal["dcctl", "itself"] = "dcctl"
     canary: bool = False

@@ -12,6 +12,8 @@ STRICT = ConfigDict(extra="forbid", strict=True)
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 TopicName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
 Principal = Annotated[str, StringConstraints(pattern=r"^User:.+$")]
+TransactionalId = Annotated[str, StringConstraints(pattern=r"^(\*|[^*]+\*?)$", max_length=249)]
+"""A `transactional.id`; with `*` at its end every id that begins so, `*` alone is every id."""
 HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -46,7 +48,7 @@ DestructiveChange = Literal[
     "delete-records",  # a shorter retention, another cleanup policy, tiered storage switched off
     "reduce-durability",  # fewer replicas, a lower min.insync.replicas, unclean leader election
     "reset-config",  # settings of a topic that the file does not name
-    "delete-acls",  # access rules of the file's principals that the file no longer implies
+    "delete-acls",  # access rules that an apply of the file made, and that it no longer implies
     "delete-connectors",  # mirror connectors that the file no longer implies
 ]
 """Changes that destroy something; `apply` makes none that `allow` does not name."""

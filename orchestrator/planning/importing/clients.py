@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
-from orchestrator.planning.layout.desired_acls import desired_acls
+from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID, desired_acls
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import Acl
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Groups of tools, of Connect and of Spark: their ids are made up, or their offsets lie elsewhere.
 _NOT_AN_APPLICATION = re.compile(r"connect-.*|console-consumer-.*|__.*|mirrormaker.*|spark-kafka-source-.*")
-_KINDS = {"TOPIC", "GROUP"}
+_KINDS = {"TOPIC", "GROUP", TRANSACTIONAL_ID}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ def _guess(
     topology: Topology, home: str, principal: str, rules: frozenset[Acl]
 ) -> tuple[list[Producer], list[Consumer]] | None:
     if any(
-        rule.resource_type not in _KINDS or rule.pattern != "LITERAL" or rule.permission != "ALLOW"
+        rule.resource_type not in _KINDS
+        or (rule.pattern != "LITERAL" and rule.resource_type != TRANSACTIONAL_ID)
+        or rule.permission != "ALLOW"
         for rule in rules
     ):
         return None
@@ -102,9 +104,19 @@ def _guess(
     groups = sorted(_named(rules, "GROUP", "READ"))
     user = principal.removeprefix("User:")
     name = user if _NAME.fullmatch(user) else ""
-    producers = (
-        [Producer(name=name, cluster=home, topics=written, principal=principal)] if written and name else []
-    )
+    transactional = {
+        f"{rule.resource_name}*" if rule.pattern == "PREFIXED" else rule.resource_name
+        for rule in rules
+        if rule.resource_type == TRANSACTIONAL_ID
+    }
+    if any(one != "*" and "*" in one[:-1] for one in transactional):
+        return None  # the file can say only a beginning with a star behind it
+    producers = []
+    if written and name:
+        ids = tuple(sorted(transactional))
+        producers = [
+            Producer(name=name, cluster=home, topics=written, principal=principal, transactional_ids=ids)
+        ]
     consumers = [
         Consumer(name=group, cluster=home, kind="group", topics=read, principal=principal)
         for group in groups

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from orchestrator.planning.layout.applied import rules_of
 from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID
 from orchestrator.planning.layout.difference import Cause, Difference, Finding, Mend, Work
 from orchestrator.values import Acl
 
@@ -15,7 +16,8 @@ _Resource = tuple[str, str, str, str, str, str]
 def compare_access(side: Comparison) -> Iterator[Finding]:
     """Rules that are missing, and those of the file's principals that it does not imply.
 
-    A DENY is told and never removed here: it may be the fence of a failover.
+    Withdrawn is only what an apply of this file had made. A DENY is told and never removed here: it may be
+    the fence of a failover.
     """
     found = side.observed.acls
     if found is None or not side.observed.has_authorizer:
@@ -29,25 +31,31 @@ def compare_access(side: Comparison) -> Iterator[Finding]:
             _work("create-acls", side, rules),
         )
     own = {rule for rule in found if rule.principal in side.desired.principals}
-    for rules in _by_resource(own - side.desired.acls - side.desired.spared_acls):
-        yield _extra(side, rules, known)
+    extra = own - side.desired.acls - side.desired.spared_acls
+    for rules in _by_resource(extra & known):
+        yield _no_longer_implied(side, rules)
+    for rules in _by_resource(extra - known):
+        yield _of_others(side, rules)
 
 
-def _extra(side: Comparison, rules: list[Acl], known: frozenset[Acl]) -> Finding:
+def _no_longer_implied(side: Comparison, rules: list[Acl]) -> Finding:
+    """An apply of this file made them."""
+    is_allowed = "delete-acls" in side.allow
+    mend: Mend = "planned" if is_allowed else "not-allowed"
+    difference = _difference(side, rules, "change", mend, "the file implies it no more", is_wanted=False)
+    return Finding(difference, _work("delete-acls", side, rules) if is_allowed else None)
+
+
+def _of_others(side: Comparison, rules: list[Acl]) -> Finding:
+    """Who made them is not known: another file with the same principal may imply them, or a person."""
     if rules[0].permission == "DENY":
         reason = "it may be a fence: `dcctl unfence` takes that away"
         return Finding(_difference(side, rules, "drift", "kept", reason, is_wanted=False))
-    was_ours = any(rule in known for rule in rules)
-    is_allowed = "delete-acls" in side.allow
-    difference = _difference(
-        side,
-        rules,
-        "drift" if side.applied is not None and not was_ours else "change",
-        "planned" if is_allowed else "not-allowed",
-        "the file implies it no more" if was_ours else "the file does not imply it",
-        is_wanted=False,
-    )
-    return Finding(difference, _work("delete-acls", side, rules) if is_allowed else None)
+    reason = "no apply of this file made it, so none withdraws it"
+    if rules[0].resource_type == TRANSACTIONAL_ID:
+        reason += "; `transactional_ids` of a producer gives it wherever the producer may work"
+    cause: Cause = "change" if side.applied is None else "drift"
+    return Finding(_difference(side, rules, cause, "kept", reason, is_wanted=False))
 
 
 def _difference(

@@ -13,6 +13,7 @@ from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import Acl, Pattern
 
 CLUSTER_RESOURCE = "kafka-cluster"
+TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
 
 _WRITER = ("WRITE", "DESCRIBE")
 _READER = ("READ", "DESCRIBE")
@@ -67,6 +68,16 @@ def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
         if producer.principal and (producer.cluster == cluster or topology.mirror(producer.cluster, cluster)):
             for topic in producer.topics:
                 yield from _rules(producer.principal, "TOPIC", topic, _WRITER)
+            for transactional_id in producer.transactional_ids:
+                yield from _transactional_rules(producer.principal, transactional_id)
+
+
+def _transactional_rules(principal: str, transactional_id: str) -> Iterator[Acl]:
+    begins = transactional_id.removesuffix("*")
+    if begins and begins != transactional_id:
+        yield from _rules(principal, TRANSACTIONAL_ID, begins, _WRITER, "PREFIXED")
+    else:
+        yield from _rules(principal, TRANSACTIONAL_ID, transactional_id, _WRITER)
 
 
 def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:

@@ -120,7 +120,8 @@ def layout_steps(works: Iterable[Work], desired: DesiredEstate, sizes: Sizes) ->
 
     Each step is one request to one cluster, or a few. Clusters do not wait for each other, but where one
     thing rests on another: connectors on the topics and rules of both sides; partitions of a source on those
-    of its copies, so that the mirror always has where to write; min.insync.replicas on the replicas.
+    of its copies, so that the mirror always has where to write; min.insync.replicas on the replicas; rules
+    that are withdrawn on those that take their place.
     """
     groups = _Groups(works, desired, sizes)
     return tuple(groups.steps())
@@ -254,7 +255,13 @@ _AFTER: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("configure-connectors", ""): _GROUND,
     ("resume-connectors", ""): (*_GROUND, ("configure-connectors", "")),
     ("restart-connectors", ""): (*_GROUND, ("configure-connectors", "")),
-    ("delete-acls", ""): (("delete-connectors", ""),),
+    # Whoever uses a right has what takes its place before it is withdrawn.
+    ("delete-acls", ""): (
+        ("delete-connectors", ""),
+        ("create-acls", ""),
+        ("create-connectors", ""),
+        ("configure-connectors", ""),
+    ),
     ("delete-topics", ""): (("delete-connectors", ""),),
 }
 # What waits for the other clusters as well: a source for its copies, and what a mirror used for its end.

@@ -228,6 +228,17 @@ def test_rules_that_the_file_would_not_make_are_left_alone() -> None:
     assert planned(imported.topology, observed).facts["differences"] == []
 
 
+def test_a_transactional_producer_comes_back() -> None:
+    """With its ids, by name and by beginning, so that it may write in transactions wherever it lands."""
+    ids = ("checkout-1", "checkout-batch-*")
+    producer = replace(_PASSIVE.producers[0], transactional_ids=ids)
+    topology = replace(_PASSIVE, producers=(producer, *_PASSIVE.producers[1:]))
+    imported = imported_topology(seen(topology))
+    found = check_text(topology_text(imported, "from a test")).valid()
+    assert {p.name: p.transactional_ids for p in found.producers} == {"checkout": ids, "settlement": ()}
+    assert planned(found, as_described(topology)).facts["differences"] == []
+
+
 def test_uneven_spread_is_said() -> None:
     """All partitions agree on two copies here and one there: that is no accident."""
     topology = _with_uneven(_STRETCHED)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.layout.layout import RECORD, changes_of, plan_layout
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
 from orchestrator.planning.observation import EarlierRun, Part
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.topology.loading import load_topology
-from orchestrator.topology.model import InternalTopic, Topic, Topology
+from orchestrator.topology.model import InternalTopic, Sink, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
 from tests.planning.layout.estates import (
     NOW_S,
@@ -483,7 +484,8 @@ def test_what_a_mirror_used_goes_after_the_mirror_wherever_that_runs() -> None:
     file = replace(before, layout="active-passive", replication=before.replication[:1], allow=everything)
     plan = planned(file, as_described(before), before)
     at_source = [step for step in plan.steps if step.id in ("delete-acls-east-1", "delete-topics-east-1")]
-    assert {step.depends_on for step in at_source} == {("delete-connectors-west-1",)}
+    assert len(at_source) == 2
+    assert all("delete-connectors-west-1" in step.depends_on for step in at_source)
 
 
 def test_kafkas_own_topics_are_never_deleted() -> None:
@@ -519,11 +521,89 @@ def test_missing_rules_are_added_and_further_ones_told() -> None:
         ("kept", "drift"),
     ]
     (left,) = told(plan, subject="rules of User:billing")
-    assert (left["mend"], left["needs"]) == ("not-allowed", "delete-acls")
+    assert (left["mend"], left["cause"], left["needs"]) == ("kept", "drift", None)
+    assert "no apply of this file made it" in left["reason"]
     assert plan.facts["ignored"]["west"]["rules"] == 1
-    allowed = planned(replace(PAYMENTS, allow=("delete-acls",)), estate, PAYMENTS)
-    (removed,) = steps(allowed, "delete-acls")
-    assert removed["rules"] == [list(extra)]
+
+
+def _without(topology: Topology, consumer: str, **more: Any) -> Topology:
+    """The consumer reads only `orders`."""
+    return replace(
+        topology,
+        consumers=tuple(
+            replace(c, topics=("orders",)) if c.name == consumer else c for c in topology.consumers
+        ),
+        **more,
+    )
+
+
+def test_only_rules_that_an_apply_has_made_are_withdrawn() -> None:
+    """Others may be those of another file with the same principal, or of a person."""
+    consumer = replace(PAYMENTS.consumers[0], topics=("orders", "payments"), pattern=None)
+    before = replace(PAYMENTS, consumers=(consumer,))
+    others = {
+        Acl(str(consumer.principal), "WRITE", "ALLOW", "TRANSACTIONAL_ID", "tx-1"),
+        Acl(str(consumer.principal), "READ", "ALLOW", "TOPIC", "another"),
+        Acl(str(consumer.principal), "CREATE", "ALLOW", "CLUSTER", "kafka-cluster"),
+    }
+    estate = as_described(before)
+    rules = estate.clusters["west"].acls or frozenset()
+    estate = with_cluster(estate, "west", acls=rules | others)
+    after = _without(before, consumer.name)
+    plan = planned(after, estate, before)
+    assert {d["mend"] for d in told(plan, aspect="topic payments")} == {"not-allowed"}
+    allowed = planned(replace(after, allow=("delete-acls",)), estate, before)
+    withdrawn = {tuple(rule) for step in steps(allowed, "delete-acls") for rule in step["rules"]}
+    assert withdrawn
+    assert not withdrawn & {tuple(rule) for rule in others}
+    assert {d["mend"] for d in told(allowed, cause="drift")} == {"kept"}
+    (tx,) = told(allowed, aspect="transactional_id tx-1")
+    assert "`transactional_ids` of a producer" in tx["reason"]
+
+
+@pytest.mark.parametrize("allowed", [("delete-acls",), ("delete-acls", "delete-connectors")])
+def test_rules_are_withdrawn_after_those_that_replace_them(allowed: Any) -> None:
+    """A group that becomes a query has another rule for its name; a mirror uses its rules until it is changed."""
+    group = next(c for c in PAYMENTS.consumers if c.kind == "group")
+    query = replace(
+        group,
+        kind="spark",
+        checkpoint="/c",
+        sink=Sink(kind="files", remembers="batch-id"),
+        principal="User:q",
+    )
+    before = replace(PAYMENTS, consumers=(replace(group, principal="User:q"),))
+    fewer = replace(PAYMENTS.replication[0], topics=("orders",))
+    after = replace(PAYMENTS, consumers=(query,), replication=(fewer,), allow=allowed)
+    plan = planned(after, as_described(before), before)
+    by_id = {step.id: step for step in plan.steps}
+    made = {step.id for step in plan.steps if step.action in ("create-acls", "configure-connectors")}
+    assert {by_id[step].action for step in made} == {"create-acls", "configure-connectors"}
+    withdrawing = [step for step in plan.steps if step.action == "delete-acls"]
+    assert {step.arguments["cluster"] for step in withdrawing} == {"west", "east"}
+    for step in withdrawing:
+        assert made <= set(step.depends_on)
+
+
+def test_a_producer_may_write_in_transactions_wherever_it_may_work() -> None:
+    """Without the right on its id it could not start after a failover."""
+    producer = replace(PAYMENTS.producers[0], transactional_ids=("checkout-1", "checkout-batch-*"))
+    file = replace(PAYMENTS, producers=(producer, *PAYMENTS.producers[1:]))
+    for cluster in ("west", "east"):
+        rules = desired_estate(file).clusters[cluster].acls
+        assert {
+            (rule.resource_name, rule.pattern, rule.operation)
+            for rule in rules
+            if rule.resource_type == "TRANSACTIONAL_ID"
+        } == {
+            ("checkout-1", "LITERAL", "WRITE"),
+            ("checkout-1", "LITERAL", "DESCRIBE"),
+            ("checkout-batch-", "PREFIXED", "WRITE"),
+            ("checkout-batch-", "PREFIXED", "DESCRIBE"),
+        }
+    every = replace(file, producers=(replace(producer, transactional_ids=("*",)),))
+    names = {(r.resource_name, r.pattern) for r in desired_estate(every).clusters["east"].acls}
+    assert ("*", "LITERAL") in names
 
 
 def test_a_cluster_without_an_authorizer_takes_no_rules() -> None:
