@@ -105,12 +105,13 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     from orchestrator.cli.output import emit
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.operations.layout.apply import plan_apply
+    from orchestrator.planning.layout.layout import not_compared
     from orchestrator.planning.plan import to_json
     from orchestrator.topology.loading import load_topology
 
     found = plan_apply(load_topology(file))
     rows = found.facts["differences"]
-    unseen = [gate for gate in found.gates if gate.id == "clusters-known" and gate.outcome != "ok"]
+    unseen = not_compared(found)
 
     def render(console: Console) -> None:
         render_gates(found, console)
@@ -120,6 +121,7 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
         {
             "topology": found.topology,
             "applied": found.facts["applied"],
+            "applied_known": found.facts["applied_known"],
             "compared": found.facts["compared"],
             "drift": [row for row in rows if row["cause"] == "drift"],
             "change": [row for row in rows if row["cause"] == "change"],
@@ -134,4 +136,6 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     if rows:
         raise typer.Exit(3)
     if unseen:
-        raise OutcomeUnknownError(f"topology {found.topology}", unseen[0].reason, unseen[0].hint)
+        # Where a cluster was not seen, that is the plainest reason.
+        gate = next((gate for gate in unseen if gate.id == "clusters-known"), unseen[0])
+        raise OutcomeUnknownError(f"topology {found.topology}", gate.reason, gate.hint)

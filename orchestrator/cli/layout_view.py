@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.adapters.clock import utc_text
+from orchestrator.planning.layout.layout import not_compared
 from orchestrator.planning.plan import Plan
 
 Row = Mapping[str, Any]
@@ -29,8 +30,7 @@ def render_differences(plan: Plan, console: Console) -> None:
         console.print(f"[bold]Drift[/] since the file was applied ({escape(since)})")
         _print_rows(drift, console)
     if change:
-        said = "what the file says anew" if applied else "nothing was applied yet, so all of it is new"
-        console.print(f"[bold]Change[/]: {said}")
+        console.print(f"[bold]Change[/]: {_why_change(plan)}")
         _print_rows(change, console)
     for target, sources in plan.facts["held"].items():
         for source, reason in sources.items():
@@ -44,6 +44,19 @@ def render_differences(plan: Plan, console: Console) -> None:
     ]
     if ignored:
         console.print(f"[dim]Not in the file, and left alone: {escape('; '.join(ignored))}[/]")
+
+
+def _why_change(plan: Plan) -> str:
+    if plan.facts["applied"]:
+        return "what the file says anew"
+    if is_applied_known(plan):
+        return "nothing was applied yet, so all of it is new"
+    return "or drift: what was applied last could not be read, so nobody can tell them apart"
+
+
+def is_applied_known(plan: Plan) -> bool:
+    """Whether the record of the last apply could be read. Older plan files do not say it."""
+    return bool(plan.facts.get("applied_known", True))
 
 
 def render_layout_plan(plan: Plan, console: Console) -> None:
@@ -79,6 +92,8 @@ def summary_of(plan: Plan) -> str:
     if not rows:
         return f"{plan.topology}: {_no_difference(plan)}"
     parts = [f"{drift} of drift, {len(rows) - drift} of change"]
+    if not is_applied_known(plan):
+        parts = ["drift or change: what was applied last could not be read"]
     if left:
         parts.append(f"{left} left as they are")
     return f"{plan.topology}: {len(rows)} difference{'s' if len(rows) != 1 else ''} ({'; '.join(parts)})"
@@ -86,12 +101,20 @@ def summary_of(plan: Plan) -> str:
 
 def _no_difference(plan: Plan) -> str:
     """Good news only of what was seen."""
-    if all(gate.id != "clusters-known" or gate.outcome == "ok" for gate in plan.gates):
-        return "everything is as the file says"
+    unseen = {gate.id for gate in not_compared(plan)}
     compared = plan.facts.get("compared", [])
     if not compared:
         return "nothing could be compared"
-    return f"what could be seen of {', '.join(compared)} is as the file says; the rest could not be compared"
+    if "clusters-known" in unseen:
+        return (
+            f"what could be seen of {', '.join(compared)} is as the file says; the rest could not be compared"
+        )
+    if unseen:
+        return (
+            f"what the file says is so at {', '.join(compared)}; what was applied last could not be read: "
+            "topics that were deleted and made anew, what the file has no more, and moves were not compared"
+        )
+    return "everything is as the file says"
 
 
 def _print_rows(rows: Sequence[Row], console: Console) -> None:

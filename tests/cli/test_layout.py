@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
+from orchestrator.operations.layout import procedure
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
@@ -181,6 +182,54 @@ def test_where_no_cluster_answers_nothing_is_said_to_be_as_the_file_says(
     status, out, err = told("drift", file, "--json")
     assert (status, json.loads(out)["compared"]) == (7, [])
     assert "both: nothing could be compared" in err
+
+
+@pytest.fixture
+def ensemble_away(world: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From now on it does not answer."""
+
+    def away(made: procedure.LayoutProcedure) -> procedure.LayoutEstate:
+        clusters = dict(world.clusters)
+        return procedure.LayoutEstate(made.topology, clusters, world.observe, None, "no answer within 5 s")
+
+    return lambda: monkeypatch.setattr(procedure.LayoutProcedure, "open_estate", away)
+
+
+def test_without_the_ensemble_drift_has_no_good_news(
+    world: Rehearsal, file: Path, told: Told, ensemble_away: Callable[[], None]
+) -> None:
+    """A topic that was made anew, and has lost all its records, can only be told by the record of the last apply."""
+    told("apply", file)
+    assert told("drift", file)[0] == 0
+    west = world.clusters["west"]
+    orders = replace(west.picture.topics["orders"], topic_id="made anew")
+    west.picture = replace(west.picture, topics={**west.picture.topics, "orders": orders})
+    assert told("drift", file)[0] == 3
+    ensemble_away()
+    status, out, err = told("drift", file)
+    assert status == 7
+    assert "everything is as the file says" not in out + err
+    assert (
+        "topics that were deleted and made anew, what the file has no more, and moves were not compared"
+        in (" ".join(out.split()))
+    )
+    assert "no answer within 5 s" in err
+    status, out, _ = told("drift", file, "--json")
+    found = json.loads(out)
+    assert (status, found["applied_known"], found["drift"], found["change"]) == (7, False, [], [])
+    assert {gate["id"] for gate in found["unknown"]} == {"coordination", "not-held", "moves-ended"}
+
+
+def test_without_the_ensemble_drift_is_not_told_as_new(
+    world: Rehearsal, file: Path, told: Told, ensemble_away: Callable[[], None]
+) -> None:
+    """Somebody may have changed it as well."""
+    told("apply", file)
+    world.set_by_hand("west", "orders", min_insync_replicas="1")
+    ensemble_away()
+    status, out, _ = told("drift", file)
+    assert (status, "nothing was applied yet" in out) == (3, False)
+    assert "Change: or drift: what was applied last could not be read" in out
 
 
 def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told: Told) -> None:

@@ -19,7 +19,7 @@ from orchestrator.planning.layout.layout_steps import Sizes, layout_steps
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import Plan, Step, digest, with_seconds
+from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -43,7 +43,8 @@ def plan_layout(
     `applied` is what was applied last; with it, what somebody changed (drift) is told from what the file
     says anew (change). `sizes`: bytes of one replica by cluster and partition, where known. The plan's
     `facts` hold every difference, also those that are left as they are, how much nobody's file knows, and
-    which clusters could be `compared`.
+    which clusters could be `compared`. `applied_known`: whether the record of the last apply could be read at
+    all; without it nobody can tell drift from change, nor what the file had once and has no more.
     """
     desired = desired_estate(topology)
     held = _held(topology, coordination)
@@ -97,6 +98,7 @@ def plan_layout(
             },
             "held": {name: dict(reasons) for name, reasons in held.items()},
             "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
+            "applied_known": coordination.value is not None,
             "topology": described,
         },
     )
@@ -124,6 +126,15 @@ def _record(
 ) -> Applied:
     left = [difference for difference in differences if difference.mend != "planned"]
     return applied_now(desired, observed, run_id, before=applied, left=left)
+
+
+# Those that say whether something was not seen.
+_OF_SEEING = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
+
+
+def not_compared(plan: Plan) -> tuple[GateResult, ...]:
+    """Gates by which some of the file may differ from the clusters though no difference is told."""
+    return tuple(gate for gate in plan.gates if gate.outcome == "unknown" and gate.id in _OF_SEEING)
 
 
 def changes_of(plan: Plan) -> int:
