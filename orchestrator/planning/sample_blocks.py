@@ -66,6 +66,18 @@ def missed_as(block: Block) -> str:
     return group_subject(block.group) if isinstance(block, GroupPositions) else topic_subject(block.topic)
 
 
+def confirmed_by(round_: Round | None, block: Block) -> float:
+    """The newest moment at which the block was still what the source said, as this round tells.
+
+    A round that missed the block's subject names the moment at which that was confirmed before.
+    """
+    if round_ is None:
+        return block.at_s
+    subject = missed_as(block)
+    told = round_.missed.get(subject, round_.begun_at_s)
+    return max(block.at_s, told or 0.0)
+
+
 def part_of(block: Block) -> Part:
     return block.topic, block.block
 

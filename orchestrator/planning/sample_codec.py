@@ -14,13 +14,16 @@ Every watcher process writes under a name of its own, so that two of them at onc
 other's records by compaction; a reader takes, for each part, the one confirmed last. A block holds
 `BLOCK_PARTITIONS` partitions of one topic, so no record nears Kafka's limit of 1 MB.
 
-All times are Unix epoch seconds by the watcher's clock.
+All times are Unix epoch seconds by the watcher's clock. Where that clock is set back, a watcher writes in
+each record from then on by how much in all (`set_back_s`): a time plus that number never goes back, so the
+times of one watcher can be compared with each other. Times of two watchers are compared as they are unless
+the order of their records in the topic says that their clocks differ.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -45,6 +48,7 @@ class Round:
     `refused_since_s`: of the first of those in which every broker refused, unbroken until now.
     `full_at_s`: begin of this watcher's newest round in which it wrote everything, changed or not.
     `missed`: subject (see `group_subject`, `topic_subject`) -> when it was confirmed last, or None.
+    `set_back_s`: by how much the watcher's clock was set back since the watcher began.
     """
 
     watcher: str
@@ -59,6 +63,7 @@ class Round:
     refused_since_s: float | None = None
     full_at_s: float | None = None
     missed: Mapping[str, float | None] = field(default_factory=dict)
+    set_back_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +76,7 @@ class GroupPositions:
     block: int
     at_s: float
     offsets: Mapping[int, int]
+    set_back_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,7 @@ class TopicEnds:
     topic_id: str
     ends: Mapping[int, LogEnd]
     made_anew: MadeAnew | None = None
+    set_back_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +114,7 @@ class CheckpointCopy:
     source_batch: int | None = None
     path: str = ""
     problem: str = ""
+    set_back_s: float = 0.0
 
 
 Sample: TypeAlias = Round | GroupPositions | TopicEnds | CheckpointCopy
@@ -132,88 +140,108 @@ def blocks_of(partitions: Iterable[int]) -> dict[int, list[int]]:
 
 def sample_key(sample: Sample) -> bytes:
     """The key under which a sample replaces an older one."""
-    match sample:
-        case Round():
-            parts: list[object] = [
-                "round",
-                sample.watcher,
-                "failed" if sample.outcome == "failed" else "good",
-            ]
-        case GroupPositions():
-            parts = ["positions", sample.watcher, sample.group, sample.topic, sample.block]
-        case TopicEnds():
-            parts = ["ends", sample.watcher, sample.topic, sample.block]
-        case CheckpointCopy():
-            parts = ["copy", sample.watcher, sample.query]
-    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False).encode()
+    kind = _KIND_OF[type(sample)]
+    return _packed([kind.name, sample.watcher, *kind.names(sample)])
 
 
 def encode_sample(sample: Sample) -> tuple[bytes, bytes]:
     """Key and value of a sample, as they lie in the samples topic."""
-    match sample:
-        case Round():
-            value: dict[str, Any] = {
-                "begun_at_s": sample.begun_at_s,
-                "ended_at_s": sample.ended_at_s,
-                "outcome": sample.outcome,
-                "cause": sample.cause,
-                "reason": sample.reason,
-                "ends_at_s": sample.ends_at_s,
-                "last_good_at_s": sample.last_good_at_s,
-                "failing_since_s": sample.failing_since_s,
-                "refused_since_s": sample.refused_since_s,
-                "full_at_s": sample.full_at_s,
-                "missed": dict(sample.missed),
-            }
-        case GroupPositions():
-            value = {"at_s": sample.at_s, "offsets": sorted(sample.offsets.items())}
-        case TopicEnds():
-            value = {
-                "at_s": sample.at_s,
-                "topic_id": sample.topic_id,
-                "ends": [[partition, *end] for partition, end in sorted(sample.ends.items())],
-                "made_anew": sample.made_anew,
-            }
-        case CheckpointCopy():
-            value = {
-                "at_s": sample.at_s,
-                "batch": sample.batch,
-                "committed_at_s": sample.committed_at_s,
-                "source_batch": sample.source_batch,
-                "path": sample.path,
-                "problem": sample.problem,
-            }
-    encoded = json.dumps({"v": 1, **value}, separators=(",", ":"), ensure_ascii=False).encode()
-    return sample_key(sample), encoded
+    kind = _KIND_OF[type(sample)]
+    key = _packed([kind.name, sample.watcher, *kind.names(sample)])
+    return key, _packed({"v": 1, **kind.value(sample)})
 
 
 def decode_sample(key: bytes, value: bytes) -> Sample:
-    """The sample in a record. Raises `ValueError` for anything that is not one of ours."""
+    """The sample in a record. Raises `ValueError` for anything that is not one of ours.
+
+    What a later version has added to a value is passed over.
+    """
     try:
-        kind, watcher, *names = json.loads(key)
+        name, watcher, *names = json.loads(key)
         data = json.loads(value)
-        decoder = _DECODERS[kind, data.pop("v")]
-        return decoder(watcher, names, data)
+        sample: Sample = _KINDS[name, data["v"]].read(watcher, names, data)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise ValueError(f"not a sample: {key!r}: {error}") from None
+    return sample
 
 
-def _round(watcher: str, _names: list[Any], data: dict[str, Any]) -> Sample:
-    ends_at_s = data.pop("ends_at_s")
-    return Round(watcher=watcher, ends_at_s=tuple(ends_at_s) if ends_at_s else None, **data)
+def _packed(what: object) -> bytes:
+    return json.dumps(what, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _positions(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of sample lies in the topic.
+
+    `name` begins its key; `names` stand in the key behind the watcher; `value` is the record without its
+    version; `read` makes the sample of watcher, names and value again. A new kind is a class and one entry
+    in `_KINDS`.
+    """
+
+    name: str
+    type: type[Sample]
+    names: Callable[[Any], list[object]]
+    value: Callable[[Any], dict[str, Any]]
+    read: Callable[[str, list[Any], dict[str, Any]], Sample]
+
+
+def _fields(type_: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Those entries of a value that are fields of the class, as they are."""
+    return {name: data[name] for name in type_.__dataclass_fields__ if name in data}
+
+
+def _round_value(sample: Round) -> dict[str, Any]:
+    return {
+        "begun_at_s": sample.begun_at_s,
+        "ended_at_s": sample.ended_at_s,
+        "outcome": sample.outcome,
+        "cause": sample.cause,
+        "reason": sample.reason,
+        "ends_at_s": sample.ends_at_s,
+        "last_good_at_s": sample.last_good_at_s,
+        "failing_since_s": sample.failing_since_s,
+        "refused_since_s": sample.refused_since_s,
+        "full_at_s": sample.full_at_s,
+        "missed": dict(sample.missed),
+        **_set_back(sample),
+    }
+
+
+def _read_round(watcher: str, _names: list[Any], data: dict[str, Any]) -> Round:
+    ends_at_s = data["ends_at_s"]
+    known = _fields(Round, data) | {"ends_at_s": tuple(ends_at_s) if ends_at_s else None}
+    return Round(**known | {"watcher": watcher})
+
+
+def _positions_value(sample: GroupPositions) -> dict[str, Any]:
+    return {"at_s": sample.at_s, "offsets": sorted(sample.offsets.items()), **_set_back(sample)}
+
+
+def _read_positions(watcher: str, names: list[Any], data: dict[str, Any]) -> GroupPositions:
     group, topic, block = names
-    offsets = dict(data["offsets"])
     return GroupPositions(
-        watcher=watcher, group=group, topic=topic, block=block, at_s=data["at_s"], offsets=offsets
+        watcher=watcher,
+        group=group,
+        topic=topic,
+        block=block,
+        at_s=data["at_s"],
+        offsets=dict(data["offsets"]),
+        set_back_s=data.get("set_back_s", 0.0),
     )
 
 
-def _ends(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+def _ends_value(sample: TopicEnds) -> dict[str, Any]:
+    return {
+        "at_s": sample.at_s,
+        "topic_id": sample.topic_id,
+        "ends": [[partition, *end] for partition, end in sorted(sample.ends.items())],
+        "made_anew": sample.made_anew,
+        **_set_back(sample),
+    }
+
+
+def _read_ends(watcher: str, names: list[Any], data: dict[str, Any]) -> TopicEnds:
     topic, block = names
-    ends = {partition: LogEnd(start, end, epoch) for partition, start, end, epoch in data["ends"]}
     anew = data.get("made_anew")
     return TopicEnds(
         watcher=watcher,
@@ -221,14 +249,53 @@ def _ends(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
         block=block,
         at_s=data["at_s"],
         topic_id=data["topic_id"],
-        ends=ends,
+        ends={partition: LogEnd(start, end, epoch) for partition, start, end, epoch in data["ends"]},
         made_anew=MadeAnew(*anew) if anew else None,
+        set_back_s=data.get("set_back_s", 0.0),
     )
 
 
-def _copy(watcher: str, names: list[Any], data: dict[str, Any]) -> Sample:
+def _copy_value(sample: CheckpointCopy) -> dict[str, Any]:
+    return {
+        "at_s": sample.at_s,
+        "batch": sample.batch,
+        "committed_at_s": sample.committed_at_s,
+        "source_batch": sample.source_batch,
+        "path": sample.path,
+        "problem": sample.problem,
+        **_set_back(sample),
+    }
+
+
+def _read_copy(watcher: str, names: list[Any], data: dict[str, Any]) -> CheckpointCopy:
     (query,) = names
-    return CheckpointCopy(watcher=watcher, query=query, **data)
+    return CheckpointCopy(**_fields(CheckpointCopy, data) | {"watcher": watcher, "query": query})
 
 
-_DECODERS = {("round", 1): _round, ("positions", 1): _positions, ("ends", 1): _ends, ("copy", 1): _copy}
+def _set_back(sample: Round | GroupPositions | TopicEnds | CheckpointCopy) -> dict[str, Any]:
+    """Left out while it is 0, as it nearly always is."""
+    return {"set_back_s": sample.set_back_s} if sample.set_back_s else {}
+
+
+_KINDS = {
+    (kind.name, 1): kind
+    for kind in (
+        _Kind(
+            "round",
+            Round,
+            lambda s: ["failed" if s.outcome == "failed" else "good"],
+            _round_value,
+            _read_round,
+        ),
+        _Kind(
+            "positions",
+            GroupPositions,
+            lambda s: [s.group, s.topic, s.block],
+            _positions_value,
+            _read_positions,
+        ),
+        _Kind("ends", TopicEnds, lambda s: [s.topic, s.block], _ends_value, _read_ends),
+        _Kind("copy", CheckpointCopy, lambda s: [s.query], _copy_value, _read_copy),
+    )
+}
+_KIND_OF = {kind.type: kind for kind in _KINDS.values()}

@@ -17,6 +17,7 @@ from orchestrator.planning.sample_blocks import (
     Part,
     at_s,
     begun_at_s,
+    confirmed_by,
     copy_order,
     ended_at_s,
     insert_ordered,
@@ -104,13 +105,7 @@ class _Watcher:
 
     def confirmed_at_s(self, block: Block) -> float:
         """The newest moment at which the block was still what the source said."""
-        if not self.rounds or self.rounds[-1].begun_at_s <= block.at_s:
-            return block.at_s
-        newest = self.rounds[-1]
-        subject = missed_as(block)
-        if subject not in newest.missed:
-            return max(block.at_s, newest.begun_at_s)
-        return max(block.at_s, newest.missed[subject] or 0.0)
+        return confirmed_by(self.rounds[-1] if self.rounds else None, block)
 
 
 class SampleHistory:
@@ -312,8 +307,8 @@ class SampleHistory:
                 moments.append(watcher.confirmed_at_s(blocks[-1]))
             elif index > 0:
                 before = bisect_left(watcher.rounds, blocks[index].at_s, key=begun_at_s)
-                confirmed = watcher.rounds[before - 1].begun_at_s if before else 0.0
-                moments.append(max(blocks[index - 1].at_s, confirmed))
+                last = watcher.rounds[before - 1] if before else None
+                moments.append(confirmed_by(last, blocks[index - 1]))
         return max(moments, default=None)
 
     def position_readings(

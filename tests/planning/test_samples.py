@@ -48,6 +48,7 @@ samples: st.SearchStrategy[Sample] = st.one_of(
         refused_since_s=st.none() | times,
         full_at_s=st.none() | times,
         missed=st.dictionaries(names, st.none() | times, max_size=3),
+        set_back_s=st.just(0.0) | times,
     ),
     st.builds(
         GroupPositions,
@@ -67,6 +68,7 @@ samples: st.SearchStrategy[Sample] = st.one_of(
         topic_id=names,
         ends=st.dictionaries(partitions, st.builds(LogEnd, offsets, offsets, offsets), max_size=4),
         made_anew=st.none() | st.builds(MadeAnew, times, times),
+        set_back_s=st.just(0.0) | times,
     ),
     st.builds(
         CheckpointCopy,
@@ -130,6 +132,59 @@ def history(*samples: Sample) -> SampleHistory:
 def test_a_sample_reads_back_as_it_was_written(sample: Sample) -> None:
     """Codec: decode after encode is the identity, for every kind."""
     assert decode_sample(*encode_sample(sample)) == sample
+
+
+OLD_RECORDS: list[tuple[bytes, bytes, Sample]] = [
+    (
+        b'["round","w","good"]',
+        b'{"v":1,"begun_at_s":1.5,"ended_at_s":1.6,"outcome":"partial","cause":"","reason":"r",'
+        b'"ends_at_s":[1.5,1.55],"last_good_at_s":1.5,"failing_since_s":null,"refused_since_s":null,'
+        b'"full_at_s":1.0,"missed":{"group g":1.0,"group h":null}}',
+        Round(
+            watcher="w",
+            begun_at_s=1.5,
+            ended_at_s=1.6,
+            outcome="partial",
+            reason="r",
+            ends_at_s=(1.5, 1.55),
+            last_good_at_s=1.5,
+            full_at_s=1.0,
+            missed={"group g": 1.0, "group h": None},
+        ),
+    ),
+    (
+        b'["positions","w","g","orders",0]',
+        b'{"v":1,"at_s":1.5,"offsets":[[0,7],[3,9]]}',
+        GroupPositions(watcher="w", group="g", topic="orders", block=0, at_s=1.5, offsets={0: 7, 3: 9}),
+    ),
+    (
+        b'["ends","w","orders",1]',
+        b'{"v":1,"at_s":1.5,"topic_id":"id","ends":[[500,1,8,-1]],"made_anew":[0.5,1.5]}',
+        TopicEnds(
+            watcher="w",
+            topic="orders",
+            block=1,
+            at_s=1.5,
+            topic_id="id",
+            ends={500: LogEnd(1, 8)},
+            made_anew=MadeAnew(0.5, 1.5),
+        ),
+    ),
+    (
+        b'["copy","w","q"]',
+        b'{"v":1,"at_s":1.5,"batch":3,"committed_at_s":1.0,"source_batch":4,"path":"/c","problem":""}',
+        CheckpointCopy(
+            watcher="w", query="q", at_s=1.5, batch=3, committed_at_s=1.0, source_batch=4, path="/c"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "sample"), OLD_RECORDS)
+def test_records_of_the_first_version_stay_readable(key: bytes, value: bytes, sample: Sample) -> None:
+    """Byte for byte as the first watchers wrote them; and what a later version adds does not stop us."""
+    assert decode_sample(key, value) == sample
+    assert decode_sample(key, value[:-1] + b',"of a later version":{"x":[1]}}') == sample
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
@@ -288,6 +343,23 @@ def test_a_missed_topic_has_no_reading_in_that_round() -> None:
     """A leader was away: nothing is claimed about the log's end at that moment."""
     known = history(end(1, 30), good(1), good(2, missed={topic_subject("orders"): 1.0}), good(3))
     assert [reading.begun_at_s for reading in known.end_readings(ORDERS)] == [1, 3]
+
+
+def test_rounds_that_missed_a_log_do_not_say_that_it_stood_still() -> None:
+    """Ten minutes without log ends while producers wrote: records of these may be as old as the ten minutes.
+
+    The budget in seconds and positions by time both ask since when an offset was surely not yet written.
+    """
+    rounds = [good(float(second)) for second in range(11)]
+    missed = {topic_subject("orders"): 10.0}
+    rounds += [good(float(second), outcome="partial", missed=missed) for second in range(11, 610)]
+    known = history(end(0, 1_000), *rounds, end(610, 601_000), good(610), good(611))
+    for offset in (1_000, 2_000, 300_000, 600_999):
+        assert known.last_at_or_below_s(ORDERS, offset) == 10.0
+    assert known.last_at_or_below_s(ORDERS, 601_000) == 611.0
+    assert known.last_at_or_below_s(ORDERS, 999) is None
+    never = history(end(0, 1_000), good(5, missed={topic_subject("orders"): None}), end(9, 2_000), good(9))
+    assert never.last_at_or_below_s(ORDERS, 1_500) == 0
 
 
 def test_an_old_history_is_trimmed_and_the_newest_stays() -> None:
