@@ -145,13 +145,15 @@ def _watcher(mirror: Mapping[str, Any]) -> str:
 
 
 def _mirror(mirror: Mapping[str, Any]) -> str:
-    if not mirror["states"]:
+    if set(mirror["states"].values()) <= {"UNKNOWN"}:
         return f"[red]{escape('; '.join(mirror['problems']) or 'unknown')}[/]"
     bad = [f"{name} is {state}" for name, state in mirror["states"].items() if state != "RUNNING"]
     states = f"[red]{escape(', '.join(bad))}[/]" if bad else "runs"
     heartbeat = mirror["heartbeat_age_s"]
     beat = "no heartbeat" if heartbeat is None else f"heartbeat {_age(heartbeat)} ago"
-    return f"{states}, {sum(mirror['lag_records'].values()):,} records behind, {beat}"
+    lag = mirror["lag_records"]
+    behind = f"{sum(lag.values()):,} records behind" if lag else "lag not known"
+    return f"{states}, {behind}, {beat}"
 
 
 def _loss_table(mirror: Mapping[str, Any]) -> Table:

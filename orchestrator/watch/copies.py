@@ -62,6 +62,8 @@ class CopyKeeper:
                 pass  # the other watcher says how far it came
             except (OriginalMovedError, DcctlError, OSError) as error:
                 self._say_problem(consumer, str(error))
+            except Exception as error:  # noqa: BLE001 - a file that cannot be read ends no thread
+                self._say_problem(consumer, f"bug: the pass was lost, the next one follows: {error!r}")
             if self._stopped.wait(self._interval_s):
                 return
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +18,15 @@ from orchestrator.replication.formats import decode_heartbeat
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 
+UNKNOWN = "UNKNOWN"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorHealth:
     """One look at a mirror. What could not be asked is absent, and `problems` says why.
 
-    `states`: connector -> RUNNING, PAUSED, STOPPED, FAILED, MISSING, or the worst state of its tasks.
+    `at_s`: when the look began. `states`: connector -> RUNNING, PAUSED, STOPPED, FAILED, MISSING, or the
+    worst state of its tasks; UNKNOWN where Connect does not say.
     `replicated`: next source offset after the last that Connect has stored as copied.
     `heartbeat_at_s`: when the newest heartbeat that arrived was written at the source.
     """
@@ -65,14 +69,17 @@ class MirrorHealth:
 
 
 def mirror_health(cluster: KafkaCluster, connect: ConnectCluster, mirror: Replication) -> MirrorHealth:
-    """Ask Connect and the target about one mirror. Never raises for what they say or leave unsaid."""
-    at_s, problems = time.time(), []
-    states: dict[str, str] = {}
-    replicated: dict[TopicPartition, int] | None = None
+    """Ask Connect and the target about one mirror. Never raises for what they say or leave unsaid.
+
+    A connector of which Connect says nothing is UNKNOWN.
+    """
+    at_s, problems = time.time(), list[str]()
     names = connector_names(mirror)
-    try:
+    states = dict.fromkeys(names, UNKNOWN)
+    replicated: dict[TopicPartition, int] | None = None
+    with _noted(problems, ""):
         known = connect.connectors()
-        states = {name: _worst_state(known.get(name)) for name in names}
+        states |= {name: _worst_state(known.get(name)) for name in names}
         if states[names.checkpoint] == "WITHOUT TASKS":
             # It has a task only while it finds groups to write checkpoints for.
             states[names.checkpoint] = "RUNNING"
@@ -80,13 +87,9 @@ def mirror_health(cluster: KafkaCluster, connect: ConnectCluster, mirror: Replic
         if names.source in known:
             offsets = connect.source_offsets(names.source)
             replicated = {tp: offset + 1 for tp, offset in offsets.items() if tp.topic in mirror.topics}
-    except ConnectError as error:
-        problems.append(str(error.problem))
     heartbeat_at_s = None
-    try:
+    with _noted(problems, "heartbeats: "):
         heartbeat_at_s = newest_heartbeat_s(cluster, mirror)
-    except ClusterError as error:
-        problems.append(f"heartbeats: {error.problem}")
     return MirrorHealth(
         at_s=at_s,
         states=states,
@@ -94,6 +97,17 @@ def mirror_health(cluster: KafkaCluster, connect: ConnectCluster, mirror: Replic
         heartbeat_at_s=heartbeat_at_s,
         problems=tuple(problems),
     )
+
+
+@contextmanager
+def _noted(problems: list[str], asked: str) -> Iterator[None]:
+    """What goes wrong inside is a problem in words: a proxy, or a foreign record, may say anything."""
+    try:
+        yield
+    except (ConnectError, ClusterError) as error:
+        problems.append(f"{asked}{error.problem}")
+    except Exception as error:  # noqa: BLE001 - what was said cannot be read, whatever it was
+        problems.append(f"{asked}an answer cannot be read: {error!r}")
 
 
 def newest_heartbeat_s(cluster: KafkaCluster, mirror: Replication) -> float | None:
@@ -133,7 +147,7 @@ class HealthKeeper:
     def _run(self) -> None:
         said: tuple[str, ...] = ()
         while not self._stopped.is_set():
-            health = self._look()
+            health = self._looked()
             self.newest = health
             if health.problems != said:
                 if health.problems:
@@ -142,6 +156,16 @@ class HealthKeeper:
                     self._log.info("mirror runs", states=dict(health.states))
                 said = health.problems
             self._stopped.wait(self._interval_s)
+
+    def _looked(self) -> MirrorHealth:
+        """A look that fails says that nothing is known now; what the last one said does not stay."""
+        begun_at_s = time.time()
+        try:
+            return self._look()
+        except Exception as error:  # noqa: BLE001 - the next look may do better
+            names = self.newest.states if self.newest is not None else ()
+            problem = f"bug: the look was lost, the next one follows: {error!r}"
+            return MirrorHealth(at_s=begun_at_s, states=dict.fromkeys(names, UNKNOWN), problems=(problem,))
 
 
 def _worst_state(status: Mapping[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from orchestrator.errors import DcctlError
 from orchestrator.planning.prediction import predict_loss
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.watch.health import MirrorHealth
+from orchestrator.watch.health import UNKNOWN, MirrorHealth
 from orchestrator.watch.watcher import Watcher
 
 _UNKNOWN = float("nan")
@@ -49,6 +49,7 @@ _GAUGES: dict[str, tuple[str, list[str]]] = {
     "mirror_lag_records": ("Records not stored as copied by the mirror", ["topic", "partition"]),
     "mirror_gap_partitions": ("Partitions in which records were passed over", []),
     "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
+    "mirror_look_age_seconds": ("Age of what is told of the mirror: connectors, lag, heartbeats", []),
     "connector_running": ("Whether a connector and all its tasks run", ["connector"]),
     "checkpoint_copy_age_seconds": ("Time since the copy was compared with the original", ["query"]),
     "checkpoint_copy_batch": ("Newest committed batch in the copy of a checkpoint", ["query"]),
@@ -83,14 +84,25 @@ def _values(
         is_known = copy.batch is not None and copy.source_batch is not None
         behind = (copy.source_batch or 0) - (copy.batch or 0)
         yield "checkpoint_copy_batches_behind", [query], float(behind) if is_known else _UNKNOWN
+    yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
     if health is not None:
-        yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
-        gaps = health.gaps(history.sampled_ends(), history.made_anew)
-        yield "mirror_gap_partitions", [], float(len(gaps))
-        for connector, state in health.states.items():
-            yield "connector_running", [connector], float(state == "RUNNING")
-        for tp, lag in sorted(health.lag_records(ends).items()):
-            yield "mirror_lag_records", [tp.topic, str(tp.partition)], float(lag)
+        yield from _health_values(history, health, judged_at_s)
+
+
+def _health_values(
+    history: SampleHistory, health: MirrorHealth, judged_at_s: float
+) -> Iterator[tuple[str, list[str], float]]:
+    """What Connect does not say is NaN, not absent: an alert on a value that vanishes never fires."""
+    ends = history.newest_ends()
+    yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
+    is_known = health.replicated is not None
+    gaps = health.gaps(history.sampled_ends(), history.made_anew)
+    yield "mirror_gap_partitions", [], float(len(gaps)) if is_known else _UNKNOWN
+    for connector, state in health.states.items():
+        yield "connector_running", [connector], _UNKNOWN if state == UNKNOWN else float(state == "RUNNING")
+    lag = health.lag_records(ends)
+    for tp in sorted(ends):
+        yield "mirror_lag_records", [tp.topic, str(tp.partition)], float(lag[tp]) if is_known else _UNKNOWN
 
 
 def serve_metrics(watchers: Sequence[Watcher], port: int, address: str) -> None:

@@ -94,6 +94,17 @@ def test_what_is_not_known_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     assert empty["dcctl_source_up"] == 0
 
 
+def test_what_connect_does_not_say_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series that vanishes fires no alert: connectors, lag and gaps are NaN, and the look has an age."""
+    away = MirrorHealth(at_s=NOW_S - 7, states={"a": "UNKNOWN"}, problems=("no worker answers",))
+    found = scraped(steady_history(), away, monkeypatch)
+    assert math.isnan(found["dcctl_connector_running a"])
+    assert math.isnan(found["dcctl_mirror_lag_records orders 0"])
+    assert math.isnan(found["dcctl_mirror_gap_partitions"])
+    assert found["dcctl_mirror_look_age_seconds"] == 7
+    assert math.isnan(scraped(steady_history(), None, monkeypatch)["dcctl_mirror_look_age_seconds"])
+
+
 def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ages stop growing when the site is gone: they tell what a failover has to work with."""
     history = steady_history()
