@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -161,8 +162,13 @@ def put_bytes(content: bytes, destination: Path) -> None:
     """Write one file so that it appears whole or not at all."""
     destination.parent.mkdir(parents=True, exist_ok=True)
     temporary = destination.parent / f".{destination.name}{TEMPORARY_SUFFIX}"
-    temporary.write_bytes(content)
-    temporary.replace(destination)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(destination)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)  # on a full disk it would keep the rest of what is left
+        raise
 
 
 def put_json(data: Mapping[str, object], destination: Path) -> None:
@@ -183,7 +189,7 @@ def write_checkpoint(
     stay as they are, above all the state, are linked where the file system allows it: neither Spark nor
     we ever write into an existing file. Raises `DcctlError` naming the file.
     """
-    building = destination.with_name(f".{destination.name}{TEMPORARY_SUFFIX}")
+    building = unfinished(destination)
     try:
         if building.exists():
             shutil.rmtree(building)
@@ -201,6 +207,11 @@ def write_checkpoint(
         raise DcctlError(
             f"checkpoint {destination}", f"cannot be written: {error.strerror}: {error.filename}"
         ) from None
+
+
+def unfinished(destination: Path) -> Path:
+    """Where a checkpoint is built before it takes its place."""
+    return destination.with_name(f".{destination.name}{TEMPORARY_SUFFIX}")
 
 
 def _link_or_copy(source: Path, destination: Path) -> None:

@@ -101,7 +101,8 @@ def spark(  # noqa: PLR0917 - typer passes them by name
     if undo:
         folder = destination or standby_folder(topology, query)
         taken = undo_relocation(folder)
-        emit({"undone": str(folder), "now_at": str(taken)}, as_json=as_json, summary=f"{folder} is as before")
+        now_at = None if taken is None else str(taken)
+        emit({"undone": str(folder), "now_at": now_at}, as_json=as_json, summary=f"{folder} is as before")
         return
     if not to:
         raise UsageError("--to", "is missing", "name the cluster where the query will go on")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.engine.ports import StepOutcome
-from orchestrator.engine.state import RunOutcome, RunState, Status, Way
+from orchestrator.engine.state import RunOutcome, RunState, Status, Way, with_effect
 from orchestrator.engine.summary import run_outcome, run_reason
 from orchestrator.engine.undoing import let_stand, ready_to_undo, standing, steps_to_undo
 from orchestrator.planning.plan import EventKind, Outcome, RunEvent, Step
@@ -180,7 +180,8 @@ def _after_record(state: RunState, record: RunEvent) -> Decision:
 
 def _after_check(state: RunState, step: str, found: StepOutcome, way: Way) -> Decision:
     if found.outcome == "failed":  # surely not as wanted: it is done like any other
-        state = state if way == "undo" else replace(state, effective=state.effective - {step})
+        if way == "do" and state.plan.step(step).irreversible:
+            state = with_effect(state, step, outcome="failed", in_part=found.in_part)
         return _go_on(state.with_status(step, "waiting", way))
     return _record_outcome(state, step, found, {"found_after_restart": True}, way)
 
@@ -191,13 +192,13 @@ def _record_outcome(
     status: Status = found.outcome
     state = replace(state.with_status(step, status, way), messages={**state.messages, step: found.message})
     if way == "do":
+        state = with_effect(state, step, outcome=status, in_part=found.in_part)
         if status == "ok":
             state = replace(state, results={**state.results, step: found.result})
-        if status != "failed":
-            state = replace(state, effective=state.effective | {step})
     if not state.has_journal:
         return _go_on(state)
     data = {**data, "result": dict(found.result)} if found.result else data
+    data = {**data, "in_part": True} if found.in_part else data
     state, record = _numbered(
         state,
         Record(_OUTCOME[way], step=step, outcome=found.outcome, message=found.message, data=data),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 
 from orchestrator.engine.decide import (
@@ -65,9 +68,9 @@ def run_plan(
     """Run a plan whose gates are ok, or go on with one from the `records` of its journal.
 
     With `undo` the run is taken back, and a run that was being taken back already goes on with that in
-    any case. `on_event` gets every record once it is in the journal. Raises `GateRefusedError` for a plan
-    that may not run. An interruption (Ctrl-C) cancels what is waiting and goes up to the caller;
-    the journal then holds all that a later resume needs.
+    any case. `on_event` gets every record once it is in the journal; what it raises ends nothing.
+    Raises `GateRefusedError` for a plan that may not run. An interruption (Ctrl-C) cancels what is waiting
+    and goes up to the caller; the journal then holds all that a later resume needs.
     """
     if not plan.is_allowed:
         raise GateRefusedError("plan", "a gate refused or is unknown: it cannot be run")
@@ -119,7 +122,7 @@ class _Driver:
             return ""
         try:
             return self._ports.brake.reason()
-        except DcctlError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is: nothing is begun that nobody may stop
             return f"it cannot be told whether anybody wants it stopped: {in_words(error)}"
 
     def _stop(self, reason: str) -> None:
@@ -151,12 +154,13 @@ class _Driver:
         )
         try:
             self._ports.journal.append(record)
-        except DcctlError as error:
+        except Exception as error:  # noqa: BLE001 - what is not known to be written counts as not written
             self._has_journal = False
             self._stop(in_words(error))
             return
         self._inbox.put(Recorded(record))
-        self._on_event(record)
+        with suppress(Exception):  # nobody may read what is told: the journal has it
+            self._on_event(record)
 
     def _submit(self, work: Callable[[Step, Results, Way], Event], step_id: str, way: Way) -> None:
         future = self._executor.submit(work, self._state.plan.step(step_id), self._state.results, way)
@@ -181,10 +185,8 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
     act, check = (actions.perform, step.verify) if way == "do" else (actions.compensate, step.verify_undone)
     try:
         acted = act(step, results)
-    except (DcctlError, OSError) as error:
-        # A repetition does no harm where nothing has to be verified; but what cannot be taken back may stand.
-        is_harmless = check is None and not (step.irreversible and way == "do")
-        acted = StepOutcome("failed" if is_harmless else "unknown", in_words(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this step's alone
+        acted = StepOutcome("unknown", in_words(error))
     if check is None or acted.outcome == "failed":
         return acted
     known = {**results, step.id: acted.result} if way == "do" else results
@@ -192,18 +194,30 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
     if seen.outcome == "ok":
         return StepOutcome("ok", seen.message or acted.message, {**acted.result, **seen.result})
     said = "; ".join(dict.fromkeys(text for text in (acted.message, seen.message) if text))
-    return StepOutcome(seen.outcome, said, {**acted.result, **seen.result})
+    result = {**acted.result, **seen.result}
+    if seen.outcome != "failed" or way == "undo":
+        return StepOutcome(seen.outcome, said, result)
+    if not step.irreversible:
+        return StepOutcome("failed", said, result, in_part=True)  # it was made, and is not there as a whole
+    # What was refused or cut off may still come about, and nothing would take it back.
+    is_open = seen.in_part or acted.outcome == "unknown"
+    return StepOutcome("unknown" if is_open else "failed", said, result, in_part=seen.in_part)
 
 
 def _look(actions: Actions, step: Step, results: Results, way: Way) -> StepOutcome:
     try:
         return actions.verify(step, results) if way == "do" else actions.verify_undone(step, results)
-    except (DcctlError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - what cannot be looked at is unknown, and no more than that
         return StepOutcome("unknown", in_words(error))
 
 
-def in_words(error: DcctlError | OSError) -> str:
-    """An error in one line, for the journal."""
+def in_words(error: Exception) -> str:
+    """An error in one line, for the journal. Of one that dcctl should have handled, also where it came up."""
+    if isinstance(error, DcctlError):
+        return f"{error.subject}: {error.problem}"
     if isinstance(error, OSError):
         return f"{error.filename or 'this machine'}: {error.strerror or error}"
-    return f"{error.subject}: {error.problem}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    said = " ".join(str(error).split())
+    return f"dcctl met something that it should have handled: {type(error).__name__}: {said}{where}"

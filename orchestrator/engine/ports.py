@@ -18,17 +18,22 @@ class StepOutcome:
     From `perform`: ok, failed (surely nothing was changed), or unknown. From `verify`: ok (the effect
     is there), failed (it surely is not there as a whole), or unknown (cannot be told). From `compensate`
     and `verify_undone` the same, about the effect being gone.
+
+    `in_part`: of a `verify` that failed, some of the effect is there; the message names what. Of an
+    irreversible step `verify` says so wherever it is, for without it nothing of the effect stands.
     """
 
     outcome: Outcome
     message: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
+    in_part: bool = False
 
 
 class Actions(Protocol):
     """Effects by the names in the plan. `results` holds the results of the steps done so far.
 
-    A `DcctlError` from any of the first four means that it cannot be told what happened.
+    Any exception from any of the first four means that it cannot be told what happened: the outcome is
+    unknown, with the exception's text, and no other step is touched by it.
     """
 
     def perform(self, step: Step, results: Results) -> StepOutcome:

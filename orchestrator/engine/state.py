@@ -23,7 +23,8 @@ class RunState:
     `is_ending` whether its last record has been asked for.
 
     `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
-    said may stay. `begun` are the steps ever begun, `effective` those that may have had their whole effect.
+    said may stay. `begun` are the steps ever begun, `effective` those of whose effect anything may stand,
+    `in_part` those of which it was seen that some of it stands.
     """
 
     plan: Plan
@@ -35,6 +36,7 @@ class RunState:
     messages: Mapping[str, str] = field(default_factory=dict)
     begun: frozenset[str] = frozenset()
     effective: frozenset[str] = frozenset()
+    in_part: frozenset[str] = frozenset()
     undoing: str = ""
     leave: frozenset[str] = frozenset()
     stopped: str = ""
@@ -114,10 +116,23 @@ def _replayed(state: RunState, record: RunEvent) -> RunState:
 
 def _with_outcome(state: RunState, record: RunEvent) -> RunState:
     step = record.step
-    state = replace(state, messages={**state.messages, step: record.message})
+    state = with_effect(
+        replace(state, messages={**state.messages, step: record.message}),
+        step,
+        outcome=str(record.outcome),
+        in_part=bool(record.data.get("in_part")),
+    )
     if record.outcome == "ok":
         state = replace(state, results={**state.results, step: record.data.get("result", {})})
         return state.with_status(step, "ok")
-    if record.outcome == "failed":
-        state = replace(state, effective=state.effective - {step})
     return state.with_status(step, "unsettled")
+
+
+def with_effect(state: RunState, step: str, *, outcome: str, in_part: bool) -> RunState:
+    """What of a step's effect may stand, by its last attempt. What failed `in_part` is not nothing."""
+    may_stand = outcome != "failed" or in_part
+    return replace(
+        state,
+        effective=state.effective | {step} if may_stand else state.effective - {step},
+        in_part=state.in_part | {step} if in_part else state.in_part - {step},
+    )

@@ -21,7 +21,12 @@ from orchestrator.operations.relocation import (
     relocate_checkpoint,
 )
 from orchestrator.operations.translate import Positions, Translations, current_map, translate_groups
-from orchestrator.planning.positions import offsets_to_write, partitions_to_read, translate_recorded
+from orchestrator.planning.positions import (
+    no_copy_of,
+    offsets_to_write,
+    partitions_to_read,
+    translate_recorded,
+)
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.offset_map import Translated
@@ -118,7 +123,7 @@ def move_query(
     def translate(source: TopicPartition, offset: int) -> Translated:
         log = logs.get(mirror.mirrored(source))
         if log is None:
-            return Translated(None, False, None, f"{mirror.mirrored(source)} does not exist at {to}")
+            return Translated(None, False, None, no_copy_of(source, mirror))
         translated = translate_recorded(offset_map, history.made_anew, source, offset, written_at_s)
         fitted = fit_to_log(translated, log, consumer.on_untranslatable, by_time.get(source))
         return Translated(fitted.offset, fitted.is_exact, fitted.reread_at_most, fitted.reason)

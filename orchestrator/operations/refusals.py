@@ -82,7 +82,8 @@ def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: 
     stands = [
         step.id
         for step in standing(state)
-        if step.id not in leave and (step.verify is None or state.status(step.id) == "ok")
+        if step.id not in leave
+        and (step.verify is None or state.status(step.id) == "ok" or step.id in state.in_part)
     ]
     if stands and not state.undoing:
         raise GateRefusedError(

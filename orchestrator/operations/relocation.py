@@ -1,13 +1,15 @@
 """Relocating a Spark checkpoint: from the copy that the watcher kept to the folder that the query opens.
 
 Never in place. The relocated checkpoint is built beside its destination and renamed; what stood there is
-moved aside, and `<destination>.relocation.json` records what was done and the original offsets. The same
-run asked again finds its own record and changes nothing.
+moved aside, and `<destination>.relocation.json` records what was done and the original offsets. That record
+is written first, so a mark inside the checkpoint tells whether it came to the renaming. The same run asked
+again finds its own mark and changes nothing; taken back is whatever there is of it.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,9 +26,10 @@ from orchestrator.adapters.checkpoint_files import (
     numbered,
     put_json,
     read_texts,
+    unfinished,
     write_checkpoint,
 )
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.relocation.offset_log import kafka_offsets, parse_offset_log
 from orchestrator.relocation.spark_checkpoint import (
@@ -41,6 +44,8 @@ from orchestrator.values import TopicPartition
 
 # A query that runs writes an offsets file with each batch; triggers of minutes are rare.
 QUIET_S = 30.0
+# Hidden, and beside Spark's own files: neither Spark nor the copier looks at it.
+_MARK = ".dcctl-relocated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,8 @@ def relocate_checkpoint(
     of a source topic. `local_starts`: start offsets of the further target partitions that the query will
     read: all of the landing topics, and those of mirrored topics that the checkpoint does not know.
 
-    Raises `DcctlError` for everything that forbids it; then nothing has changed.
+    Raises `DcctlError` for everything that forbids it, and where it cannot be written: then everything is as
+    it was. Raises `OutcomeUnknownError` where even that could not be brought about.
     """
     done = _done_before(destination, run_id)
     if done is not None:
@@ -118,8 +124,16 @@ def relocate_checkpoint(
     has_former = destination.exists() or aside.exists()
     data = _record(copy, destination, plan, query=query, run_id=run_id, aside=aside if has_former else None)
     # Before the rename: a run that dies in between finds what it was about to do, and does it again.
-    put_json(data, relocation_record(destination))
-    write_checkpoint(copy, destination, plan.replaced, lambda file: file.as_posix() in plan.dropped, aside)
+    _put_record(destination, data)
+    replaced = {**plan.replaced, _MARK: run_id.encode()}
+    try:
+        write_checkpoint(copy, destination, replaced, lambda file: file.as_posix() in plan.dropped, aside)
+    except DcctlError as error:
+        try:
+            undo_relocation(destination)
+        except DcctlError as left:
+            raise OutcomeUnknownError(error.subject, f"{error.problem}; {left.problem}", left.hint) from None
+        raise
     return _report(destination, data)
 
 
@@ -129,27 +143,39 @@ def is_relocated_by(destination: Path, run_id: str) -> bool:
     return data is not None and data.get("run_id") == run_id
 
 
-def undo_relocation(destination: Path) -> Path:
-    """Take a relocated checkpoint away again and put back what stood there; returns where it lies now.
+def undo_relocation(destination: Path) -> Path | None:
+    """Take a relocated checkpoint away again and put back what stood there, however far it had come.
 
-    Raises `DcctlError` where nothing is recorded, or the query has already gone on from there.
+    Returns where the relocated one lies now; None where it had never come to its place. Raises `DcctlError`
+    where nothing is recorded, the query has already gone on from there, or a folder cannot be moved.
     """
     subject = f"checkpoint {destination}"
     data = _read_record(destination)
     if data is None:
         raise DcctlError(subject, "was not relocated by dcctl: there is no record beside it")
-    if _batches_since(destination, data) != 0:
+    batches = _batches_since(destination, data)
+    if batches:
         raise DcctlError(
-            subject, f"the query has gone on beyond batch {data['from_batch']}: that cannot be undone"
+            subject,
+            f"the query has gone on beyond batch {data['from_batch']}: that cannot be undone",
+            "stop the query, and move this checkpoint away yourself once nobody needs it",
         )
-    taken = destination.with_name(f"{destination.name}.undone-{data['run_id']}")
+    aside = Path(data["aside"]) if data["aside"] else None
+    taken = None if batches is None else destination.with_name(f"{destination.name}.undone-{data['run_id']}")
     try:
-        destination.rename(taken)
-        if data["aside"]:
-            Path(data["aside"]).rename(destination)
-        relocation_record(destination).unlink()
+        shutil.rmtree(unfinished(destination), ignore_errors=True)
+        if taken is not None:
+            destination.rename(taken)
+        if aside is not None and aside.exists() and not destination.exists():
+            aside.rename(destination)
+        if data.get("former_record"):
+            put_json(data["former_record"], relocation_record(destination))
+        else:
+            relocation_record(destination).unlink()
     except OSError as error:
-        raise DcctlError(subject, f"cannot be moved: {error.strerror}: {error.filename}") from None
+        kept = f"; what stood there before lies at {aside}" if aside is not None and aside.exists() else ""
+        problem = f"cannot be put back: {error.strerror}: {error.filename}{kept}"
+        raise DcctlError(subject, problem, "make its folder writable, and try again") from None
     return taken
 
 
@@ -246,11 +272,36 @@ def _refuse_running(destination: Path, query: str) -> None:
 def _batches_since(destination: Path, data: Mapping[str, Any]) -> int | None:
     """Batches begun since the recorded relocation; None if what lies there did not come of it."""
     begun = numbered(destination / "offsets")
-    if not begun or begun[-1] < data["from_batch"]:
+    from_batch = int(data["from_batch"])
+    if data.get("is_marked"):
+        return max(0, (begun or [from_batch])[-1] - from_batch) if _has_mark(destination, data) else None
+    # Recorded by a version that left no mark.
+    if not begun or begun[-1] < from_batch:
         return None
-    if begun[-1] > data["from_batch"]:
-        return begun[-1] - int(data["from_batch"])
+    if begun[-1] > from_batch:
+        return begun[-1] - from_batch
     return 0 if offsets_to_json(checkpoint_positions(destination)) == data["offsets"] else None
+
+
+def _has_mark(destination: Path, data: Mapping[str, Any]) -> bool:
+    try:
+        return (destination / _MARK).read_text(encoding="utf-8") == str(data["run_id"])
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _put_record(destination: Path, data: dict[str, Any]) -> None:
+    """Write the record. That of an earlier relocation goes along, and comes back if this one is undone."""
+    known = _read_record(destination)
+    if known is not None and known["run_id"] != data["run_id"]:
+        data["former_record"] = {name: value for name, value in known.items() if name != "former_record"}
+    elif known is not None:
+        data["former_record"] = known.get("former_record")
+    record = relocation_record(destination)
+    try:
+        put_json(data, record)
+    except OSError as error:
+        raise DcctlError(str(record), f"cannot be written: {error.strerror}") from None
 
 
 def _record(
@@ -260,6 +311,7 @@ def _record(
     return {
         "format_version": 1,
         "run_id": run_id,
+        "is_marked": True,
         "query": query,
         "relocated_at_s": time.time(),
         "copy": str(copy),

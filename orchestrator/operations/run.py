@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -193,10 +194,11 @@ class Run(Generic[E]):
         self.note(event)
 
     def note(self, event: RunEvent) -> None:
-        """Take notice of a record that is in the journal now."""
+        """Take notice of a record that is in the journal now. Telling it to a person is best effort."""
         self.events.append(event)
         self._next_sequence = event.sequence + 1
-        self._on_event(event)
+        with suppress(Exception):
+            self._on_event(event)
 
     def write_file(self, name: str, data: Mapping[str, Any]) -> None:
         """Keep JSON data in the run's folder. Raises `DcctlError` where that cannot be written."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.errors import DcctlError
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, Translated
@@ -131,17 +132,33 @@ def offsets_to_write(
 
     A landing partition starts at its end when it was fenced: what older cycles left there is passed
     over, and what is written from now on is read. With equal names (identity policy) the translated
-    position holds.
+    position holds. Raises `DcctlError` naming the partitions for which there is no offset.
     """
+    read: dict[str, tuple[TopicPartition, ...]] = {}
     wanted: dict[str, dict[TopicPartition, int]] = {}
     for consumer in consumers:
         # Producers write topics of the same names there as at the source.
-        own = source_partitions(topology, mirror, consumer)
-        wanted[consumer.name] = {tp: landing_ends[tp] for tp in own}
+        own = read[consumer.name] = source_partitions(topology, mirror, consumer)
+        wanted[consumer.name] = {tp: landing_ends[tp] for tp in own if tp in landing_ends}
     for position in positions:
         if position.target_offset is not None and position.group in wanted:
             wanted[position.group][position.target_partition] = position.target_offset
+    for group, own in read.items():
+        missing = [str(tp) for tp in own if tp not in wanted[group]]
+        if missing:
+            raise DcctlError(
+                f"group {group}",
+                f"reads partitions of which {mirror.target} has told no end: {', '.join(missing)}",
+                "have the topics there as many partitions as the file says? dcctl drift FILE",
+            )
     return wanted
+
+
+def no_copy_of(source: TopicPartition, mirror: Replication) -> str:
+    """Why a partition of the source has no place at the target, where its log there is not known."""
+    if source.topic not in mirror.topics:
+        return f"the mirror {mirror.source} → {mirror.target} does not copy {source.topic}"
+    return f"{mirror.mirrored(source)} does not exist at {mirror.target}"
 
 
 def translate_recorded(

@@ -39,6 +39,7 @@ class InlineExecutor(Executor):
 class CrashingJournal:
     """Journal, lock and clock that survive a crash, and the places at which it may happen.
 
+    `dies_of` is what is raised at the point of a crash: an exception in place of the end of the process.
     `holder` is the process that has the lock. `stall_at` is a point at which the process is stopped until
     its session is gone; another takes over, goes on with the run to its end, and only then the first one
     continues. `in_flight` are the steps that were under way when it was stopped.
@@ -46,6 +47,7 @@ class CrashingJournal:
 
     records: list[RunEvent] = field(default_factory=list)
     crash_at: int = -1
+    dies_of: type[BaseException] = SimulatedCrash
     stall_at: int = -1
     points: int = 0
     holders: list[Callable[[str], None]] = field(default_factory=list)
@@ -59,7 +61,7 @@ class CrashingJournal:
         """One place where the process may die, or be stopped for long."""
         self.points += 1
         if self.points == self.crash_at:
-            raise SimulatedCrash
+            raise self.dies_of
         if self.points == self.stall_at:
             mine, self.stall_at = self.process, -1
             ended = {record.step for record in self.records if record.kind == "step-outcome"}
@@ -143,6 +145,33 @@ def crash_everywhere(
             _checked(world, check)
             ends += 1
     return ends
+
+
+def raise_everywhere(
+    plan: Plan,
+    new_world: Callable[[], Any],
+    check: Callable[[Any], None],
+    *,
+    second_undo: UndoAsked | None = None,
+) -> int:
+    """An exception at each point, of an action or of the journal: the run ends in words, and is gone on with.
+
+    With `second_undo` it is taken back in place of that.
+    """
+    undisturbed = new_world()
+    run_until(plan, undisturbed, -1)
+    for point in range(1, undisturbed.points + 1):
+        world = new_world()
+        world.points, world.crash_at, world.dies_of = 0, point, RuntimeError
+        end = run_inline(plan, world)
+        assert end.outcome in ("ok", "incomplete", "unknown", "undone"), point
+        assert end.outcome in ("ok", "undone") or "RuntimeError" in end.reason, end.reason
+        is_begun = any(record.kind == "step-intent" for record in world.records)
+        if end.outcome not in ("ok", "undone") and (is_begun or second_undo is None):
+            run_until(plan, world, -1, second_undo)
+        if is_begun:
+            _checked(world, check)
+    return undisturbed.points
 
 
 def stall_everywhere(plan: Plan, new_world: Callable[[], Any], check: Callable[[Any], None]) -> int:

@@ -220,3 +220,36 @@ def test_a_crash_at_any_point_and_again_in_the_resumed_run_changes_nothing() -> 
         assert world.records[-1].data["outcome"] == "ok"
 
     assert crash_everywhere(DIAMOND, World, check) > 300
+
+
+def test_nobody_who_listens_ends_no_run() -> None:
+    """A pipe that is closed while the run is told: the journal has it, and the run goes to its end."""
+    world = World()
+    world.holder = world.process = "process-1"
+
+    def tell(_: RunEvent) -> None:
+        raise BrokenPipeError
+
+    end = run_plan(DIAMOND, "run-1", Ports(world, world, world, world), on_event=tell)
+    assert end.outcome == "ok"
+    assert [record.kind for record in world.records][-1] == "run-ended"
+    assert world.cancelled == 0
+
+
+def test_a_journal_that_breaks_in_an_unheard_of_way_begins_nothing_more() -> None:
+    """What is not known to be written counts as not written."""
+    world = World()
+    written = world.append
+
+    def append(record: RunEvent) -> None:
+        if record.step == "b":
+            raise RuntimeError("connection dropped")
+        written(record)
+
+    world.append = append  # type: ignore[method-assign]
+    end = run_inline(DIAMOND, world)
+    assert end.outcome == "incomplete"
+    assert "RuntimeError: connection dropped" in end.reason
+    assert "b" not in world.effects
+    world.append = written  # type: ignore[method-assign]
+    assert run_inline(DIAMOND, world).outcome == "ok"

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.engine import StepOutcome, UndoAsked, kept_by, standing, state_from_journal
+from orchestrator.engine import Results, StepOutcome, UndoAsked, kept_by, standing, state_from_journal
+from orchestrator.errors import GateRefusedError
+from orchestrator.operations.refusals import refuse_unless_undoable
 from orchestrator.planning.plan import Plan, Step
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, kinds_of, run_inline, run_until, stall_everywhere
@@ -207,3 +209,41 @@ def test_any_plan_killed_anywhere_resumes_or_goes_back(plan: Plan, data: st.Data
     elif failing is None:
         assert outcome == "ok"
         assert world.effects == {step.id for step in plan.steps}
+
+
+class HalfWorld(AnyWorld):
+    """The promotion comes about in part until `is_half` is over."""
+
+    is_half = True
+
+    def verify(self, step: Step, results: Results) -> StepOutcome:
+        if step.id == "promote" and "promote" in self.effects and self.is_half:
+            return StepOutcome("failed", "still there: bob; lifted: ada", in_part=True)
+        return super().verify(step, results)
+
+
+def test_what_nothing_takes_back_stands_also_in_part() -> None:
+    """It is no failure, of which nothing stands: an abort keeps what it was built on, here and later."""
+    world = HalfWorld(plan=MOVE)
+    end = run_inline(MOVE, world)
+    assert end.outcome == "unknown"
+    assert "promote unknown: still there: bob; lifted: ada" in end.reason
+    state = state_from_journal(MOVE, "run-1", world.records)
+    assert [step.id for step in standing(state)] == ["promote"]
+    assert [step.id for step in standing(end.state)] == ["promote"]
+    with pytest.raises(GateRefusedError, match="cannot be taken back any more: promote"):
+        refuse_unless_undoable(state, world.records, frozenset())
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert end.outcome == "incomplete"
+    assert "cannot be taken back: promote" in end.reason
+    assert world.left == {"freeze", "drain", "translate", "promote"}
+
+
+def test_what_stands_in_part_is_completed_when_the_run_goes_on() -> None:
+    """It is looked at, and done again."""
+    world = HalfWorld(plan=MOVE)
+    assert run_inline(MOVE, world).outcome == "unknown"
+    world.is_half = False
+    world.effects.discard("promote")
+    assert run_inline(MOVE, world).outcome == "ok"
+    assert "promote" in world.effects

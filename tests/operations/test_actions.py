@@ -17,7 +17,9 @@ from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
+from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
+from tests.operations.test_relocation import write_checkpoint_at
 from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, REQUEST, host, observation, part, topology
 
 MIRRORED = [MIRROR.mirrored_topic(name) for name in MIRROR.topics]
@@ -156,12 +158,19 @@ def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("at_work", "outcome", "message"),
-    [({"east-1", "east-2"}, "ok", "2 started on 2 hosts"), ({"east-1"}, "failed", "no host has started")],
+    [
+        ({"east-1", "east-2"}, "ok", "2 started on 2 hosts"),
+        (
+            {"east-1"},
+            "unknown",
+            "no host has started producer-cashier; started on east-1: producer-checkout",
+        ),
+    ],
 )
 def test_a_client_is_started_only_if_its_host_did_something(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_work: set[str], outcome: str, message: str
 ) -> None:
-    """Another host's success says nothing of it."""
+    """Another host's success says nothing of it. What was started is named, and is never nothing."""
     monkeypatch.setattr(clients, "run_playbook", lambda *_args, **_named: frozenset(at_work))
     hosts = part(
         (
@@ -175,6 +184,35 @@ def test_a_client_is_started_only_if_its_host_did_something(
     found = TableActions(session, MOVE_TABLE).perform(step, {})
     assert found.outcome == outcome
     assert message in found.message
+
+
+def test_a_topic_that_the_mirror_does_not_copy_refuses_its_query_and_no_more(tmp_path: Path) -> None:
+    """A query may read what only the lost side has: surely nothing is changed, and the refusal names it."""
+    standby = tmp_path / "revenue"
+    write_checkpoint_at(tmp_path / "revenue.copy", 7, 100)
+    for number in (6, 7):
+        offsets = '{"orders":{"0":90},"currency-rates":{"0":7}}'
+        (tmp_path / f"revenue.copy/offsets/{number}").write_text(f"v1\n{{}}\n{offsets}")
+    file = topology()
+    consumers = tuple(
+        replace(c, standby_checkpoint=str(standby)) if c.name == "revenue" else c for c in file.consumers
+    )
+    estate = Estate(replace(file, consumers=consumers), MIRROR, NoTopics(), None, None)  # type: ignore[arg-type]
+    session = Session(estate, observation(), tmp_path, run_id="r")
+    found_map = OffsetMapBuilder().build()
+    session.final_map = lambda _: (found_map, {})  # type: ignore[method-assign]
+    results = {"record-mirrored-ends": {}, "record-landing-ends": {"ends": {}}}
+    found = TableActions(session, MOVE_TABLE).perform(PLAN.step("relocate-revenue"), results)
+    assert found.outcome == "failed"
+    assert "the mirror west → east does not copy currency-rates" in found.message
+    assert not standby.exists()
+
+
+class NoTopics(Target):
+    """Nothing was ever brought back here."""
+
+    def topics(self, _names: Any) -> dict[str, TopicDescription]:
+        return {}
 
 
 def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tmp_path: Path) -> None:

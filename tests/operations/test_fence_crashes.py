@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
-from orchestrator.engine import Results, StepOutcome
+from orchestrator.engine import Results, StepOutcome, standing, state_from_journal
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.run_session import RunSession
@@ -19,7 +19,14 @@ from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.values import Acl, LogEnd, TopicPartition
-from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline, run_until
+from tests.engine.crashes import (
+    ABORT,
+    CrashingJournal,
+    crash_everywhere,
+    raise_everywhere,
+    run_inline,
+    run_until,
+)
 from tests.planning.pictures import NOW_S, part, topology
 
 FILE = topology()
@@ -29,7 +36,8 @@ THEIRS = frozenset({RULES[0], Acl("User:guest", "READ", "DENY", "TOPIC", "orders
 WITHOUT = frozenset(THEIRS - {RULES[0]})
 
 
-def _plan(verb: str) -> Plan:
+def fence_plan(verb: str) -> Plan:
+    """Of west, as read back from a journal."""
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
     picture = FencePicture(
         at_s=NOW_S, brokers=part({1: "west:1"}), access=access, coordination=part(CoordinationState(""))
@@ -149,7 +157,7 @@ def test_killed_anywhere_and_resumed_it_ends_as_if_undisturbed(
         assert not any(rules & WITHOUT for _, rules in world.calls)
         assert world.records[-1].data["outcome"] == "ok"
 
-    assert crash_everywhere(_plan(verb), lambda: World(rules_there=set(before)), check) > 200
+    assert crash_everywhere(fence_plan(verb), lambda: World(rules_there=set(before)), check) > 200
 
 
 @pytest.mark.parametrize(("verb", "before", "after"), CASES)
@@ -163,8 +171,37 @@ def test_killed_anywhere_and_aborted_the_rules_are_as_before(
         assert frozenset(world.rules_there) != after
         assert world.records[-1].data["outcome"] == "undone"
 
-    plan = _plan(verb)
+    plan = fence_plan(verb)
     assert crash_everywhere(plan, lambda: World(rules_there=set(before)), check, second_undo=ABORT) > 200
+
+
+@pytest.mark.parametrize(("verb", "before", "after"), CASES)
+def test_an_exception_anywhere_and_resumed_it_ends_as_if_undisturbed(
+    verb: str, before: frozenset[Acl], after: frozenset[Acl]
+) -> None:
+    """Whatever a client of Kafka raises in the middle; what a plan takes back for it is as before."""
+
+    def check(world: World) -> None:
+        is_undone = world.records[-1].data["outcome"] == "undone"
+        assert frozenset(world.rules_there) == (before if is_undone else after)
+        assert is_undone or world.records[-1].data["outcome"] == "ok"
+
+    plan = fence_plan(verb)
+    assert raise_everywhere(plan, lambda: World(rules_there=set(before)), check) > 20
+
+
+@pytest.mark.parametrize(("verb", "before", "after"), CASES)
+def test_an_exception_anywhere_and_aborted_the_rules_are_as_before(
+    verb: str, before: frozenset[Acl], after: frozenset[Acl]
+) -> None:
+    """Unless it had come to its end."""
+
+    def check(world: World) -> None:
+        is_done = world.records[-1].data["outcome"] == "ok"
+        assert frozenset(world.rules_there) == (after if is_done else before)
+
+    plan = fence_plan(verb)
+    assert raise_everywhere(plan, lambda: World(rules_there=set(before)), check, second_undo=ABORT) > 20
 
 
 def test_a_fence_that_somebody_writes_through_takes_itself_back_wherever_it_is_killed() -> None:
@@ -175,14 +212,14 @@ def test_a_fence_that_somebody_writes_through_takes_itself_back_wherever_it_is_k
         assert world.records[-1].data["outcome"] == "undone"
         assert "still written" in world.records[-1].message
 
-    assert crash_everywhere(_plan("fence"), lambda: World(stays_written=True), check) > 200
+    assert crash_everywhere(fence_plan("fence"), lambda: World(stays_written=True), check) > 200
 
 
 @pytest.mark.parametrize("verb", ["fence", "unfence"])
 def test_done_again_by_another_run_after_a_crash_it_is_the_same(verb: str) -> None:
     """Somebody runs the verb again in place of resuming: it records what it finds, and ends there too."""
     before, after = (THEIRS, FENCED) if verb == "fence" else (FENCED, WITHOUT)
-    plan = _plan(verb)
+    plan = fence_plan(verb)
     undisturbed = World(rules_there=set(before))
     run_until(plan, undisturbed, -1)
     for crash_at in range(1, undisturbed.points + 1):
@@ -191,3 +228,30 @@ def test_done_again_by_another_run_after_a_crash_it_is_the_same(verb: str) -> No
         world.records, world.crash_at = [], -1
         assert run_inline(plan, world).outcome == "ok"
         assert frozenset(world.rules_there) == after
+
+
+def test_of_a_lifting_that_nothing_takes_back_the_half_that_was_lifted_stands() -> None:
+    """As where producers that move themselves are let in: some may write by now, whatever came of the rest."""
+    plan = fence_plan("unfence")
+    steps = tuple(
+        replace(step, irreversible=True, compensation=None, verify_undone=None)
+        if step.action == "lift-rules"
+        else step
+        for step in plan.steps
+    )
+    plan = replace(plan, steps=steps)
+    (lift,) = (step.id for step in steps if step.irreversible)
+    halves = 0
+    undisturbed = World(rules_there=set(FENCED))
+    run_until(plan, undisturbed, -1)
+    for point in range(1, undisturbed.points + 1):
+        world = World(rules_there=set(FENCED), crash_at=point, dies_of=RuntimeError)
+        end = run_inline(plan, world)
+        gone = len(set(RULES) - world.rules_there)
+        is_begun = any((record.kind, record.step) == ("step-intent", lift) for record in world.records)
+        if not is_begun or end.outcome == "ok":
+            continue
+        halves += 0 < gone < len(RULES)
+        state = state_from_journal(plan, "run-1", world.records)
+        assert lift in [step.id for step in standing(state)] or not gone
+    assert halves > 2

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from orchestrator.adapters.ansible import run_playbook
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.actions.declaring import freeing, holding, look, stopped_clients
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
 
 
+@freeing(stopped_clients)
 def start_clients(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Start them at the target. Those that run already are left alone."""
     return _run_clients(session, step, "start", session.estate.mirror.target, step.id)
 
 
+@holding(stopped_clients)
 def stop_clients(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Stop them at the step's cluster, cleanly. Those that do not run are left alone."""
     return _run_clients(session, step, "stop", str(step.arguments["cluster"]), step.id)
@@ -24,7 +27,11 @@ def stop_clients(session: Session, step: Step, _results: Results) -> StepOutcome
 
 def start_clients_again(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Start at the step's cluster what was stopped there."""
-    return _run_clients(session, step, "start", str(step.arguments["cluster"]), f"undo-{step.id}")
+    found = _run_clients(session, step, "start", str(step.arguments["cluster"]), f"undo-{step.id}")
+    if "left_out" not in found.result:
+        return found
+    # As long as one of them stands still it is not taken back; who works again is no concern of anybody.
+    return StepOutcome("failed", f"no host has started {', '.join(found.result['left_out'])}", found.result)
 
 
 def _run_clients(
@@ -48,14 +55,18 @@ def _run_clients(
     known = session.observation.inventory.value
     hosts = [host for host in known or () if host.name in at_work]
     left_out = [client for client in clients if not any(host.runs(client, datacenters) for host in hosts)]
-    result = {"clients": clients, "hosts": sorted(at_work)}
+    result: dict[str, Any] = {"clients": clients, "hosts": sorted(at_work)}
     done = {"start": "started", "stop": "stopped"}[doing]
     if known is not None and left_out:
-        return StepOutcome("failed", f"no host has {done} {', '.join(left_out)}", result)
+        some = [client for client in clients if client not in left_out]
+        others = f"; {done} on {', '.join(sorted(at_work))}: {', '.join(some)}" if some else ""
+        said = f"no host has {done} {', '.join(left_out)}{others}"
+        return StepOutcome("unknown", said, {**result, "left_out": left_out}, in_part=bool(some))
     where = f"{len(at_work)} hosts" if len(at_work) > 1 else "1 host"
     return StepOutcome("ok", f"{len(clients)} {done} on {where}", result)
 
 
+@look
 def await_group_progress(session: Session, step: Step, results: Results) -> StepOutcome:
     """Wait until each group has members, and has committed anew or has nothing left to read."""
     target = session.estate.target

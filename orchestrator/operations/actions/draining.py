@@ -7,6 +7,7 @@ from time import monotonic
 from orchestrator.adapters.kafka import read_records
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
@@ -19,6 +20,7 @@ _ISOLATION = "consumer.isolation.level"
 Ranges = dict[TopicPartition, tuple[int, int]]
 
 
+@look
 def await_drained(session: Session, step: Step, results: Results) -> StepOutcome:
     """Wait until the mirror has read, and the target acknowledged, everything before the standing ends.
 

@@ -7,6 +7,7 @@ from time import monotonic, time
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.actions.declaring import denied_by_rules, freeing, holding, look
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
@@ -18,6 +19,7 @@ _SETTLED_S = 5.0
 _POLL_S = 0.25
 
 
+@look
 def record_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Which of the step's rules are there already: they are not ours, and stay when ours go."""
     session.warm_up(_cluster(step))  # the fence will wait for each broker's word, and then nothing else
@@ -25,6 +27,7 @@ def record_rules(session: RunSession, step: Step, _results: Results) -> StepOutc
     return StepOutcome("ok", f"{len(there)} of them are there already", {"had": rules_to_json(there)})
 
 
+@holding(denied_by_rules)
 def deny(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Bring the rules in. Those that are there stay."""
     session.access(_cluster(step)).add(_rules(step))
@@ -56,6 +59,7 @@ def rules_are_back(session: RunSession, step: Step, results: Results) -> StepOut
     )
 
 
+@freeing(denied_by_rules)
 def lift_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Take the rules away, whoever brought them in."""
     session.access(_cluster(step)).remove(_rules(step))
@@ -65,7 +69,11 @@ def lift_rules(session: RunSession, step: Step, _results: Results) -> StepOutcom
 def rules_are_lifted(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """None of them is there."""
     left = _awaited(session, lambda: _there(session, step))
-    return StepOutcome("failed" if left else "ok", f"still there: {listed_rules(left)}" if left else "lifted")
+    if not left:
+        return StepOutcome("ok", "lifted")
+    lifted = _rules(step) - left
+    more = f"; lifted: {listed_rules(lifted)}" if lifted else ""
+    return StepOutcome("failed", f"still there: {listed_rules(left)}{more}", in_part=bool(lifted))
 
 
 def deny_again(session: RunSession, step: Step, results: Results) -> StepOutcome:
@@ -80,6 +88,7 @@ def rules_are_denied_again(session: RunSession, step: Step, results: Results) ->
     return StepOutcome("failed" if missing else "ok", listed_rules(missing) or "as before")
 
 
+@look
 def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Every end offset stands still for a while; what still advances is named, with its producers.
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from orchestrator.adapters.kafka.following import Follower
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
@@ -19,6 +20,7 @@ _READ_S = 0.2
 _POLL_S = 0.01
 
 
+@look
 def await_landing_records(session: Session, step: Step, results: Results) -> StepOutcome:
     """Wait until each moved producer was seen to write; see `planning.first_writes` for how it is told.
 

@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.actions.clients import start_clients_again, stop_clients
+from orchestrator.operations.actions.declaring import holding, look, stopped_clients
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fencing import producers_of
 from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
@@ -26,6 +27,7 @@ _POLL_S = 0.3
 _HEARD_TIMEOUT_S = 5.0
 
 
+@holding(stopped_clients)
 def stop_left_clients(session: Session, step: Step, results: Results) -> StepOutcome:
     """Stop applications where their hosts answer. What runs on is denied all the same, so nothing waits."""
     found = _where_hosts_answer(stop_clients, session, step, results)
@@ -57,6 +59,7 @@ def _where_hosts_answer(
         return StepOutcome("failed", error.problem)
 
 
+@look
 def await_left_standing(session: Session, step: Step, results: Results) -> StepOutcome:
     """Every log that can be read stands still for a while; what cannot be read is unknown, by partition.
 
@@ -130,6 +133,7 @@ def await_left_standing(session: Session, step: Step, results: Results) -> StepO
     return StepOutcome("ok", said + (f"; unknown: {named(unread)}" if unread else ""), result)
 
 
+@look
 def drain_left(session: Session, step: Step, results: Results) -> StepOutcome:
     """Let the mirror copy what can be read. What it does not is counted; beyond what is allowed it fails."""
     if not results["stands-still"]["ends"]:
@@ -145,6 +149,7 @@ def drain_left(session: Session, step: Step, results: Results) -> StepOutcome:
     return StepOutcome("ok", found.message, found.result)
 
 
+@look
 def record_left_positions(session: Session, step: Step, _results: Results) -> StepOutcome:
     """What each group has committed there; where its coordinator is silent, the watcher's newest word.
 

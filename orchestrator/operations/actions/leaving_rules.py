@@ -9,6 +9,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.operations.actions.declaring import denied_by_rules, holding, look
 from orchestrator.operations.actions.fencing import listed_rules, rules_of_this_run
 from orchestrator.operations.left import LeftReader
 from orchestrator.operations.run_session import RunSession
@@ -22,6 +23,7 @@ _POLL_S = 0.3
 T = TypeVar("T")
 
 
+@look
 def record_left_rules(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Which of the step's rules are there already: they are not ours, and stay when ours go."""
     session.warm_up(str(step.arguments["cluster"]))
@@ -29,6 +31,7 @@ def record_left_rules(session: RunSession, step: Step, _results: Results) -> Ste
     return StepOutcome("ok", f"{len(there)} of them are there already", {"had": rules_to_json(there)})
 
 
+@holding(denied_by_rules)
 def deny_left(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """Bring the rules in through any broker that answers. Those that are there stay."""
     rules = _rules(step)

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.draining import Ranges, with_records
 from orchestrator.operations.actions.leaving import named
 from orchestrator.operations.left import LeftReader
@@ -23,6 +24,7 @@ _POLL_S = 0.3
 Counts = dict[TopicPartition, int]
 
 
+@look
 def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
     """For each partition of the source: what is lost, or why nobody can say it.
 

@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.move_steps import STANDSTILL_S
@@ -20,6 +21,7 @@ from orchestrator.values import TopicPartition
 _BUFFERED_S = 120.0
 
 
+@look
 def await_standstill(session: Session, step: Step, _results: Results) -> StepOutcome:
     """Wait until the mirrored topics' ends have stood still for a while; observing may have seen that."""
     target, mirror = session.estate.target, session.estate.mirror
@@ -96,6 +98,7 @@ def connectors_run(session: Session, step: Step, _results: Results) -> StepOutco
     return StepOutcome("failed" if waiting else "ok", waiting or "running")
 
 
+@look
 def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
     """The end of each partition of some topics.
 
@@ -153,6 +156,7 @@ def _since_loss(
     return {tp: min(ends[tp], offset) for tp, offset in found.items()}
 
 
+@look
 def record_mirror_end(session: Session, step: Step, results: Results) -> StepOutcome:
     """The ends of the mirrored topics, and the last source offsets that the mirror has read."""
     ends = record_ends(session, step, results)

@@ -7,7 +7,9 @@ from time import time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.committing import commit_offsets, not_committed
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.landing import landing_offsets
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
@@ -18,6 +20,7 @@ from orchestrator.planning.samples import SampledPosition
 from orchestrator.values import LogEnd, TopicPartition
 
 
+@look
 def save_offsets(session: Session, step: Step, _results: Results) -> StepOutcome:
     """What the groups have committed at the target now: MirrorMaker's own synced offsets, for undo."""
     committed = session.estate.target.committed(step.arguments["groups"])
@@ -26,6 +29,7 @@ def save_offsets(session: Session, step: Step, _results: Results) -> StepOutcome
     return StepOutcome("ok", f"{count} offsets of {len(saved)} groups", {"offsets": saved})
 
 
+@look
 def record_positions(session: Session, step: Step, _results: Results) -> StepOutcome:
     """What the groups have committed at the source, now that they are stopped.
 
@@ -49,6 +53,7 @@ def record_positions(session: Session, step: Step, _results: Results) -> StepOut
     return StepOutcome("ok", f"{count} positions of {len(groups)} groups", {"positions": positions})
 
 
+@look
 def translate_recorded_positions(session: Session, step: Step, results: Results) -> StepOutcome:
     """The positions recorded at the source through the final map: exactly, or within what is accepted."""
     now_s = time()
@@ -75,6 +80,7 @@ def translate_recorded_positions(session: Session, step: Step, results: Results)
     return found
 
 
+@look
 def translate_positions(session: Session, step: Step, results: Results) -> StepOutcome:
     """Each group's positions, as the watcher recorded them, through the final map."""
     recorded = {name: session.history.positions(name) for name in step.arguments["groups"]}
@@ -83,6 +89,7 @@ def translate_positions(session: Session, step: Step, results: Results) -> StepO
     return _translation_outcome(rows, landing_offsets(session, recorded))
 
 
+@look
 def translate_left_positions(session: Session, step: Step, results: Results) -> StepOutcome:
     """The positions recorded of a sick source through the final map; reading again has its price."""
     said, standing = results["record-positions"], results["stands-still"]
@@ -148,7 +155,10 @@ def write_offsets(session: Session, step: Step, results: Results) -> StepOutcome
     MirrorMaker's group sync may still be at it: it moves an offset of an idle group forward to its own
     translation, never back. Where ours is not below what it had written, there is nothing to undo ours.
     """
-    wanted = _wanted_offsets(session, step, results)
+    try:
+        wanted = _wanted_offsets(session, step, results)
+    except DcctlError as error:
+        return StepOutcome("failed", f"{error.subject}: {error.problem}")
     target = session.estate.target
     ahead = _ahead_of(wanted, results["save-offsets"]["offsets"])
     if ahead and not is_stopped_in_time(session, str(step.arguments["group_sync"]), step.timeout_s / 2):

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.committing import commit_offsets, not_committed
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.mirror import record_mirror_end
 from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.failback_session import FailbackSession
@@ -17,6 +18,7 @@ from orchestrator.planning.positions_back import BackPosition, BothMaps, own_par
 from orchestrator.values import LogEnd, TopicPartition
 
 
+@look
 def record_forward_end(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """The ends of the mirrored topics at the standby, and how far the paused mirror has read."""
     topics = [session.mirror.mirrored_topic(name) for name in session.mirror.topics]
@@ -24,6 +26,7 @@ def record_forward_end(session: FailbackSession, step: Step, results: Results) -
     return record_mirror_end(session.forward, replace(step, arguments=arguments), results)
 
 
+@look
 def translate_back(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """Each group's committed offsets at the standby to places at the primary: exactly, or as accepted."""
     maps = both_maps(session, results)

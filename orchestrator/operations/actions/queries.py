@@ -9,6 +9,7 @@ from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError
+from orchestrator.operations.actions.declaring import look, whole_or_nothing
 from orchestrator.operations.actions.landing import brought_back
 from orchestrator.operations.actions.positions_back import both_maps
 from orchestrator.operations.checkpoint_pass import copy_whole, copy_whole_apart
@@ -23,7 +24,7 @@ from orchestrator.operations.relocation import (
 )
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
-from orchestrator.planning.positions import translate_recorded
+from orchestrator.planning.positions import no_copy_of, translate_recorded
 from orchestrator.planning.positions_back import own_partitions, place_back, reverse_mirror
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.offset_map import Translated
@@ -66,6 +67,7 @@ def _stopped_by(session: Session, results: Results) -> str:
     return "" if any(result.get("not_stopped") for result in results.values()) else session.run_id
 
 
+@whole_or_nothing
 def relocate_query(session: Session, step: Step, results: Results) -> StepOutcome:
     """Make of the copied checkpoint the one that the query opens at the target. Twice is once.
 
@@ -88,7 +90,9 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
     def translate(source: TopicPartition, offset: int) -> Translated:
         if brought is not None and source.topic in copies:
             return brought.place(TopicPartition(copies[source.topic], source.partition), offset)
-        log = logs[mirror.mirrored(source)]
+        log = logs.get(mirror.mirrored(source))
+        if log is None:
+            return Translated(None, False, None, no_copy_of(source, mirror))
         translated = translate_recorded(offset_map, made_anew, source, offset, committed_at_s)
         fitted = fit_to_log(translated, log, query.on_untranslatable, by_time.get(source))
         return Translated(*fitted[:4])
@@ -105,6 +109,7 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
     )
 
 
+@whole_or_nothing
 def relocate_back(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """Make of the checkpoint as it was left at the standby the one that the query opens at the primary."""
     (query,) = session.consumers([str(step.arguments["query"])])
@@ -122,7 +127,7 @@ def relocate_back(session: FailbackSession, step: Step, results: Results) -> Ste
             to, found = place_back(mirror, query, read, None, maps)
             if found.offset is not None:
                 starts[to] = found.offset
-    return _relocated(session, query, translate, names.__getitem__, starts)
+    return _relocated(session, query, translate, lambda name: names.get(name, name), starts)
 
 
 def _relocated(
@@ -157,9 +162,15 @@ def undo_query_relocation(session: Session, step: Step, _results: Results) -> St
     destination = _standby_folder(query)
     if not is_relocated_by(destination, session.run_id):
         return StepOutcome("ok", "nothing was relocated")
-    return StepOutcome("ok", f"what was relocated lies at {undo_relocation(destination)}")
+    try:
+        taken = undo_relocation(destination)
+    except DcctlError as error:
+        return StepOutcome("failed", f"{error.subject}: {error.problem}")
+    lies = f"what was relocated lies at {taken}" if taken is not None else "it had not come to its place"
+    return StepOutcome("ok", lies)
 
 
+@look
 def await_query_progress(session: Session, step: Step, results: Results) -> StepOutcome:
     """Wait until each query has committed a batch of its own at the target."""
     waiting = {

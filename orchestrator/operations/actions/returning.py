@@ -10,6 +10,7 @@ from orchestrator.adapters.clock import utc_text
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
+from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
@@ -33,6 +34,7 @@ _REPLICAS = 3
 _SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
 
 
+@look
 def await_open(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """Wait until every guarded broker is open: from here on access rules keep applications off.
 
@@ -95,6 +97,7 @@ class _Silence:
         )
 
 
+@look
 def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """The primary's logs as they stand now, held: against the mirror's position and the samples."""
     mirror, picture = session.mirror, session.picture
@@ -144,6 +147,7 @@ def mirror_offsets_are_set(session: FailbackSession, step: Step, results: Result
     return _are_set(session, step, _rows(results["compare-returned"]["set"]))
 
 
+@look
 def await_tail(session: FailbackSession, step: Step, results: Results) -> StepOutcome:
     """Wait until everything that the primary holds has been copied; count what came late."""
     standing = {"stands-still": results["returned-stands-still"]}
@@ -226,6 +230,7 @@ def reverse_offsets_are_set(session: FailbackSession, step: Step, _results: Resu
     return StepOutcome("ok", f"{len(starts)} partitions", result)
 
 
+@look
 def await_caught_up(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """Wait until what had been written at the standby when this was asked has come to the primary."""
     standby = session.cluster(session.mirror.target)
@@ -265,7 +270,7 @@ def _set_offsets(
     if asked.outcome != "ok":
         return asked
     if not is_stopped_in_time(session, connector, step.timeout_s / 2):
-        return StepOutcome("failed", f"{connector} does not stop")
+        return StepOutcome("unknown", f"{connector} was told to stop, and runs on")
     return ask_connect(
         session,
         [connector],

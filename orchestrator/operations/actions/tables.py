@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, OutcomeUnknownError
+from orchestrator.operations.actions.declaring import declaration_of
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.plan import Step
 
@@ -36,7 +37,15 @@ class TableActions(Generic[S]):
         """Make the step's effect."""
         if self._session.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
-        return self._table.perform[step.action](self._session, step, results)
+        act = self._table.perform[step.action]
+        try:
+            return act(self._session, step, results)
+        except OutcomeUnknownError:
+            raise
+        except DcctlError as error:
+            if not declaration_of(act).is_whole_or_nothing:
+                raise
+            return StepOutcome("failed", f"{error.subject}: {error.problem}")
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is there."""

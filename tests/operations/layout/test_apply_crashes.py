@@ -27,6 +27,7 @@ from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
     crash_everywhere,
+    raise_everywhere,
     run_inline,
     run_until,
 )
@@ -118,7 +119,7 @@ def _everything() -> World:
     return World(topology=replace(active_active(), consumers=()))
 
 
-def _changes() -> World:
+def a_changing_world() -> World:
     """Of everything that can change without destroying anything, one, and what somebody has spoilt."""
     before = active_active()
     wide = cluster(site("east", 2, connect_workers=1), site("north", 2), bootstrap=("e:1",))
@@ -156,7 +157,7 @@ def _destruction() -> World:
     return World(topology=after, start=picture_of(world.clusters, NOW_S), applied=world.applied)
 
 
-WORLDS = [_everything, _changes, _destruction]
+WORLDS = [_everything, a_changing_world, _destruction]
 
 
 @pytest.mark.parametrize("new_world", WORLDS)
@@ -182,6 +183,20 @@ def test_killed_anywhere_and_resumed_it_reaches_the_same_state(new_world: object
         assert world.plan().steps == ()
 
     assert crash_everywhere(plan, new_world, check, second_every=151) > 30  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("new_world", WORLDS)
+def test_an_exception_anywhere_and_resumed_it_reaches_the_same_state(new_world: object) -> None:
+    """Whatever a client of Kafka or Connect raises in the middle: the run ends in words."""
+    undisturbed = new_world()  # type: ignore[operator]
+    plan = undisturbed.plan()
+    assert run_inline(plan, undisturbed).outcome == "ok"
+    expected = contents(undisturbed.topology, undisturbed.clusters)
+
+    def check(world: World) -> None:
+        assert contents(world.topology, world.clusters) == expected
+
+    assert raise_everywhere(plan, new_world, check) > 30  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("new_world", WORLDS)

@@ -144,7 +144,7 @@ def _config_is(session: LayoutSession, step: Step, which: str) -> StepOutcome:
 def _settled(
     session: LayoutSession, step: Step, wrong: Callable[[Wanted, ObservedTopic | None], str]
 ) -> StepOutcome:
-    """Wait for a moment until nothing is wrong with any topic of the step."""
+    """Wait for a moment until nothing is wrong with any topic of the step; some may be right already."""
     cluster = session.at(step.arguments["cluster"])
     problems: dict[str, str] = {}
 
@@ -159,7 +159,11 @@ def _settled(
 
     if session.await_true(is_right, min(_SETTLE_S, step.timeout_s)):
         return StepOutcome("ok")
-    return StepOutcome("failed", listed(f"{name} {said}" for name, said in problems.items()))
+    right = [name for name in _topics(step) if name not in problems]
+    said = listed(f"{name} {said}" for name, said in problems.items())
+    return StepOutcome(
+        "failed", said + (f"; as wanted: {listed(right)}" if right else ""), in_part=bool(right)
+    )
 
 
 def _wrong_config(wanted: Mapping[str, str | None], found: ObservedTopic) -> str:
