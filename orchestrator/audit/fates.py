@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN
+from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
 from orchestrator.audit.numbers import (
     key_number,
     offset_of,
@@ -23,30 +23,33 @@ from orchestrator.audit.numbers import (
 # Marks of one record, gathered by bit_or: those of the life before the move, and behind them those of
 # the life after it. Numbers of a fixed width and nothing else: Spark aggregates them by hashing, where
 # one string or struct would make it sort every row.
-_AFTER = 8
+_AFTER = 16
 
 
 def record_fates(records: DataFrame, sends: DataFrame, *, before: int) -> DataFrame:
-    """One row a (producer, sequence) with everything that is known of it.
+    """One row a (producer, sequence) and topic with everything that is known of it.
+
+    What stands in another topic than the one that it was sent to is a row of its own: nobody who reads the
+    right topic sees it there.
 
     `acked_before`, `acked_after`: acknowledged at the source, at the target. `source_offset` and
     `source_partition`: where the source put it. `copies`: how often it stands in the mirrored topic,
     first at `target_offset` and last at `last_offset`; `landed`: how often in the landing topic, first
     at `landing_offset`, `resent` of them marked as sent again. `open_before`, `open_after`: sent in that
     life and never acknowledged, so that nobody was told what became of it; one that was refused for
-    certain is open only if it stands there all the same. `before` is the life at the source.
+    certain is open only if it stands there all the same. `refused_…`: refused for certain, and not
+    acknowledged in that life; `unserved_…`: marked so (`UNSERVED`). `before` is the life at the source.
     """
     everything = _present(records).unionByName(_told(sends, before=before), allowMissingColumns=True)
     # Rows are brought together before anything is summed: each group has two or three of them, far apart.
     fates = (
         everything.repartition("record")
-        .groupBy("record")
+        .groupBy("record", "topic")
         .agg(
             *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in ("copies", "landed")),
             *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in ("mirrored_resent", "resent")),
             *(f.min(name).alias(name) for name in ("target", "landing", "source", "acked_at")),
             f.max("target").alias("last"),
-            f.max("topic").alias("topic"),
             f.max("key").alias("key"),
             f.coalesce(f.bit_or("marks"), f.lit(0)).alias("marks"),
         )
@@ -68,6 +71,11 @@ def record_fates(records: DataFrame, sends: DataFrame, *, before: int) -> DataFr
         (_is_marked(OPEN) | (_is_marked(FAILED) & (f.col("copies") > 0))).alias("open_before"),
         (_is_marked(OPEN * _AFTER) | (_is_marked(FAILED * _AFTER) & (f.col("landed") > 0))).alias(
             "open_after"
+        ),
+        *(
+            (_is_marked(mark * life) & ~_is_marked(ACKED * life)).alias(f"{name}_{when}")
+            for name, mark in (("refused", FAILED), ("unserved", UNSERVED))
+            for when, life in (("before", 1), ("after", _AFTER))
         ),
     )
 
@@ -108,7 +116,7 @@ def mirrored_figures(fates: DataFrame) -> DataFrame:
     sends that no broker placed. `first_…` is the offset of one record to look at.
     """
     where = fates.withColumn("partition", f.coalesce("source_partition", "target_partition")).where(
-        f.col("acked_before") | f.col("open_before") | (f.col("copies") > 0)
+        f.col("acked_before") | f.col("open_before") | f.col("refused_before") | (f.col("copies") > 0)
     )
     acked, there = f.col("acked_before"), f.col("copies") > 0
     position = (
@@ -132,6 +140,8 @@ def mirrored_figures(fates: DataFrame) -> DataFrame:
         _count(misplaced).alias("misplaced"),
         _count(is_open & there).alias("open_present"),
         _count(is_open & ~there).alias("open_absent"),
+        _count(f.col("refused_before")).alias("refused"),
+        _count(f.col("unserved_before")).alias("unserved"),
         _count(there & ~acked & ~f.col("open_before")).alias("unannounced"),
         f.max("replicated").alias("replicated"),
         f.max(f.when(acked, f.col("source_offset"))).alias("last_acked"),
@@ -147,7 +157,7 @@ def landing_figures(fates: DataFrame) -> DataFrame:
     as well; a copy without that mark is a duplicate.
     """
     where = fates.withColumn("partition", f.coalesce("acked_partition", "landing_partition")).where(
-        f.col("acked_after") | f.col("open_after") | (f.col("landed") > 0)
+        f.col("acked_after") | f.col("open_after") | f.col("refused_after") | (f.col("landed") > 0)
     )
     acked, there = f.col("acked_after"), f.col("landed") > 0
     arrived_before = f.col("copies") > 0
@@ -161,6 +171,8 @@ def landing_figures(fates: DataFrame) -> DataFrame:
         f.sum(extra).alias("duplicates"),
         _count(is_open & there).alias("open_present"),
         _count(is_open & ~there).alias("open_absent"),
+        _count(f.col("refused_after")).alias("refused"),
+        _count(f.col("unserved_after")).alias("unserved"),
         _count(there & ~acked & ~f.col("open_after")).alias("unannounced"),
         _count(arrived_before & (f.col("resent") > 0)).alias("resent_copies"),
         _count(f.col("resent") > 0).alias("resent"),

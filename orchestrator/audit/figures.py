@@ -78,6 +78,8 @@ def _topic(rows: Sequence[Row], late: Sequence[Row], side: int, place: str) -> d
         "duplicates": _sum(rows, "duplicates"),
         "reordered": _sum(late, "reordered"),
         "indeterminate": {"present": _sum(rows, "open_present"), "absent": _sum(rows, "open_absent")},
+        "refused": _sum(rows, "refused"),
+        "unserved": _sum(rows, "unserved"),
         "resent_copies": _sum(rows, "resent_copies") if side == LANDING else 0,
         "partitions": _anomalies(rows, late, place),
     }
@@ -92,6 +94,8 @@ def _unmeasured_topic() -> dict[str, Any]:
         "duplicates": None,
         "reordered": None,
         "indeterminate": {"present": None, "absent": None},
+        "refused": None,
+        "unserved": None,
         "resent_copies": None,
         "partitions": [],
     }

@@ -24,8 +24,12 @@ FILE_NAME = "inputs.json"
 MIRRORED, LANDING = 0, 1
 """Sides of the target: copies of what the source had, and what was written there after the move."""
 
-ACKED, OPEN, FAILED = 1, 2, 4
-"""What came of a send: acknowledged; no answer, so it may be there or not; refused for certain."""
+ACKED, OPEN, FAILED, UNSERVED = 1, 2, 4, 8
+"""What came of a send: acknowledged; no answer, so it may be there or not; refused for certain.
+
+An open or refused one is *unserved* as well where it was answered so (by a refusal, or by a time-out) after
+its producer had been acknowledged in the same life: the producer was there, and its record was not taken.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, AuditInputs
+from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED, AuditInputs
 from orchestrator.audit.ledgers import END_MARK, batches_path, processed_path, sends_path
 from orchestrator.audit.result import Finding
 from orchestrator.audit.soundness import Soundness
@@ -98,17 +98,19 @@ def pack_sends(inputs: AuditInputs, ledger: Path, packed: Path, of: tuple[int, i
     """Pack one producer's ledger; `of` is the producer's index and the life.
 
     A row for each acknowledged number, each that was refused for certain, and each open one: announced,
-    and neither acknowledged nor refused nor taken back. Returns the number of lines and of rows. Raises
+    and neither acknowledged nor refused nor taken back. The last two are marked as unserved, too, where
+    that was said of them after the first acknowledgement. Returns the number of lines and of rows. Raises
     `ValueError` where a whole line does not hold what it should.
     """
     lines = _whole_lines(ledger, _SENDS)
-    events = {name: lines.filter(pc.equal(lines["event"], name)) for name in ("ack", "failed")}
+    events = {name: lines.filter(pc.equal(lines["event"], name)) for name in ("ack", "failed", "timeout")}
     acked = events["ack"]["sequence"].to_numpy()
     failed = np.setdiff1d(events["failed"]["sequence"].to_numpy(), acked)
     settled = np.concatenate([acked, failed, _numbers(lines, "unsent")])
     still_open = np.setdiff1d(_numbers(lines, "intent"), settled)
     unplaced = np.concatenate([still_open, failed])
     marks = np.repeat([ACKED, OPEN, FAILED], [len(acked), len(still_open), len(failed)])
+    marks[len(acked) :] |= np.where(np.isin(unplaced, _unserved(events)), UNSERVED, 0)
     producer, life = of
     topics = _indexes(events["ack"]["topic"], [topic.name for topic in inputs.topics])
     nothing = pa.nulls(len(unplaced))
@@ -134,6 +136,16 @@ def _numbers(lines: Any, event: str) -> Any:
     first, until = ranges["sequence"].to_numpy(), ranges["until"].to_numpy()
     found = [np.arange(start, end) for start, end in zip(first, until, strict=True)]
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def _unserved(events: Mapping[str, Any]) -> Any:
+    """Numbers that were refused or timed out after the first acknowledgement of this life."""
+    first_ms = pc.min(events["ack"]["at_ms"])
+    if not first_ms.is_valid:
+        return np.empty(0, np.int64)
+    answers = [events[name] for name in ("failed", "timeout")]
+    later = [rows.filter(pc.greater_equal(rows["at_ms"], first_ms)) for rows in answers]
+    return np.concatenate([rows["sequence"].to_numpy() for rows in later])
 
 
 def _topics_of(inputs: AuditInputs, producer: int, sequences: Any) -> Any:

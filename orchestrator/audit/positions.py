@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from orchestrator.audit.clocks import ClockReading
 from orchestrator.audit.ledgers import END_MARK, POSITIONS_COLUMNS
 from orchestrator.values import TopicPartition
 
@@ -55,6 +56,14 @@ class Positions:
     def first_offset(self, event: str) -> int | None:
         """The number that the first such event carries."""
         return next((found.offset for found in self._of(event)), None)
+
+    def clock_readings(self) -> list[ClockReading]:
+        """How far the writer's clock was from the third place's; `detail` is the uncertainty."""
+        return [
+            ClockReading(found.at_ms, found.offset, int(found.detail))
+            for found in self._of("clock")
+            if found.offset is not None
+        ]
 
     def _of(self, event: str) -> Iterator[PositionEvent]:
         return (found for found in self.events if found.event == event)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.spark import translated_spark_errors
-from orchestrator.audit import fates, figures, readings, seconds, tables, timing
+from orchestrator.audit import fates, figures, readings, seconds, series, tables, timing
 from orchestrator.audit.extent import named_ranges, ranges_to_read, unread_partitions
 from orchestrator.audit.figures import Measured, PartitionKey, Unmeasured
 from orchestrator.audit.given import positions_of, reaches_of, relocated_batches, subscriptions
@@ -119,6 +119,9 @@ def audit_tables(
     clusters, strange_records = figures.cluster_parts(inputs, measured)
     consumers, strange_readings = figures.consumer_parts(inputs, measured)
     queries, strange_counts = figures.spark_parts(inputs, measured)
+    rto, strange_clocks = timing.rto_part(
+        inputs, acks, processed, found.notes, unmeasured, clocks=found.clocks
+    )
     ends = {
         (topic, number): end for (side, topic, number), (_, end) in sources.ranges.items() if side == MIRRORED
     }
@@ -126,8 +129,8 @@ def audit_tables(
         clusters=clusters,
         consumers=consumers,
         spark=queries,
-        rto=timing.rto_part(inputs, acks, processed, found.notes, unmeasured),
-        series=timing.series_part(inputs, acks, processed, ends),
+        rto=rto,
+        series=series.series_part(inputs, acks, processed, ends),
         findings=(
             *findings,
             *found.findings,
@@ -135,6 +138,7 @@ def audit_tables(
             *strange_records,
             *strange_readings,
             *strange_counts,
+            *strange_clocks,
             *_client_errors(inputs, found),
         ),
     )

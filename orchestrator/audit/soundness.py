@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.audit.clocks import ClockReading
 from orchestrator.audit.inputs import AuditInputs
 from orchestrator.audit.ledgers import (
     Completeness,
@@ -17,6 +18,7 @@ from orchestrator.audit.ledgers import (
 )
 from orchestrator.audit.positions import Positions, read_positions
 from orchestrator.audit.result import Finding
+from orchestrator.audit.sends import SendNotes, read_send_notes
 
 
 @dataclass(slots=True)
@@ -25,7 +27,8 @@ class Soundness:
 
     `producers` and `consumers` are indexes of those without a sound ledger in some life. `lines`
     says how many whole lines each ledger has, by (kind, index, life), and `rows` how many rows were made of
-    them, to be compared with what Spark reads; `torn` how many lines killed writers had torn.
+    them, to be compared with what Spark reads; `clocks` how far each writer's clock was from the third
+    place's; `torn` how many lines killed writers had torn.
     """
 
     producers: set[int] = field(default_factory=set)
@@ -33,6 +36,7 @@ class Soundness:
     lines: dict[tuple[str, int, int], int] = field(default_factory=dict)
     rows: dict[tuple[str, int, int], int] = field(default_factory=dict)
     notes: dict[tuple[int, int], Positions] = field(default_factory=dict)
+    clocks: dict[tuple[str, int, int], Sequence[ClockReading]] = field(default_factory=dict)
     torn: int = 0
     findings: list[Finding] = field(default_factory=list)
 
@@ -43,10 +47,9 @@ def soundness(inputs: AuditInputs) -> Soundness:
     folder = Path(inputs.ledgers)
     lives = (inputs.life_before, inputs.life_after)
     for index, producer in enumerate(inputs.producers):
-        for life in lives:
-            path = sends_path(folder, producer.name, life)
-            if not _count(found, ("producer", index, life), path, producer.name):
-                found.producers.add(index)
+        notes = [_sends(found, ("producer", index, life), producer.name, folder) for life in lives]
+        if None in notes or _is_cut_off(found, inputs, producer.name, notes):
+            found.producers.add(index)
     for index, consumer in enumerate(inputs.consumers):
         for life in lives:
             is_sound = _note(found, index, life, positions_path(folder, consumer.name, life), consumer.name)
@@ -84,12 +87,45 @@ def _count(found: Soundness, key: tuple[str, int, int], path: Path, name: str) -
     return not whole.is_damaged
 
 
+def _sends(found: Soundness, key: tuple[str, int, int], name: str, folder: Path) -> SendNotes | None:
+    path = sends_path(folder, name, key[2])
+    if not _count(found, key, path, name):
+        return None
+    try:
+        notes = read_send_notes(path)
+    except (OSError, ValueError) as error:
+        found.findings.append(Finding("unknown", f"{name}: {path.name} cannot be understood: {error}"))
+        return None
+    found.clocks[key] = notes.clocks
+    return notes
+
+
+def _is_cut_off(found: Soundness, inputs: AuditInputs, name: str, notes: Sequence[SendNotes | None]) -> bool:
+    """Whether the life after the move began with a number that the life before it never announced.
+
+    Its program had read the older ledger when it began: what it knew then is not there any more.
+    """
+    before, after = notes
+    if before is None or after is None or after.began_with is None:
+        return False
+    until = before.announced_until or 0
+    if after.began_with <= until:
+        return False
+    text = (
+        f"{name}: its life {inputs.life_after} began with number {after.began_with:,}, and the ledger of life"
+        f" {inputs.life_before} ends at {until:,}: the end of that ledger is missing"
+    )
+    found.findings.append(Finding("unknown", text))
+    return True
+
+
 def _note(found: Soundness, index: int, life: int, path: Path, name: str) -> bool:
     whole = _looked_at(found, path, name)
     if whole is None:
         return False
     try:
-        found.notes[index, life] = read_positions(path)
+        notes = found.notes[index, life] = read_positions(path)
+        found.clocks["consumer", index, life] = notes.clock_readings()
     except ValueError as error:
         found.findings.append(Finding("unknown", f"{name}: {path.name} cannot be understood: {error}"))
         return False

@@ -34,6 +34,7 @@ def judge(
     findings = [
         *result.findings,
         *_topics(result.clusters),
+        *_untaken(result.clusters, source),
         *_losses(result.clusters.get(source, {}).get("topics", {}), predicted_loss),
         *_consumers(result.consumers),
         *_rereads(result.consumers, predicted_reread or {}),
@@ -83,6 +84,27 @@ def _places(anomalies: Sequence[Mapping[str, Any]], key: str, topic: str) -> str
         if anomaly[key]
     ]
     return "; ".join(listed) or "no partition known"
+
+
+def _untaken(clusters: Mapping[str, Any], source: str) -> Iterator[Finding]:
+    """Topics that nobody could write to, before the move or after it.
+
+    Of the other topics nothing follows for them. At the source the fence refuses sends, as it should.
+    """
+    for cluster, evidence in clusters.items():
+        for name, topic in evidence["topics"].items():
+            if topic["acked"] == 0:
+                when = "before" if cluster == source else "after"
+                text = (
+                    f"{name} of {cluster}: no record was acknowledged {when} the move: nothing is shown of it"
+                )
+                yield Finding("unknown", text)
+            if cluster != source and topic.get("unserved"):
+                yield Finding(
+                    "invalid",
+                    f"{name} of {cluster}: {topic['unserved']:,} sends were refused or timed out after their"
+                    " producer had been acknowledged there (the producers' ledgers name the errors)",
+                )
 
 
 def _losses(topics: Mapping[str, Any], predicted: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -143,7 +165,9 @@ def _rereads(rows: Sequence[Mapping[str, Any]], predicted: Mapping[str, int | No
     for name, at_most in predicted.items():
         parts = [part for row in rows if row["name"] == name for part in row["reread"].values()]
         measured = sum(part for part in parts if part is not None)
-        if at_most is not None and measured > at_most:
+        if at_most is None:
+            yield Finding("unknown", f"{name}: the plan could not say how much it would read again")
+        elif measured > at_most:
             yield Finding(
                 "invalid",
                 f"{name}: {measured:,} records read again, more than predicted ({at_most:,} at most)",
@@ -162,7 +186,11 @@ def _clients(rto: Mapping[str, Any]) -> Iterator[Finding]:
     clients = {**rto.get("per_producer", {}), **rto.get("per_consumer", {})}
     for name, seconds in clients.items():
         if seconds is None:
-            yield Finding("invalid", f"{name}: not seen again after the fault")
+            topics = [
+                topic for topic, pause in rto.get("per_topic", {}).get(name, {}).items() if pause is None
+            ]
+            where = f" in {', '.join(topics)}" if topics else ""
+            yield Finding("invalid", f"{name}: not seen again{where} after the fault")
     limit = rto.get("limit_s")
     for name, seconds in clients.items():
         if seconds is not None and limit is not None and seconds > limit:
@@ -172,8 +200,7 @@ def _clients(rto: Mapping[str, Any]) -> Iterator[Finding]:
 def _circumstances(
     result: AuditResult, is_fault_verified: bool | None, is_drained: bool | None
 ) -> Iterator[Finding]:
-    acked = [topic["acked"] for evidence in result.clusters.values() for topic in evidence["topics"].values()]
-    if not any(acked):
+    if not any(evidence["topics"] for evidence in result.clusters.values()):
         yield Finding("unknown", "nothing was acknowledged: an empty drill shows nothing")
     if not result.consumers:
         yield Finding("unknown", "no consumer was measured")

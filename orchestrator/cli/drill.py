@@ -36,7 +36,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         None,
         "--sabotage",
         metavar="KIND",
-        help="Break it on purpose: offsets, records, duplicates or ledger.",
+        help="Break it on purpose: offsets, records, duplicates, ledger or rights.",
     ),
     seed: int | None = typer.Option(
         None,

@@ -25,6 +25,7 @@ from orchestrator.audit.ledgers import (
     positions_path,
     processed_path,
 )
+from orchestrator.clients.clock import PlaceClock
 from orchestrator.clients.config import ConsumerConfig, in_its_life, read_config
 from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.clients.records import decode_record_id
@@ -50,6 +51,7 @@ class WorkloadConsumer:
         positions = positions_path(folder, config.name, config.life)
         self._processed = LedgerWriter(processed, PROCESSED_COLUMNS, config.keep_bytes)
         self._positions = LedgerWriter(positions, POSITIONS_COLUMNS, config.keep_bytes)
+        self._clock = PlaceClock(folder)
         self._waiting: dict[TopicPartition, deque[tuple[int, str]]] = {}
         self._uncommitted: dict[TopicPartition, int] = {}
         self._count = 0
@@ -74,6 +76,7 @@ class WorkloadConsumer:
     def run(self) -> None:
         """Process until told to stop, or until `stop_after_records` were processed."""
         self._note("start")
+        self._note_clock()
         self._client.subscribe(
             self._config.topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
@@ -84,6 +87,7 @@ class WorkloadConsumer:
             self._process(self._allowance(time.monotonic() - started_at_s))
             if time.monotonic() - committed_at_s > self._config.commit_interval_s:
                 self._commit()
+                self._note_clock()
                 committed_at_s = time.monotonic()
         self._commit()
         self._note("stop", detail=self._count)
@@ -183,6 +187,12 @@ class WorkloadConsumer:
         self._positions.write()
         if error.fatal():
             raise KafkaException(error)
+
+    def _note_clock(self) -> None:
+        found = self._clock.due()
+        if found is not None:
+            self._positions.add("clock", None, None, found.offset_ms, found.at_ms, found.within_ms)
+            self._positions.write()
 
     def _note(
         self,

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.audit.ledgers import SENDS_COLUMNS, lives, sends_path
+from orchestrator.clients.clock import PlaceClock
 from orchestrator.clients.config import ProducerConfig, in_its_life, read_config
 from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.clients.outbox import read_outbox
@@ -31,7 +32,14 @@ _UNANSWERED_RECORDS = 4_000
 _WRITE_INTERVAL_S = 0.05
 _FLUSH_TIMEOUT_S = 5.0
 # After these the broker may hold the record all the same: nobody can tell (indeterminate).
-_UNANSWERED = {"_MSG_TIMED_OUT", "_TIMED_OUT", "REQUEST_TIMED_OUT", "_PURGE_INFLIGHT", "_TRANSPORT"}
+_UNANSWERED = {
+    "_MSG_TIMED_OUT",
+    "_TIMED_OUT",
+    "REQUEST_TIMED_OUT",
+    "_PURGE_INFLIGHT",
+    "_PURGE_QUEUE",
+    "_TRANSPORT",
+}
 
 
 class WorkloadProducer:
@@ -53,11 +61,13 @@ class WorkloadProducer:
         self._ledger = LedgerWriter(
             sends_path(folder, config.name, config.life), SENDS_COLUMNS, config.keep_bytes
         )
+        self._clock = PlaceClock(folder)
         self._written_at_s = time.monotonic()
 
     def run(self) -> None:
         """Send until told to stop, or until `max_records` were sent."""
         self._ledger.add("start", self._next, *[None] * 5, _now_ms(), *[None] * 2)
+        self._note_clock()
         self._send_again(self._outbox.unacknowledged)
         first = self._next
         self._send_until(first + self._config.preload_records, rate_records_per_s=None)
@@ -164,11 +174,21 @@ class WorkloadProducer:
     def _poll(self, timeout_s: float) -> None:
         self._client.poll(timeout_s)
         if time.monotonic() - self._written_at_s > _WRITE_INTERVAL_S:
+            self._note_clock()
             self._ledger.write()
             self._written_at_s = time.monotonic()
 
+    def _note_clock(self) -> None:
+        found = self._clock.due()
+        if found is not None:
+            fields = (None, found.within_ms, None, None, found.offset_ms, None, found.at_ms)
+            self._ledger.add("clock", *fields, *[None] * 2)
+
     def _finish(self) -> None:
-        self._client.flush(_FLUSH_TIMEOUT_S)
+        if self._client.flush(_FLUSH_TIMEOUT_S):
+            # What nobody answered is written down as such, not left out: it may be there or not.
+            self._client.purge()
+            self._client.flush(_FLUSH_TIMEOUT_S)
         if self._intended > self._next:
             self._ledger.add("unsent", self._next, self._intended, *[None] * 4, _now_ms(), 0, None)
         self._ledger.add("stop", self._next, *[None] * 5, _now_ms(), *[None] * 2)

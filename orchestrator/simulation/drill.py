@@ -27,7 +27,7 @@ from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_rep
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.roaming import followed_by
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.sabotage import NONE, Sabotage, double_records
+from orchestrator.simulation.sabotage import NONE, Sabotage, double_records, withdraw_a_right
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
     stop_consumers,
@@ -144,6 +144,8 @@ class Drill:
         self._mark("simulation up")
         self._work(simulation)
         facts.lost_dc = lost_dc
+        if options.sabotage.withdraws_a_right:
+            facts.notes.append(f"sabotage: {withdraw_a_right(simulation.topology, self.mirror)}")
         if options.verb == "switchover":
             facts.fault_at_s = time.time()
             facts.failover = self._switch_over(simulation, evidence)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.clients.producer import SABOTAGE_HEADER
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.simulation.workload.scenario import Scenario
-from orchestrator.topology.model import Replication
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
 _FILTER = {
@@ -32,7 +33,7 @@ class Sabotage:
 
     `offset_shift` moves every written group offset forward, `connector_overrides` go into the mirror,
     `doubles_records` writes some mirrored records a second time, `hides_a_ledger` takes one ledger away
-    from the audit.
+    from the audit, `withdraws_a_right` takes a producer's right to write one of its topics at the target.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Sabotage:
     connector_overrides: Mapping[str, str] = field(default_factory=dict)
     doubles_records: bool = False
     hides_a_ledger: bool = False
+    withdraws_a_right: bool = False
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """The scenario with the marks that the sabotaged mirror looks for."""
@@ -52,6 +54,7 @@ KINDS: Mapping[str, Sabotage] = {
     "records": Sabotage("records", connector_overrides=_FILTER),
     "duplicates": Sabotage("duplicates", doubles_records=True),
     "ledger": Sabotage("ledger", hides_a_ledger=True),
+    "rights": Sabotage("rights", withdraws_a_right=True),
 }
 
 
@@ -62,6 +65,28 @@ def sabotage_named(kind: str | None) -> Sabotage:
     if kind not in KINDS:
         raise UsageError(f"--sabotage {kind}", "there is no such sabotage", f"there are: {', '.join(KINDS)}")
     return KINDS[kind]
+
+
+def withdraw_a_right(topology: Topology, mirror: Replication) -> str:
+    """Take the first producer's right to write its last topic at the mirror's target; returns what was done.
+
+    Raises `SimulationError` where it has none there.
+    """
+    producer = topology.producers_of(mirror.source)[0]
+    topic, target = producer.topics[-1], topology.clusters[mirror.target]
+    admin = JavaAdmin(mirror.target, target.bootstrap, target.client)
+    rules = [
+        rule
+        for rule in admin.acls() or ()
+        if (rule.principal, rule.operation, rule.permission) == (producer.principal, "WRITE", "ALLOW")
+        and (rule.resource_type, rule.resource_name) == ("TOPIC", topic)
+    ]
+    if not rules:
+        raise SimulationError(
+            f"producer {producer.name}", f"has no right on {topic} of {mirror.target} to lose"
+        )
+    admin.delete_acls(rules)
+    return f"{producer.name} may not write {topic} at {mirror.target} any more"
 
 
 def double_records(cluster: KafkaCluster, mirror: Replication) -> dict[str, Any]:

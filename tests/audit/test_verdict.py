@@ -130,6 +130,9 @@ LANDING = "clusters/east/topics/orders"
         ("rto/per_consumer/billing", 130.0, "invalid", "only after 130.0 s"),
         ("consumers", [], "unknown", "no consumer was measured"),
         ("clusters", {}, "unknown", "nothing was acknowledged"),
+        (f"{TOPIC}/acked", 0, "unknown", "orders of west: no record was acknowledged before the move"),
+        (f"{LANDING}/acked", 0, "unknown", "orders of east: no record was acknowledged after the move"),
+        (f"{LANDING}/unserved", 7, "invalid", "orders of east: 7 sends were refused or timed out"),
     ],
 )
 def test_a_rule_that_fails(path: str, value: Any, verdict: str, words: str) -> None:
@@ -146,6 +149,7 @@ def test_a_rule_that_fails(path: str, value: Any, verdict: str, words: str) -> N
         ({"is_fault_verified": None}, "not verified"),
         ({"is_drained": False}, "had not read to the end"),
         ({"is_drained": None}, "had not read to the end"),
+        ({"predicted_reread": {"billing": None}}, "billing: the plan could not say how much"),
         ({"predicted_loss": {}}, "no loss was predicted"),
         ({"predicted_loss": {"orders": {"at_least": 0, "at_most": None}}}, "no loss was predicted"),
         ({"predicted_loss": {"orders": {"at_least": 0, "at_most": 40}}}, "how tight"),
@@ -180,6 +184,19 @@ def test_a_position_that_was_not_called_exact_may_read_again() -> None:
     parts = _set("consumers/0/reread/map", 2)
     parts["consumers"][0]["exact"] = False
     assert verdict_of(parts)[0] == "valid"
+
+
+def test_sends_that_the_fence_refused_at_the_source_are_as_they_should_be() -> None:
+    """It is there to refuse them."""
+    assert verdict_of(_set(f"{TOPIC}/unserved", 90))[0] == "valid"
+
+
+def test_a_topic_that_was_not_written_again_is_named() -> None:
+    """Its producer may be back in the others."""
+    parts = _set("rto/per_producer/checkout", None)
+    parts["rto"]["per_topic"] = {"checkout": {"orders": 3.0, "payments": None}}
+    found, reasons = verdict_of(parts)
+    assert (found, reasons) == ("invalid", ["checkout: not seen again in payments after the fault"])
 
 
 def test_invalid_over_unknown_over_valid() -> None:

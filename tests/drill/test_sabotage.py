@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.drill.rehearsal import rehearse
+from tests.faults.estate import SMALL
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
@@ -45,6 +47,24 @@ def test_a_ledger_that_is_gone_is_unknown(tmp_path: Path) -> None:
     rehearsal = rehearse(tmp_path, "--sabotage", "ledger")
     assert rehearsal.report["verdict"] == "unknown", rehearsal.report["reasons"]
     assert rehearsal.status == 7
+
+
+def test_a_topic_that_nobody_may_write_is_named(tmp_path: Path) -> None:
+    """Its producer is back in its other topic, and has the right to that one alone."""
+    data = yaml.safe_load(SMALL.read_text(encoding="utf-8"))
+    data["producers"][0]["topics"] = ["orders", "payments"]
+    file = tmp_path / "two-topics.yaml"
+    file.write_text(yaml.safe_dump(data), encoding="utf-8")
+    rehearsal = rehearse(tmp_path, "--scenario", "tiny", "--sabotage", "rights", file=file)
+    assert rehearsal.status == 1, rehearsal.stderr
+    pauses = rehearsal.report["rto"]["per_topic"]["checkout"]
+    assert pauses["orders"] is not None
+    assert pauses["payments"] is None
+    payments = rehearsal.report["clusters"]["east"]["topics"]["payments"]
+    assert payments["refused"] > 0
+    reasons = rehearsal.report["reasons"]
+    assert "checkout: not seen again in payments after the fault" in reasons
+    assert any("payments of east" in reason and "were refused" in reason for reason in reasons)
 
 
 def test_a_budget_of_nothing_refuses(tmp_path: Path) -> None:

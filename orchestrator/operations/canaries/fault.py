@@ -35,11 +35,28 @@ class Fault:
         }
 
     def phases(self, run: FailoverResult) -> list[dict[str, Any]]:
-        """From the watcher's first failed look to the command: until a person had seen and decided."""
-        if not self.is_seen:
+        """From the watcher's first failed look to the command: until a person had seen and decided.
+
+        Nothing where the command came first, or seems to by two clocks.
+        """
+        seconds = round(run.started_at_s - self.at_s, 3)
+        if not self.is_seen or seconds < 0:
             return []
-        seconds = max(0.0, round(run.started_at_s - self.at_s, 3))
         return [{"name": "attest", "seconds": seconds, "started_at_s": self.at_s}]
+
+    def clocks_disagree(self, run: FailoverResult) -> str:
+        """Why the times of the watcher and of the run cannot both be right; empty where they can.
+
+        The plan knows what the watcher had seen when the plan was made, and nothing later.
+        """
+        late_s = self.at_s - float(run.plan.get("created_at_s", run.decided_at_s))
+        if not self.is_seen or late_s <= 0:
+            return ""
+        return (
+            f"the watcher saw {run.source} fail {late_s:.1f} s after the plan was made that says so: the"
+            " clocks of its machine and of the one that ran the move disagree, and times since the fault are"
+            " not known"
+        )
 
     def timeline(self, run: FailoverResult) -> list[dict[str, Any]]:
         """Moments of the run that its own journal has."""

@@ -87,6 +87,9 @@ def canary_report(
     if run.outcome != "ok":
         reasons.insert(0, f"the {verb} ended {run.outcome}: {run.reason}")
         verdict = "unknown" if verdict == "valid" else verdict
+    if disagreement := fault.clocks_disagree(run):
+        reasons.append(disagreement)
+        verdict = "unknown" if verdict == "valid" else verdict
     audit = measured.audit or AuditResult(rto={"seconds": None})
     return {
         "format_version": 1,

@@ -12,6 +12,7 @@ from orchestrator.audit.ledgers import (
     PROCESSED_COLUMNS,
     SENDS_COLUMNS,
     completeness,
+    lives,
     positions_path,
     processed_path,
     sends_path,
@@ -50,7 +51,9 @@ class Taking:
                 found[name], self._first[name] = begin, begin.sequence
                 self._copy(name, before, SENDS_COLUMNS, partial(sends_before, first=begin.sequence))
             after = sends_path(self._from, name, self._inputs.life_after)
-            self._copy(name, after, SENDS_COLUMNS, partial(sends_after, ends=self._ends))
+            is_over = any(life > self._inputs.life_after for life in lives(self._from, "producers", name))
+            cut = partial(sends_after, ends=self._ends, was_left=is_over)
+            self._copy(name, after, SENDS_COLUMNS, cut)
         return found
 
     def copy_readings(self) -> None:
@@ -78,7 +81,7 @@ class Taking:
         """Where a consumer went on at another position than the run says that it was given.
 
         One that keeps up has read all that is copied: too high a position makes it skip nothing, and would
-        be seen nowhere else.
+        be seen nowhere else. Where its ledger does not tell, that is unknown.
         """
         try:
             with positions_path(self._to, name, self._inputs.life_after).open(encoding="utf-8") as lines:
@@ -86,12 +89,26 @@ class Taking:
         except FileNotFoundError:
             return
         mirrored = {topic.name: topic.mirrored for topic in self._inputs.topics}
-        for position in self._inputs.positions:
-            place = TopicPartition(mirrored.get(position.topic, ""), position.partition)
-            at, stated = found.get(place), position.target_offset
-            if position.consumer == name and at is not None and stated is not None and at != stated:
-                text = f"{name} at {place}: it went on at {at:,}, and the run says {stated:,}"
-                yield Finding("invalid", text)
+        stated = {
+            TopicPartition(mirrored[position.topic], position.partition): position.target_offset
+            for position in self._inputs.positions
+            if position.consumer == name and position.topic in mirrored and position.target_offset is not None
+        }
+        if stated and found is None:
+            text = (
+                f"{name}: its ledger of life {self._inputs.life_after} was cut back and does not"
+                f" tell any more where it went on ({', '.join(map(str, stated))}): make the report sooner"
+            )
+            yield Finding("unknown", text)
+        for place, offset in stated.items():
+            if found is None:
+                return
+            at = found.get(place)
+            if place not in found:
+                yield Finding("unknown", f"{name} at {place}: it was never given this partition")
+            elif at != offset:
+                where = f"it went on at {at:,}" if at is not None else "it found no position"
+                yield Finding("invalid", f"{name} at {place}: {where}, and the run says {offset:,}")
 
     def _beginning(self, name: str, ledger: Path, from_ms: int) -> Beginning | None:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.audit.ledgers import END_MARK
+from orchestrator.audit.sends import FENCING_MS
 from orchestrator.values import TopicPartition
 
 _SEND_FIELDS, _PROCESSED_FIELDS, _POSITION_FIELDS = 11, 8, 7
@@ -52,16 +53,22 @@ def sends_before(sends: Iterable[str], first: int) -> Iterator[str]:
             begin, until = int(fields[1]), int(fields[2])
             if until > first:
                 yield ",".join([fields[0], str(max(begin, first)), *fields[2:]])
-        elif fields[0] in ("start", "stop") or int(fields[1]) >= first:
+        elif fields[0] in ("start", "stop", "clock") or int(fields[1]) >= first:
             yield ",".join(fields)
 
 
-def sends_after(sends: Iterable[str], ends: Mapping[TopicPartition, int]) -> Iterator[str]:
+def sends_after(
+    sends: Iterable[str], ends: Mapping[TopicPartition, int], *, was_left: bool = False
+) -> Iterator[str]:
     """Lines of the life after the move, without the numbers that were acknowledged behind the log's `ends`.
 
-    They are neither announced nor acknowledged then: the work went on, and is not looked at.
+    They are neither announced nor acknowledged then: the work went on, and is not looked at. `was_left`: a
+    later move has ended this life; what its fence refused says nothing of this one.
     """
     lines = list(_whole(sends, _SEND_FIELDS))
+    if was_left:
+        fenced_ms = max((int(f[7]) for f in lines if f[0] == "ack"), default=0) - FENCING_MS
+        lines = [f for f in lines if f[0] not in ("failed", "timeout") or int(f[7]) < fenced_ms]
     later = {int(f[1]) for f in lines if f[0] == "ack" and _is_behind(f[3], f[4], f[5], ends)}
     for fields in lines:
         if fields[0] in ("intent", "unsent"):
@@ -114,18 +121,19 @@ def reached(positions: Iterable[str]) -> dict[TopicPartition, int]:
     return found
 
 
-def first_given(positions: Iterable[str]) -> dict[TopicPartition, int]:
-    """The position that a consumer found in each partition at the begin of its life.
+def first_given(positions: Iterable[str]) -> dict[TopicPartition, int | None] | None:
+    """The position that a consumer found in each partition at the begin of its life; None: it found none.
 
-    Nothing where the ledger does not go back so far.
+    None in place of all of them where the ledger does not go back so far.
     """
-    found: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, int | None] = {}
+    is_whole = False
     for number, fields in enumerate(_whole(positions, _POSITION_FIELDS)):
-        if number == 0 and fields[0] != "start":
-            return {}
-        if fields[0] == "assigned" and fields[3]:
-            found.setdefault(TopicPartition(fields[1], int(fields[2])), int(fields[3]))
-    return found
+        if number == 0:
+            is_whole = fields[0] == "start"
+        if fields[0] == "assigned":
+            found.setdefault(TopicPartition(fields[1], int(fields[2])), int(fields[3]) if fields[3] else None)
+    return found if is_whole else None
 
 
 def begun_ms(sends: Iterable[str]) -> int | None:

@@ -182,7 +182,10 @@ def _print_unmeasured(console: Console, report: Report) -> None:
 def _print_recovery(console: Console, report: Report) -> None:
     console.print()
     spans = " → ".join(f"{span.name} {_duration(span.seconds)}" for span in phase_spans(report))
-    console.print(Text.assemble("Out of service: ", (_duration(report.rto.seconds), "bold"), f"   {spans}"))
+    known = [clock.plus_minus_s for clock in report.rto.clocks.values() if clock.plus_minus_s is not None]
+    within = f" ± {_duration(max(known))}" if known and report.rto.seconds is not None else ""
+    took = (_duration(report.rto.seconds), "bold")
+    console.print(Text.assemble("Out of service: ", took, f"{within}   {spans}"))
     if report.rto.missing:
         console.print(Text(f"Not seen again: {figures.joined(report.rto.missing)}", style="bold red"))
     if report.rto.decision_to_first_ack_s is not None:

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.operations.report.canary_model import CanaryEvidence
 from orchestrator.operations.report.moments import Moment
 from orchestrator.operations.report.move_model import MoveEvidence
+from orchestrator.operations.report.rto_model import Rto
 
 Verdict = Literal["valid", "invalid", "unknown"]
 GateOutcome = Literal["ok", "refused", "unknown"]
@@ -53,28 +54,6 @@ class Phase:
     name: str
     seconds: Seconds
     started_at_s: EpochSeconds | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class Rto:
-    """Time out of service: the last success before the fault to the first one after it.
-
-    `seconds` is the longest of all clients. A client with None was not seen again within `limit_s`.
-    `decision_to_…` count from the decision on, as far as they were measured.
-    """
-
-    seconds: Seconds | None
-    per_producer: Mapping[str, Seconds | None] = field(default_factory=dict)
-    per_consumer: Mapping[str, Seconds | None] = field(default_factory=dict)
-    limit_s: Seconds | None = None
-    decision_to_first_ack_s: Seconds | None = None
-    decision_to_first_record_s: Seconds | None = None
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Clients that were not seen again."""
-        clients = {**self.per_producer, **self.per_consumer}
-        return tuple(name for name, seconds in clients.items() if seconds is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -114,6 +93,8 @@ class PartitionAnomaly:
 class TopicEvidence:
     """One topic, as its producers' ledgers and the surviving cluster tell it. Records.
 
+    `refused`: sends refused for certain, and not acknowledged in the same life. `unserved`: refused or timed
+    out after their producer had been acknowledged at this side; at the side that takes over, any is invalid.
     `resent_copies` were sent again on purpose after the switch, and are no duplicates.
     """
 
@@ -124,6 +105,8 @@ class TopicEvidence:
     duplicates: Count | None
     reordered: Count | None
     indeterminate: Indeterminate
+    refused: Count | None = None
+    unserved: Count | None = None
     resent_copies: Count | None = None
     partitions: tuple[PartitionAnomaly, ...] = ()
 

@@ -32,6 +32,7 @@ from orchestrator.audit.ledgers import (
     positions_path,
     sink_path,
 )
+from orchestrator.clients.clock import PlaceClock
 from orchestrator.clients.config import QueryConfig, in_its_life, read_config
 from orchestrator.clients.ledger import LedgerWriter
 from orchestrator.errors import SimulationError
@@ -53,6 +54,7 @@ class WorkloadQuery:
         self._sink = sink_path(folder, config.name, sink_identity(config))
         self._sink.mkdir(parents=True, exist_ok=True)
         self._options = kafka_options(config.properties) | {"groupIdPrefix": config.name}
+        self._clock = PlaceClock(folder)
         self._spark: Any = None
         self._uncommitted: dict[int, dict[TopicPartition, int]] = {}
         self._reported = -1
@@ -61,6 +63,7 @@ class WorkloadQuery:
         """Run the query until told to stop."""
         # The process began before Python could read its clock.
         self._note("start", at_ms=int(psutil.Process().create_time() * 1000))
+        self._note_clock()
         config = self._config
         self._spark = spark_session(
             config.name,
@@ -75,6 +78,7 @@ class WorkloadQuery:
         self._note("session")
         query = self._started()
         while query.isActive:
+            self._note_clock()
             self._note_commits()
             self._note_state(query)
             if self.is_stopping and not query.status["isTriggerActive"]:
@@ -193,6 +197,11 @@ class WorkloadQuery:
                 return
             for place, offset in sorted(self._uncommitted.pop(batch).items()):
                 self._note("commit", place, offset, detail=batch)
+
+    def _note_clock(self) -> None:
+        found = self._clock.due()
+        if found is not None:
+            self._note("clock", offset=found.offset_ms, at_ms=found.at_ms, detail=found.within_ms)
 
     def _note(
         self,

@@ -43,6 +43,20 @@ def test_it_began_when_the_watcher_saw_it_and_a_person_attested_it() -> None:
     ]
 
 
+def test_a_command_that_came_before_the_watchers_look_took_nobodys_time() -> None:
+    """A person was faster; that is no phase of 0 seconds."""
+    early = replace(run(seen_at_s=1e9 + 93), plan=run(seen_at_s=1e9 + 93).plan | {"created_at_s": 1e9 + 94})
+    assert fault_of(early).phases(early) == []
+    assert fault_of(early).clocks_disagree(early) == ""
+
+
+def test_a_plan_cannot_know_what_was_seen_after_it() -> None:
+    """Then the watcher's clock and the operator's disagree, and nothing is made of their difference."""
+    done = replace(run(seen_at_s=1e9 + 200), plan=run(seen_at_s=1e9 + 200).plan | {"created_at_s": 1e9 + 94})
+    assert fault_of(done).phases(done) == []
+    assert "saw west fail 106.0 s after the plan was made" in fault_of(done).clocks_disagree(done)
+
+
 def test_what_nobody_saw_begins_with_the_command() -> None:
     """And a source that answered was not verified to be gone."""
     fault = fault_of(run(seen_at_s=None, reachable="refused"))

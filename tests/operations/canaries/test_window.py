@@ -75,6 +75,23 @@ def test_what_was_written_behind_the_end_of_the_log_is_not_looked_at() -> None:
     assert list(sends_after([intent(5, 6), ack(5, 1000, offset=9)], {LOG: 2})) == []
 
 
+def test_refusals_of_the_fence_that_ended_the_life_are_its_own() -> None:
+    """A later move denied the producer; what was refused long before that is this life's."""
+    refused = [
+        f"failed,{n},,,,,1,{at_ms},0,TOPIC_AUTHORIZATION_FAILED,.\n" for n, at_ms in ((2, 3000), (3, 9000))
+    ]
+    lines = [intent(0, 5), ack(0, 1000), refused[0], ack(1, 9500), refused[1]]
+    assert [line.split(",")[1] for line in sends_after(lines, {}, was_left=True) if "failed" in line] == ["2"]
+    assert [line.split(",")[1] for line in sends_after(lines, {}) if "failed" in line] == ["2", "3"]
+
+
+def test_comparisons_of_clocks_stay() -> None:
+    """They have no number of a record."""
+    clock = "clock,,12,,,62000,,1001,,,."
+    assert list(sends_before([f"{clock}\n", intent(0, 3)], 5)) == [clock]
+    assert list(sends_after([f"{clock}\n"], {})) == [clock]
+
+
 def test_readers_are_cut_by_number_before_the_move_and_by_offset_after_it() -> None:
     """A record that its producer owed stands in the landing topic with an old number: it counts there."""
     before = ["canary,0,0,w,3,1,1000,.\n", "canary,0,1,w,4,1,1000,.\n"]
@@ -101,8 +118,10 @@ def test_how_far_a_reader_is_and_when_a_writer_began() -> None:
 def test_where_a_reader_went_on_is_its_first_position_of_a_ledger_that_goes_back_so_far() -> None:
     """One that was cut back begins with something else, and tells nothing of it."""
     lines = ["start,,,,1000,,.\n", "assigned,canary,0,4,1000,,.\n", "assigned,canary,0,9,2000,,.\n"]
-    assert first_given([*lines, "assigned,canary,1,,1000,,.\n"]) == {LOG: 4}
-    assert first_given(lines[1:]) == {}
+    unset = TopicPartition("canary", 1)
+    assert first_given([*lines, "assigned,canary,1,,1000,,.\n"]) == {LOG: 4, unset: None}
+    assert first_given(lines[1:]) is None
+    assert first_given([]) is None
 
 
 @dataclass

@@ -83,6 +83,11 @@ def valid_report() -> dict[str, Any]:
             "seconds": max(CONSUMER_RTO.values()),
             "per_producer": PRODUCER_RTO,
             "per_consumer": CONSUMER_RTO,
+            "per_topic": {"checkout": {"orders": 9.8}, "settlement": {"payments": 10.1}},
+            "clocks": {
+                "checkout": {"before_s": -0.004, "after_s": 61.94, "plus_minus_s": 0.024},
+                "settlement": {"before_s": None, "after_s": None, "plus_minus_s": None},
+            },
             "limit_s": 60.0,
             "decision_to_first_ack_s": 5.5,
             "decision_to_first_record_s": 6.9,

@@ -221,6 +221,16 @@ def test_anomalies_are_named_by_partition() -> None:
     assert "Sabotaged on purpose: records." in shown.text
 
 
+def test_sends_that_were_not_taken_and_clocks_are_shown() -> None:
+    """Refusals by topic, and how far two clocks were apart."""
+    data = valid_report()
+    payments = data["clusters"]["west"]["topics"]["payments"]
+    payments |= {"refused": 41, "unserved": 17, "indeterminate": {"present": 5, "absent": 6}}
+    shown = rendered(data)
+    assert shown.row("payments west", "5", "6")[3:5] == ["41", "17"]
+    assert "checkout −4 ms, 61\u202f940 ms, ± 24 ms." in shown.text
+
+
 def test_unknown_is_written_out() -> None:
     """What was not measured is never shown as 0."""
     shown = rendered(SAMPLES["unknown"]())

@@ -1,0 +1,83 @@
+"""What became of single records, on Spark: sends that were refused, and records in the wrong topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from orchestrator.audit.fates import landing_figures, mirrored_figures, record_fates
+from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
+from orchestrator.audit.tables import SENDS_SCHEMA
+
+# A whole Spark session is no unit.
+pytestmark = pytest.mark.integration
+
+ORDERS, PAYMENTS = 0, 1
+RECORDS = (
+    "side INT, topic INT, partition INT, offset LONG, key STRING, producer INT, sequence LONG, resent INT"
+)
+
+
+def acked(life: int, sequence: int, topic: int, offset: int) -> tuple[Any, ...]:
+    """The broker has it in partition 0."""
+    return 0, life, ACKED, sequence, topic, 0, offset, 1_000
+
+
+def unacked(life: int, mark: int, sequence: int, topic: int) -> tuple[Any, ...]:
+    """The broker does not say so."""
+    return 0, life, mark, sequence, topic, None, None, None
+
+
+def copy(side: int, topic: int, offset: int, sequence: int) -> tuple[Any, ...]:
+    """A record at the target."""
+    return side, topic, 0, offset, "k1", 0, sequence, 0
+
+
+def figures(
+    spark: SparkSession, side: int, records: list[tuple[Any, ...]], sends: list[tuple[Any, ...]]
+) -> dict[int, dict[str, Any]]:
+    """Sums by topic, all partitions together."""
+    fates = record_fates(
+        spark.createDataFrame(records, RECORDS), spark.createDataFrame(sends, SENDS_SCHEMA), before=1
+    )
+    rows = (mirrored_figures if side == MIRRORED else landing_figures)(fates).collect()
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        sums = found.setdefault(row["topic"], {})
+        for key in ("acked", "present", "refused", "unserved", "unannounced", "open_absent", "hole"):
+            sums[key] = sums.get(key, 0) + row[key]
+    return found
+
+
+def test_a_record_in_another_topics_copy_is_missing_from_its_own(spark: SparkSession) -> None:
+    """Who reads orders never sees it; and no ledger has it among the payments."""
+    sends = [acked(1, 0, ORDERS, 0), acked(1, 1, ORDERS, 1), acked(1, 2, ORDERS, 2)]
+    records = [
+        copy(MIRRORED, ORDERS, 0, 0),
+        copy(MIRRORED, PAYMENTS, 0, 1),
+        copy(MIRRORED, ORDERS, 1, 2),
+    ]
+    found = figures(spark, MIRRORED, records, sends)
+    assert (found[ORDERS]["acked"], found[ORDERS]["present"], found[ORDERS]["hole"]) == (3, 2, 1)
+    assert (found[PAYMENTS]["acked"], found[PAYMENTS]["unannounced"]) == (0, 1)
+
+
+def test_refused_and_unserved_sends_are_counted_by_topic(spark: SparkSession) -> None:
+    """At the side where they were sent; one that was acknowledged in the end is none."""
+    sends = [
+        unacked(1, FAILED, 0, ORDERS),
+        acked(2, 1, ORDERS, 0),
+        unacked(2, FAILED | UNSERVED, 2, PAYMENTS),
+        unacked(2, OPEN | UNSERVED, 3, PAYMENTS),
+        unacked(2, OPEN, 4, PAYMENTS),
+        unacked(2, FAILED, 5, ORDERS),
+    ]
+    records = [copy(LANDING, ORDERS, 0, 1)]
+    after = figures(spark, LANDING, records, sends)
+    assert (after[ORDERS]["refused"], after[ORDERS]["unserved"]) == (1, 0)
+    assert (after[PAYMENTS]["refused"], after[PAYMENTS]["unserved"]) == (1, 2)
+    assert after[PAYMENTS]["open_absent"] == 2
+    before = figures(spark, MIRRORED, records, sends)
+    assert before[ORDERS]["refused"] == 1
