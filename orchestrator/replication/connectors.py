@@ -47,6 +47,17 @@ def may_lack_tasks(replication: Replication) -> frozenset[str]:
     return frozenset({connector_names(replication).checkpoint})
 
 
+def source_isolation(configuration: Mapping[str, str]) -> str:
+    """The isolation level with which a source connector so configured reads; without one Kafka's default.
+
+    `source.consumer.` wins over `consumer.` (`MirrorConnectorConfig.sourceConsumerConfig`).
+    """
+    for prefix in ("source.consumer.", "consumer."):
+        if level := configuration.get(f"{prefix}isolation.level"):
+            return level
+    return "read_uncommitted"
+
+
 def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well in order
     topology: Topology,
     replication: Replication,

@@ -81,9 +81,9 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
                 yield f"{name} has not moved yet"
         elif lag > (role.hold_lag_records if role else 0) + slack:
             yield f"{name} is {lag:,} behind"
-    behind = _mirror_lag(simulation, mirror)
+    behind = _not_at_target(simulation, mirror)
     if behind > slack:
-        yield f"the mirror is {behind:,} behind"
+        yield f"{behind:,} records are not at the target yet"
     yield from _unwatched(simulation, mirror)
 
 
@@ -107,8 +107,11 @@ def unsteady(
         yield f"the watcher is {now_s - seen_at_s:.1f} s behind"
 
 
-def _mirror_lag(simulation: Simulation, mirror: Replication) -> int:
-    """Records at the source that are not at the target; there is nothing else in the mirrored topics."""
+def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
+    """Records at the source of which there is no copy, by the logs themselves: nobody else writes to these.
+
+    Lag (`replication.lag`) is what Connect has stored, which comes later.
+    """
     source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
     described = source.topics(mirror.topics)
     partitions: list[TopicPartition] = [tp for topic in described.values() for tp in topic.partitions]

@@ -15,6 +15,7 @@ from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.planning.samples import SampledEnd
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import decode_heartbeat
+from orchestrator.replication.lag import lag_records
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -38,12 +39,10 @@ class MirrorHealth:
     problems: tuple[str, ...] = ()
 
     def lag_records(self, ends: Mapping[TopicPartition, LogEnd]) -> dict[TopicPartition, int]:
-        """Records of each source partition that the mirror has not stored as copied."""
+        """See `replication.lag`; nothing where Connect does not tell its offsets."""
         if self.replicated is None:
             return {}
-        return {
-            tp: max(0, end.end_offset - self.replicated.get(tp, end.start_offset)) for tp, end in ends.items()
-        }
+        return lag_records(ends, {tp: following - 1 for tp, following in self.replicated.items()})
 
     def gaps(
         self, ends: Mapping[TopicPartition, SampledEnd], made_anew: Collection[str]

@@ -46,7 +46,10 @@ _GAUGES: dict[str, tuple[str, list[str]]] = {
     "records_at_risk": ("Records of a topic lost at most if the source were lost now", ["topic"]),
     "seconds_at_risk": ("How far back lost records would reach if the source were lost now", ["topic"]),
     "group_position_age_seconds": ("Age of the oldest recorded position of a group", ["group"]),
-    "mirror_lag_records": ("Records not stored as copied by the mirror", ["topic", "partition"]),
+    "mirror_lag_records": (
+        "End offset of the source less the mirror's offset in Connect less 1",
+        ["topic", "partition"],
+    ),
     "mirror_gap_partitions": ("Partitions in which records were passed over", []),
     "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
     "mirror_look_age_seconds": ("Age of what is told of the mirror: connectors, lag, heartbeats", []),

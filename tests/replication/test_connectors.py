@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.replication.connectors import connector_names, desired_connectors, source_isolation
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 
 _MIRROR = Replication(source="west", target="east", topics=("orders", "eu.payments"))
@@ -88,3 +88,12 @@ def test_what_the_map_rests_on_cannot_be_changed() -> None:
     mirror = replace(_MIRROR, connectors={"offset-syncs.topic.location": "source"})
     with pytest.raises(DcctlError, match=r"replication west -> east: .*offset-syncs\.topic\.location"):
         _connectors(mirror)
+
+
+def test_what_a_mirror_reads_is_said_by_the_more_special_key() -> None:
+    """Else an aborted transaction at a log's end counts as records that the mirror has still to copy."""
+    assert source_isolation(_connectors()[connector_names(_MIRROR).source]) == "read_committed"
+    common, own = "consumer.isolation.level", "source.consumer.isolation.level"
+    assert source_isolation({common: "read_committed"}) == "read_committed"
+    assert source_isolation({common: "read_committed", own: "read_uncommitted"}) == "read_uncommitted"
+    assert source_isolation({}) == "read_uncommitted"

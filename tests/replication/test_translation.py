@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.replication.formats import Checkpoint
-from orchestrator.replication.lag import lag_records
 from orchestrator.replication.offset_map import OffsetMapBuilder, Translated
 from orchestrator.replication.translation import (
     OnUntranslatable,
@@ -117,11 +116,3 @@ def test_the_source_of_a_mirrored_partition() -> None:
     assert source_partition(default, _MIRRORED) == PARTITION
     assert source_partition(default, PARTITION) is None
     assert source_partition(identity, PARTITION) == PARTITION
-
-
-def test_lag_in_records() -> None:
-    """Log end minus what Connect says was read; the whole log where it says nothing."""
-    other = TopicPartition("orders", 4)
-    ends = {PARTITION: LogEnd(10, 500), other: LogEnd(10, 30)}
-    assert lag_records(ends, {PARTITION: 399}) == {PARTITION: 100, other: 20}
-    assert lag_records(ends, {PARTITION: 499, other: 3}) == {PARTITION: 0, other: 20}

@@ -11,12 +11,12 @@ from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
+from orchestrator.replication.connectors import source_isolation
 from orchestrator.values import TopicPartition
 
 _LISTED = 3
 _POLL_S = 0.2
 _READ_TIMEOUT_S = 10.0
-_ISOLATION = "consumer.isolation.level"
 Ranges = dict[TopicPartition, tuple[int, int]]
 
 
@@ -80,7 +80,7 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
 def with_records(session: Session, connector: str, ranges: Ranges) -> Ranges:
     """Those ranges in which there is a record that the mirror would copy."""
     source = session.cluster(session.estate.mirror.source)
-    isolation = session.estate.connect.configuration(connector).get(_ISOLATION, "read_uncommitted")
+    isolation = source_isolation(session.estate.connect.configuration(connector))
     found: set[TopicPartition] = set()
     chunks = read_records(
         source.name, source.properties, ranges, idle_timeout_s=_READ_TIMEOUT_S, isolation_level=isolation
