@@ -33,6 +33,23 @@ class LogEnd(NamedTuple):
     leader_epoch: int = -1
 
 
+class LogReach(NamedTuple):
+    """How far one partition's log reaches, as its leader says.
+
+    `high_watermark`: what every replica in sync has, and so the end that anybody can read to; `log_end`: the
+    next offset to be written, None where nobody can tell it. What lies between them is acknowledged to who
+    does not wait for all replicas, and will be to the others once no replica in sync is behind any more.
+    """
+
+    high_watermark: int
+    log_end: int | None = None
+
+    @property
+    def is_in_sync(self) -> bool:
+        """Whether all of the log can be read. Never where its end is not known."""
+        return self.log_end == self.high_watermark
+
+
 class Acl(NamedTuple):
     """One access rule for one operation. Types and operations as Kafka names them (`TOPIC`, `READ`).
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from orchestrator.adapters.java.commands import server_command
 from orchestrator.adapters.java.formatting import format_storage, random_kafka_id
 from orchestrator.adapters.java.runtime import KafkaRuntime
@@ -81,6 +83,22 @@ def _properties(node: int, port: int, controller: int, data: Path, users: Sequen
         "log.cleaner.dedupe.buffer.size=4194304\n"  # 128 MiB by default, half of the smallest heap
         f"log.dirs={data}\n"
     )
+
+
+@contextmanager
+def frozen(kafka: KafkaCluster, broker: int = 1) -> Iterator[None]:
+    """The process of one broker of the cluster stands still, and goes on behind the block."""
+    port = int(kafka.brokers()[broker].rpartition(":")[2])
+    (server,) = (
+        psutil.Process(found.pid)
+        for found in psutil.net_connections("tcp")
+        if found.pid and found.status == psutil.CONN_LISTEN and found.laddr.port == port
+    )
+    server.suspend()
+    try:
+        yield
+    finally:
+        server.resume()
 
 
 def as_user(name: str) -> dict[str, str]:

@@ -12,13 +12,14 @@ from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.each_broker import EachBroker
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.java_admin_values import Quorum
+from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.errors import ClusterError
 from orchestrator.operations.observe import asked
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, LeftPartition, answering, places_of
 from orchestrator.planning.observation import Part
 from orchestrator.topology.model import Topology
-from orchestrator.values import BrokerView, TopicPartition
+from orchestrator.values import BrokerView, LogReach, TopicPartition
 
 ANSWER_TIMEOUT_S = 3.0
 _GROUP_TIMEOUT_S = 4.0
@@ -35,6 +36,7 @@ class LeftReader:
     def __init__(self, topology: Topology, name: str, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._described = topology.clusters[name]
         self._each = EachBroker(name, self._described.client)
+        self._log_ends = LogEndReader(name, self._described.client, timeout_s)
         self._timeout_s = timeout_s
         self._addresses = set(self._described.bootstrap)
         self.brokers: dict[int, str] = {}
@@ -47,6 +49,7 @@ class LeftReader:
 
     def __exit__(self, *_: object) -> None:
         self._each.close()
+        self._log_ends.close()
 
     def ask_brokers(self) -> dict[int, str]:
         """Who answers now: broker id -> address. Brokers that others name are asked as well."""
@@ -88,6 +91,10 @@ class LeftReader:
         self._has_gaps = any(place.log is None for place in found.values())
         return found
 
+    def reaches(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, LogReach | ClusterError]:
+        """How far each log reaches at its leader, or why nobody can tell; brokers that answered are asked."""
+        return self._log_ends.reaches(self.brokers.values(), wanted)
+
     def committed(self, groups: Iterable[str]) -> dict[str, Mapping[TopicPartition, int] | ClusterError]:
         """What each group has committed, or why its coordinator does not say it."""
         if not self.views:
@@ -119,6 +126,10 @@ def left_cluster(
         access = pool.submit(asked, subject, lambda: _access(topology, name, brokers))
         positions = pool.submit(reader.committed, groups)
         found = reader.partitions(partitions)
+        reaches = reader.reaches(tp for tp, place in found.items() if place.log is not None)
+        for tp, reach in reaches.items():
+            if isinstance(reach, LogReach):
+                found[tp] = replace(found[tp], log_end=reach.log_end)
         return LeftCluster(
             brokers=brokers,
             silent=reader.silent,

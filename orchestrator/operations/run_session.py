@@ -11,6 +11,7 @@ from pathlib import Path
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.primaries import PrimaryStore
@@ -18,6 +19,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.watch.estate import kafka_cluster
 
 _POLL_S = 0.1
+_LOG_END_TIMEOUT_S = 3.0
 
 
 class RunSession:
@@ -68,6 +70,10 @@ class RunSession:
             if name not in self._java:
                 self._java[name] = JavaAdmin(name, cluster.bootstrap, cluster.client)
             return self._java[name]
+
+    def log_end_reader(self, name: str) -> LogEndReader:
+        """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
+        return LogEndReader(name, self.topology.clusters[name].client, _LOG_END_TIMEOUT_S)
 
     def warm_up(self, name: str) -> None:
         """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""

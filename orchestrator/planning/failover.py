@@ -168,7 +168,8 @@ def _loss(  # noqa: PLR0917 - what a prediction is made of
     history, offset_map = observation.samples.value, observation.offset_map.value
     if history is None or offset_map is None:
         return None
-    live = {} if left is None else left.logs
+    # Of a log that may go on beyond what can be read the samples say more.
+    live = {} if left is None else left.whole_logs
     states = observation.connectors.value or {}
     connect = observation.mirror_offsets.value or {}
     partitions = source_partitions(topology, mirror)

@@ -25,6 +25,11 @@ from orchestrator.values import Acl, Pattern
 EXPIRES_AFTER_S = 60.0
 # Longer than any usual linger and request time-out of a producer at work.
 STANDSTILL_S = 3.0
+# A replica that does not follow is out of sync after replica.lag.time.max.ms (30 s by default), looked at
+# each half of that time (`ReplicaManager`); and then the brokers have to hear of it.
+IN_SYNC_S = 50.0
+# For so long is who still writes waited for, and who does not tell where its logs end.
+_PATIENCE_S = 12.0
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -171,17 +176,25 @@ def deny_step(
 
 
 def standstill_step(step_id: str, cluster: str, topics: Iterable[str], *, needed: tuple[str, ...]) -> Step:
-    """See that nothing is written any more; what still is gets named, and takes the run back."""
+    """See that nothing is written any more; what still is gets named, and takes the run back.
+
+    It waits for a replica that hangs until the cluster has taken it out of the replicas in sync.
+    """
     return Step(
         id=step_id,
         phase="fence",
-        title=f"See every end offset at {cluster} stand still for {STANDSTILL_S:g} s",
+        title=f"See every log at {cluster} stand still for {STANDSTILL_S:g} s, its replicas in sync",
         action="await-no-writes",
-        arguments={"cluster": cluster, "topics": list(topics), "standstill_s": STANDSTILL_S},
+        arguments={
+            "cluster": cluster,
+            "topics": list(topics),
+            "standstill_s": STANDSTILL_S,
+            "patience_s": STANDSTILL_S + _PATIENCE_S,
+        },
         depends_on=needed,
         on_failure="undo",
         expected_s=STANDSTILL_S + 0.2,
-        timeout_s=STANDSTILL_S + 12,
+        timeout_s=STANDSTILL_S + IN_SYNC_S,
     )
 
 

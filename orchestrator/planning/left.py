@@ -17,13 +17,15 @@ from orchestrator.values import BrokerView, LogEnd, TopicPartition
 class LeftPartition:
     """One partition of a sick cluster. `leader` is -1 for none.
 
-    `log` is None exactly if it could not be read; then `problem` says why.
+    `log` is None exactly if it could not be read; then `problem` says why. `log_end` is where it ends at its
+    leader, which may be beyond what can be read; None where nobody tells it.
     """
 
     leader: int
     in_sync: int
     log: LogEnd | None = None
     problem: str = ""
+    log_end: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,15 @@ class LeftCluster:
     def logs(self) -> dict[TopicPartition, LogEnd]:
         """Those that could be read."""
         return {tp: found.log for tp, found in self.partitions.items() if found.log is not None}
+
+    @property
+    def whole_logs(self) -> dict[TopicPartition, LogEnd]:
+        """Those that could be read and whose leaders told where they end, up to there."""
+        return {
+            tp: found.log._replace(end_offset=max(found.log.end_offset, found.log_end))
+            for tp, found in self.partitions.items()
+            if found.log is not None and found.log_end is not None
+        }
 
     @property
     def unread(self) -> dict[TopicPartition, str]:

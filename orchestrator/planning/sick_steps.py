@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.fence import (
+    IN_SYNC_S,
     STANDSTILL_S,
     Fenced,
     deny_step,
@@ -35,6 +36,8 @@ from orchestrator.values import Acl, TopicPartition
 DRAIN_TIMEOUT_S = 60.0
 # A broker that died a moment ago has new leaders after its session: so long they are waited for.
 _ELECTION_S = 12.0
+# Looks at a site of which brokers hang.
+_SLOW_S = 20.0
 # Behind the interval at which Connect tells how far the mirror is.
 _STALLED_S = 10.0
 _PROMOTION = ("start-producers", "start-consumers", "start-queries")
@@ -146,20 +149,22 @@ def _standstill(
     return Step(
         id="stands-still",
         phase="fence",
-        title=f"See every end offset at {mirror.source} that can be read stand still for {STANDSTILL_S:g} s",
+        title=f"See every log at {mirror.source} that can be read stand still for {STANDSTILL_S:g} s",
         action="await-left-standing",
         arguments={
             "cluster": mirror.source,
             "topics": list(mirror.topics),
             "standstill_s": STANDSTILL_S,
             "election_s": _ELECTION_S,
+            "in_sync_s": IN_SYNC_S,
+            "patience_s": STANDSTILL_S + _ELECTION_S + _SLOW_S,
             "rules": rules_to_json(who.rules) if is_fenced else [],
             "unread": unread,
         },
         depends_on=needed,
         on_failure="undo",
         expected_s=STANDSTILL_S + 1.5,
-        timeout_s=STANDSTILL_S + _ELECTION_S + 20,
+        timeout_s=STANDSTILL_S + IN_SYNC_S + _SLOW_S,
     )
 
 

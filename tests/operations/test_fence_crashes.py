@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from orchestrator.planning.fence import FenceRequest, fenced, plan_fence, plan_u
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
-from orchestrator.values import Acl, LogEnd, TopicPartition
+from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -94,11 +95,20 @@ class World(CrashingJournal):
     def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         return {name: TopicDescription(name, "id", (1,), ((1,),), ((1,),)) for name in names}
 
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def brokers(self) -> dict[int, str]:
+        return {1: "west:1"}
+
+    @contextmanager
+    def reader(self) -> Iterator[World]:
+        yield self
+
+    def reaches(
+        self, _addresses: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, LogReach]:
         self.point()
         if self.stays_written or not set(RULES) <= self.rules_there:
             self.offset += 1
-        return dict.fromkeys(partitions, self.offset)
+        return dict.fromkeys(partitions, LogReach(self.offset, self.offset))
 
     def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
         return dict.fromkeys(partitions, LogEnd(0, self.offset))
@@ -128,6 +138,9 @@ class _Instant(RunSession):
         return self._world
 
     access = java_admin = cluster
+
+    def log_end_reader(self, name: str) -> Any:
+        return self.cluster(name).reader()
 
     def warm_up(self, name: str) -> None: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from orchestrator.errors import GateRefusedError
 from orchestrator.operations.fence import run_fence
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.topology.model import Coordination, Topology
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import as_user, kafka_broker
 from tests.planning.pictures import topology
 from tests.zookeeper_server import zookeeper_server
@@ -29,6 +29,7 @@ from tests.zookeeper_server import zookeeper_server
 pytestmark = pytest.mark.integration
 
 USERS = ("operator", "checkout", "settlement", "stranger", "mirror")
+ORDERS = TopicPartition("orders", 0)
 REQUEST = FenceRequest(cluster="west", by="ada", reason="rehearsal")
 
 
@@ -70,14 +71,14 @@ def file(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @contextmanager
-def writing(cluster: KafkaCluster, user: str, *, idempotent: bool = True) -> Iterator[list[str]]:
+def writing(cluster: KafkaCluster, user: str) -> Iterator[list[str]]:
     """An application that writes all the time; the list holds the names of the errors that it met."""
     errors: list[str] = []
     is_over = threading.Event()
 
     def connected() -> Producer:
         bootstrap = cluster.properties["bootstrap.servers"]
-        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": idempotent, "linger.ms": 0}
+        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0}
         return Producer({**settings, **as_user(user)}, logger=logger)
 
     def write() -> None:
@@ -164,3 +165,65 @@ def test_what_cannot_be_reached_is_unknown_and_nothing_is_changed(file: Topology
     away = replace(file, clusters={**file.clusters, "west": west})
     with pytest.raises(GateRefusedError, match="reachable unknown"):
         run_fence(away, REQUEST, "fence", folder=tmp_path)
+
+
+_FOLLOWED_AFTER_S, _FETCHED_BYTES = 70, 100_000
+# A follower that is in sync, and asks its leader for so much at once that it comes to it late.
+_LATE = {
+    "replica.fetch.min.bytes": str(_FETCHED_BYTES),
+    "replica.fetch.wait.max.ms": str(_FOLLOWED_AFTER_S * 1000),
+    "replica.socket.timeout.ms": "300000",
+    "replica.lag.time.max.ms": "300000",
+}
+
+
+@pytest.mark.timeout(400)
+def test_what_no_replica_has_yet_is_waited_for_and_named(
+    file: Topology, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """acks=1 is acknowledged what nobody can read: the fence stands only once all of it can be read."""
+    runtime = kafka_runtime(topology().clusters["west"].kafka, find_java())
+    folder = tmp_path_factory.mktemp("three")
+    with kafka_broker(runtime, folder, brokers=3, heap_mb=200, settings=_LATE, users=USERS) as west:
+        names = [topic.name for topic in topology().topics]
+        west.create_topics(
+            {name: (1, 2, {}) for name in names}, assignments={name: [[2, 3]] for name in names}
+        )
+        rules_of_it = AccessRules("west", west.properties)
+        rules_of_it.add(Acl("User:checkout", "WRITE", "ALLOW", "TOPIC", name) for name in names)
+        before = rules_of_it.rules()
+        there = replace(file.clusters["west"], bootstrap=(west.brokers()[1],), client=as_user("operator"))
+        file = replace(file, name="late", clusters={**file.clusters, "west": there})
+
+        # With as much as it asks for it comes at once, and from then on it waits.
+        acked = acknowledged(west, [b"x" * 10_000] * (_FETCHED_BYTES // 5_000))
+        awaited(lambda: west.end_offsets([ORDERS])[ORDERS] == acked)
+        readable, acked = acked, acked + acknowledged(west, [b"x"] * 500)
+        assert west.end_offsets([ORDERS])[ORDERS] == readable
+        result = run_fence(file, REQUEST, "fence", folder=tmp_path / "early")
+        assert result.outcome == "undone"
+        assert "500 records at their leaders cannot be read yet" in result.reason
+        assert "a replica in sync does not follow: orders-0 500" in result.reason
+        assert rules_of_it.rules() == before
+
+        result = run_fence(file, REQUEST, "fence", folder=tmp_path / "late")
+        assert (result.outcome, result.reason) == ("ok", "")
+        assert west.end_offsets([ORDERS])[ORDERS] == acked
+
+
+def acknowledged(kafka: KafkaCluster, values: list[bytes]) -> int:
+    """How many of these records the leader acknowledges to a producer that waits for nobody else."""
+    errors: list[object] = []
+    bootstrap = kafka.properties["bootstrap.servers"]
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, **as_user("checkout")}, logger=logger)
+    for value in values:
+        producer.produce("orders", value, partition=0, on_delivery=lambda error, _: errors.append(error))
+    producer.flush(30)
+    return errors.count(None)
+
+
+def awaited(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

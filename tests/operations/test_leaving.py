@@ -11,7 +11,14 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, PlaybookError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, leaving, loss_account
+from orchestrator.operations.actions import (
+    MOVE_TABLE,
+    TableActions,
+    clients,
+    leaving,
+    left_standing,
+    loss_account,
+)
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
@@ -22,7 +29,7 @@ from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import LogEnd, LogReach, TopicPartition
 from tests.planning.pictures import (
     GROUPS,
     LOST_AT_S,
@@ -49,6 +56,9 @@ class Site:
 
     def __init__(self, *looks: Mapping[TopicPartition, LogEnd]) -> None:
         self._looks: list[Mapping[TopicPartition, LogEnd]] = list(looks)
+        self._seen: Mapping[TopicPartition, LogEnd] = {}
+        self.beyond: dict[TopicPartition, int] = {}
+        self.endless: set[TopicPartition] = set()
         self.silent: dict[str, str] = {}
         self.positions: Mapping[str, Any] = {}
         self.brokers = {1: "west:1", 2: "west:2"}
@@ -69,10 +79,20 @@ class Site:
     ) -> dict[TopicPartition, LeftPartition]:
         """One look."""
         look = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        self._seen = look
         return {
             tp: LeftPartition(1, 2, look[tp]) if tp in look else LeftPartition(3, 1, None, AWAY[tp])
             for tp in wanted
         }
+
+    def reaches(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, LogReach | ClusterError]:
+        """As the last look; of some partitions more, or nothing at all."""
+        silent = ClusterError("cluster west", "no answer")
+        found: dict[TopicPartition, LogReach | ClusterError] = {}
+        for tp in wanted:
+            end = self._seen[tp].end_offset
+            found[tp] = silent if tp in self.endless else LogReach(end, end + self.beyond.get(tp, 0))
+        return found
 
     def committed(self, groups: Iterable[str]) -> dict[str, Any]:
         """Coordinators that say something are in `positions`."""
@@ -95,7 +115,7 @@ class Left:
         history: SampleHistory | None = None,
         max_loss: MaxLoss | None = None,
     ) -> None:
-        for module in (leaving, loss_account):
+        for module in (left_standing, loss_account, leaving):
             monkeypatch.setattr(module, "LeftReader", site)
         monkeypatch.setattr(loss_account, "with_records", lambda _session, _connector, ranges: ranges)
         monkeypatch.setattr(loss_account, "_SEEN_AGAIN_S", 0.1)
@@ -116,7 +136,7 @@ class Left:
     def standing(self) -> StepOutcome:
         """What `stands-still` comes to, in less time."""
         step = self.plan.step("stands-still")
-        times = {"standstill_s": _STANDSTILL_S, "election_s": _ELECTION_S}
+        times = {"standstill_s": _STANDSTILL_S, "election_s": _ELECTION_S, "in_sync_s": 2 * _ELECTION_S}
         step = replace(step, arguments={**step.arguments, **times}, timeout_s=2.0)
         return TableActions(self.session, MOVE_TABLE).perform(step, {})
 
@@ -136,8 +156,12 @@ class Left:
         copies: OffsetMap | None = None,
         logs: Mapping[TopicPartition, LogEnd] | None = None,
         unread: Sequence[TopicPartition] = (),
+        ended_at: int | None = None,
     ) -> StepOutcome:
-        """What `account-loss` comes to, the mirror having read up to `read`."""
+        """What `account-loss` comes to, the mirror having read up to `read`.
+
+        `ended_at` is where the logs ended when they stood still; None for a run that had not asked.
+        """
         there = dict.fromkeys((MIRROR.mirrored(tp) for tp in PARTITIONS), LogEnd(0, read))
         self.session._final = copies or offset_map(), {**there, **(logs or {})}
         stood = [tp for tp in PARTITIONS if tp not in unread]
@@ -152,6 +176,7 @@ class Left:
                 "unread": {str(tp): AWAY[tp] for tp in unread},
                 "silent": [],
                 "fenced": self._is_fenced,
+                **({} if ended_at is None else {"log_ends": offsets_to_json(dict.fromkeys(stood, ended_at))}),
             },
         }
         return TableActions(self.session, MOVE_TABLE).perform(self.plan.step("account-loss"), results)
@@ -269,6 +294,59 @@ def test_what_a_fenced_log_lets_through_late_is_counted_as_unknown(run: Any) -> 
     assert "3 records came to light after it stood still" in lost(found)[1]
     assert lost(found, PARTITIONS[1]) == (0, "")
     assert run(Site(moved), accept_loss=2).account().outcome == "failed"
+
+
+def test_what_nobody_can_read_yet_is_unknown_and_never_nothing(run: Any) -> None:
+    """A replica in sync hangs: it is waited for, then named, counted against the limit, and not called 0."""
+    site = Site(ends_at(MIRRORED))
+    site.beyond = {FIRST: 500}
+    stood = run(site).standing()
+    assert (stood.outcome, stood.result["ends"]["orders"]["0"]) == ("ok", MIRRORED)
+    assert stood.result["log_ends"]["orders"]["0"] == MIRRORED + 500
+    assert f"records that nobody can read yet: {FIRST} 500" in stood.message
+    found = run(site, accept_loss=500).account(ended_at=MIRRORED)
+    assert found.outcome == "ok"
+    assert lost(found)[0] is None
+    assert "its leader holds 500 records more" in lost(found)[1]
+    assert "may still be acknowledged" in lost(found)[1]
+    assert lost(found, PARTITIONS[1]) == (0, "")
+    assert run(site, accept_loss=499).account().outcome == "failed"
+
+
+def test_a_log_whose_end_nobody_tells_is_unknown_and_within_no_number(run: Any) -> None:
+    """Nor does it stand still for sure where nobody is kept from writing."""
+    seconds = MaxLoss(seconds=3_600)
+    site = Site(ends_at(MIRRORED))
+    site.endless = {FIRST}
+    stood = run(site).standing()
+    assert stood.outcome == "ok"
+    assert "0" not in stood.result["log_ends"]["orders"]
+    found = run(site, max_loss=seconds).account()
+    assert (found.outcome, lost(found)[0]) == ("ok", None)
+    assert "nobody tells where its log ends (no answer)" in lost(found)[1]
+    assert lost(found, PARTITIONS[1]) == (0, "")
+    assert run(site, accept_loss=10**9).account().outcome == "unknown"
+    assert run(site, max_loss=seconds, is_fenced=False).account().outcome == "unknown"
+
+
+def test_what_was_there_when_it_stood_still_is_counted_once_it_can_be_read(run: Any) -> None:
+    """Nothing more can come: the number is known, and within what is allowed or not."""
+    moved = {**ends_at(MIRRORED), FIRST: LogEnd(0, MIRRORED + 3)}
+    site = Site(moved)
+    found = run(site, accept_loss=3).account(ended_at=MIRRORED + 3)
+    assert found.outcome == "ok"
+    assert lost(found) == (3, "")
+    assert run(site, accept_loss=2).account(ended_at=MIRRORED + 3).outcome == "failed"
+    assert run(site, is_fenced=False, accept_loss=3).account(ended_at=MIRRORED + 3).outcome == "ok"
+
+
+def test_who_writes_where_nobody_can_read_it_has_written_on(run: Any) -> None:
+    """Nobody is kept from it, and the end that can be read stands still."""
+    site = Site(ends_at(MIRRORED))
+    site.beyond = {FIRST: 7}
+    found = run(site, is_fenced=False, accept_loss=10**9).account(ended_at=MIRRORED)
+    assert found.outcome == "failed"
+    assert f"{FIRST} (7 records so far)" in found.message
 
 
 def test_a_log_that_is_not_seen_again_is_not_within_a_number(run: Any) -> None:

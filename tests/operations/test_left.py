@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from orchestrator.adapters.java.detection import find_java
@@ -20,7 +19,7 @@ from orchestrator.operations.left import left_cluster
 from orchestrator.planning.left import LeftCluster
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
-from tests.kafka_broker import as_user, kafka_broker
+from tests.kafka_broker import as_user, frozen, kafka_broker
 from tests.planning.pictures import topology
 
 pytestmark = pytest.mark.integration
@@ -93,20 +92,3 @@ def await_coordinator(kafka: KafkaCluster) -> None:
             assert time.monotonic() < deadline
         else:
             return
-
-
-@contextmanager
-def frozen(kafka: KafkaCluster) -> Iterator[None]:
-    """The process that listens at the broker's address stands still."""
-    port = int(str(kafka.properties["bootstrap.servers"]).rpartition(":")[2])
-    servers = [
-        psutil.Process(found.pid)
-        for found in psutil.net_connections("tcp")
-        if found.pid and found.status == psutil.CONN_LISTEN and found.laddr.port == port
-    ]
-    assert len(servers) == 1
-    servers[0].suspend()
-    try:
-        yield
-    finally:
-        servers[0].resume()

@@ -35,7 +35,7 @@ def left(
         partitions={
             tp: LeftPartition(3, 1, None, away[tp])
             if tp in away
-            else LeftPartition(1, in_sync, LogEnd(0, end))
+            else LeftPartition(1, in_sync, LogEnd(0, end), log_end=end)
             for tp in PARTITIONS
         },
         controller=part("controller 1"),

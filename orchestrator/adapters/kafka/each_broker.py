@@ -55,7 +55,7 @@ class EachBroker:
 
         By plain metadata on a new connection: an old one may wait for minutes on a broker that was frozen.
         """
-        return _each(addresses, lambda address: _view(self._name, address, self._client, timeout_s))
+        return each_answer(addresses, lambda address: _view(self._name, address, self._client, timeout_s))
 
     def log_ends(
         self, addresses: Iterable[str], led: Mapping[int, Sequence[TopicPartition]], timeout_s: float
@@ -65,7 +65,7 @@ class EachBroker:
         `addresses` are those of the brokers that answer.
         """
         cluster = self._asked_apart(addresses)
-        return _each(led, lambda leader: _asked_twice(lambda: cluster.log_ends(led[leader], timeout_s)))
+        return each_answer(led, lambda leader: _asked_twice(lambda: cluster.log_ends(led[leader], timeout_s)))
 
     def committed(
         self, addresses: Iterable[str], groups: Iterable[str], timeout_s: float
@@ -138,10 +138,10 @@ def each_in_time(
             raise ClusterError(str(key), problem)
         return question(key, left_s)
 
-    found = _each(keys, lambda key: ask(key, timeout_s * _FIRST_SHARE), AT_ONCE)
+    found = each_answer(keys, lambda key: ask(key, timeout_s * _FIRST_SHARE), AT_ONCE)
     late = [key for key, said in found.items() if _may_answer_later(said)]
     if late and time.monotonic() < deadline:
-        found |= _each(late, lambda key: ask(key, timeout_s), AT_ONCE)
+        found |= each_answer(late, lambda key: ask(key, timeout_s), AT_ONCE)
     return found
 
 
@@ -151,9 +151,10 @@ def _may_answer_later(said: object) -> bool:
     )
 
 
-def _each(
+def each_answer(
     keys: Iterable[K], question: Callable[[K], V], at_once: int = _AT_ONCE
 ) -> dict[K, V | ClusterError]:
+    """Each one's answer, or the error instead; so many are asked at the same time."""
     wanted = list(dict.fromkeys(keys))
     with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(wanted)))) as pool:
         answers = pool.map(lambda key: _answer(question, key), wanted)

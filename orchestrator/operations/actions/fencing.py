@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic, time
 
 from orchestrator.engine import Results, StepOutcome
@@ -12,6 +12,7 @@ from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
 from orchestrator.planning.plan import Step
+from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.values import Acl, TopicPartition
 
 _LISTED = 5
@@ -90,41 +91,87 @@ def rules_are_denied_again(session: RunSession, step: Step, results: Results) ->
 
 @look
 def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepOutcome:
-    """Every end offset stands still for a while; what still advances is named, with its producers.
+    """Every log stands still for a while, and what its leader has all replicas in sync have (`Standstill`).
 
-    What cannot be asked is not known to be silent.
+    What still advances is named, with its producers. A replica that hangs is waited for until it is out of
+    sync. What cannot be asked is not known to be silent, and where a log ends cannot be taken from how far it
+    can be read.
     """
-    cluster = session.cluster(_cluster(step))
-    standstill_s = float(step.arguments["standstill_s"])
+    name = _cluster(step)
+    cluster, standing = session.cluster(name), Standstill(float(step.arguments["standstill_s"]))
+    # A plan of an earlier version has one time for all.
+    patience_s = float(step.arguments.get("patience_s", step.timeout_s))
+    begun_s = now_s = monotonic()
     begun_at_s = time()
+    untold: dict[TopicPartition, str] = {}
     try:
         described = cluster.topics(step.arguments["topics"])
         partitions = [tp for topic in described.values() for tp in topic.partitions]
-        last = cluster.end_offsets(partitions)
-        moved_at_s = dict.fromkeys(partitions, monotonic())
+        addresses = list(cluster.brokers().values())
+        with session.log_end_reader(name) as reader:
 
-        def stands_still() -> bool:
-            ends = cluster.end_offsets(partitions)
-            now_s = monotonic()
-            moved_at_s.update({tp: now_s for tp in partitions if ends[tp] != last[tp]})
-            last.update(ends)
-            return now_s - max(moved_at_s.values(), default=0.0) >= standstill_s
+            def take_look() -> None:
+                nonlocal now_s
+                # A look takes its time: nothing is known to stand still from before it, or until after it.
+                now_s = monotonic()
+                told = reader.reaches(addresses, partitions)
+                untold.clear()
+                untold.update(
+                    {tp: said.problem for tp, said in told.items() if isinstance(said, ClusterError)}
+                )
+                reaches = {tp: said for tp, said in told.items() if not isinstance(said, ClusterError)}
+                standing.look(reaches, monotonic())
 
-        if session.await_true(stands_still, step.timeout_s, poll_s=_POLL_S):
-            logs = cluster.log_ends(partitions)
-            starts = {tp: log.start_offset for tp, log in logs.items()}
+            def is_over() -> bool:
+                take_look()
+                if standing.is_reached(now_s) and not untold:
+                    return True
+                return now_s - begun_s > patience_s and bool(untold or standing.written(now_s))
+
+            take_look()
+            session.await_true(is_over, step.timeout_s, poll_s=_POLL_S)
+        if standing.is_reached(now_s) and not untold:
+            starts = {tp: log.start_offset for tp, log in cluster.log_ends(partitions).items()}
             return StepOutcome(
                 "ok",
                 f"{len(partitions)} partitions stand still",
-                {"ends": offsets_to_json(last), "starts": offsets_to_json(starts)},
+                {"ends": offsets_to_json(standing.ends), "starts": offsets_to_json(starts)},
             )
     except ClusterError as error:
         return StepOutcome("unknown", f"cannot be seen: {error.problem}")
     if session.is_cancelled():
         return StepOutcome("failed", "interrupted")
-    since_s = monotonic() - standstill_s
-    writing = sorted(tp for tp, at_s in moved_at_s.items() if at_s > since_s)
-    found = producers_of(session, _cluster(step), writing, begun_at_s)
+    writing = standing.written(now_s)
+    return (
+        _still_written(session, name, writing, begun_at_s) if writing else _not_known(standing, untold, name)
+    )
+
+
+def _not_known(standing: Standstill, untold: Mapping[TopicPartition, str], cluster: str) -> StepOutcome:
+    """Nobody writes any more, and yet the logs do not stand still."""
+    if untold:
+        listed = "; ".join(f"{tp}: {why}" for tp, why in sorted(untold.items())[:_LISTED])
+        return StepOutcome(
+            "unknown",
+            f"where the logs of {len(untold)} partitions end cannot be asked, and how far they can be read "
+            f"does not tell it: {listed}",
+        )
+    beyond = standing.beyond
+    if not beyond:
+        return StepOutcome("failed", "replicas have come into sync only now: run it again")
+    return StepOutcome(
+        "failed",
+        f"{sum(beyond.values()):,} records at their leaders cannot be read yet, and may still be "
+        f"acknowledged: a replica in sync does not follow: {beyond_in_words(beyond, _LISTED)}. "
+        f"Mend or stop its broker at {cluster}",
+        {"beyond": {str(tp): records for tp, records in beyond.items()}},
+    )
+
+
+def _still_written(
+    session: RunSession, cluster: str, writing: Sequence[TopicPartition], begun_at_s: float
+) -> StepOutcome:
+    found = producers_of(session, cluster, writing, begun_at_s)
     said = "; ".join(found[tp] for tp in writing[:_LISTED])
     more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
     return StepOutcome(

@@ -1,9 +1,9 @@
-"""Leaving a sick cluster: what answers is denied, seen to stand still and drained; the rest is named."""
+"""Leaving a sick cluster: its applications are stopped, and what answers is drained; the rest is named."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import monotonic, time
+from time import time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -11,20 +11,15 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.actions.clients import start_clients_again, stop_clients
 from orchestrator.operations.actions.declaring import holding, look, stopped_clients
 from orchestrator.operations.actions.draining import await_drained
-from orchestrator.operations.actions.fencing import producers_of
-from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
 from orchestrator.operations.actions.queries import copy_query_checkpoint_apart
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.left import LeftReader
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.plan import Step
-from orchestrator.planning.positions import source_partitions
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import TopicPartition
 
 _LISTED = 4
-_POLL_S = 0.3
-_HEARD_TIMEOUT_S = 5.0
 
 
 @holding(stopped_clients)
@@ -57,80 +52,6 @@ def _where_hosts_answer(
         return act(session, step, results)
     except DcctlError as error:
         return StepOutcome("failed", error.problem)
-
-
-@look
-def await_left_standing(session: Session, step: Step, results: Results) -> StepOutcome:
-    """Every log that can be read stands still for a while; what cannot be read is unknown, by partition.
-
-    New leaders are waited for a moment where there is a controller, and so is what the plan could read, and
-    anything at all: what nobody has looked at does not stand still. What still advances is named. A broker
-    that answers only now has to have heard of the rules as well.
-    """
-    cluster = str(step.arguments["cluster"])
-    partitions = source_partitions(session.topology, session.estate.mirror)
-    standstill_s, begun_s, begun_at_s = float(step.arguments["standstill_s"]), monotonic(), time()
-    is_fenced, patience_s = bool(step.arguments["rules"]), float(step.arguments["election_s"])
-    planned = set(step.arguments.get("unread", ()))
-    seen: dict[TopicPartition, tuple[LogEnd, float]] = {}
-    unread: dict[TopicPartition, str] = {}
-    with LeftReader(session.topology, cluster, READ_TIMEOUT_S) as reader:
-
-        def stands_still() -> bool:
-            found = reader.partitions(partitions, anew=True)
-            now_s = monotonic()
-            unread.clear()
-            for tp, place in found.items():
-                if place.log is None:
-                    unread[tp] = place.problem
-                    seen.pop(tp, None)
-                elif tp not in seen or seen[tp][0].end_offset != place.log.end_offset:
-                    seen[tp] = place.log, now_s
-            is_still = all(now_s - since_s >= standstill_s for _, since_s in seen.values())
-            is_waited_for = not seen or any(is_fenced or str(tp) not in planned for tp in unread)
-            return is_still and (not is_waited_for or now_s - begun_s >= max(patience_s, standstill_s))
-
-        is_done = session.await_true(stands_still, step.timeout_s, poll_s=_POLL_S)
-        silent = sorted(reader.silent)
-    if session.is_cancelled():
-        return StepOutcome("failed", "interrupted")
-    if not is_done:
-        writing = sorted(tp for tp, (_, since_s) in seen.items() if monotonic() - since_s < standstill_s)
-        found = producers_of(session, cluster, writing, begun_at_s)
-        return StepOutcome(
-            "failed",
-            f"still written: {named(found)}. Stop who writes there, or its brokers",
-            {"still_written": {str(tp): said for tp, said in found.items()}},
-        )
-    if not seen and not is_fenced:
-        return StepOutcome(
-            "unknown",
-            f"no log can be read, so nobody knows whether it is written: {named(unread)}. "
-            "Once its brokers are stopped: --attest-down",
-        )
-    new = {tp: why for tp, why in unread.items() if str(tp) not in planned}
-    if new:
-        return StepOutcome(
-            "unknown",
-            f"no log can be read of what could be when this was planned: {named(new)}. "
-            "A new plan judges what is known of it",
-        )
-    late = set(reader.brokers) - set(results.get("deny", {}).get("heard", reader.brokers))
-    unheard = session.await_brokers(cluster, _HEARD_TIMEOUT_S, brokers=late) if late else ""
-    if unheard:
-        return StepOutcome(
-            "unknown", f"answers by now, and is not known to have heard of the rules: {unheard}"
-        )
-    result = {
-        "ends": offsets_to_json({tp: log.end_offset for tp, (log, _) in seen.items()}),
-        "starts": offsets_to_json({tp: log.start_offset for tp, (log, _) in seen.items()}),
-        "unread": {str(tp): why for tp, why in sorted(unread.items())},
-        "silent": silent,
-        "fenced": is_fenced,
-    }
-    fenced = "" if is_fenced else ", and nobody is kept from writing"
-    said = f"{len(seen)} of {len(partitions)} partitions stand still{fenced}"
-    return StepOutcome("ok", said + (f"; unknown: {named(unread)}" if unread else ""), result)
 
 
 @look

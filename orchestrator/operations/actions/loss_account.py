@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -16,7 +17,7 @@ from orchestrator.operations.session import Session
 from orchestrator.planning.losses import PartitionAccount, account_loss, losses_to_json
 from orchestrator.planning.not_copied import COPY_AGAIN, first_in_copy
 from orchestrator.planning.plan import Step
-from orchestrator.values import TopicPartition
+from orchestrator.values import LogReach, TopicPartition
 
 _LOOK_TIMEOUT_S = 5.0
 _SEEN_AGAIN_S = 20.0
@@ -29,25 +30,28 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
     """For each partition of the source: what is lost, or why nobody can say it.
 
     The logs are looked at once more: a leader that loses a follower lets records through that had waited for
-    it. Where nobody is kept from writing, and somebody has written since, it fails; so it does beyond what is
-    allowed. A log that is not seen again makes it unknown there, and where a number is allowed.
+    it. What a leader holds and nobody can read yet is none of what was lost, and none of what was not: it is
+    unknown, as is a log of which nobody tells the end. Where nobody is kept from writing, and somebody has
+    written since, it fails; so it does beyond what is allowed. A log that is not seen again, or not to its
+    end, makes it unknown where a number is allowed.
     """
     standing = results["stands-still"]
-    ends = offsets_from_json(standing["ends"])
-    advanced, unseen = _since_standing(session, ends)
-    if advanced and not standing["fenced"]:
-        written = {tp: f"{records:,} records so far" for tp, records in advanced.items()}
+    # A run of an earlier version has not asked where the logs end.
+    log_ends = offsets_from_json(standing.get("log_ends", {}))
+    seen = _seen_again(session, offsets_from_json(standing["ends"]), log_ends)
+    if seen.advanced and not standing["fenced"]:
+        written = {tp: f"{records:,} records so far" for tp, records in seen.advanced.items()}
         return StepOutcome(
             "failed",
             f"written on after it stood still, and nobody is kept from it: {named(written)}. "
             "Stop who writes there, or its brokers",
             {"still_written": {str(tp): said for tp, said in written.items()}},
         )
-    allowed = step.arguments.get("allowed_records")
-    if unseen and (allowed is not None or not standing["fenced"]):
+    allowed, untold = step.arguments.get("allowed_records"), seen.endless | seen.unseen
+    if untold and (allowed is not None or not standing["fenced"]):
         why = "nobody is kept from writing" if allowed is None else f"{allowed:,} records may be lost"
-        return StepOutcome("unknown", f"{why}, and nobody knows of {named(unseen)}")
-    behind, passed_over = _without_copy(session, ends, results)
+        return StepOutcome("unknown", f"{why}, and nobody knows of {named(untold)}")
+    behind, passed_over = _without_copy(session, seen.ends, results)
     problem = ""
     try:
         connector = str(step.arguments["connector"])
@@ -55,16 +59,15 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
         passed_over = with_records(session, connector, passed_over) if passed_over else {}
     except (ClusterError, ConnectError) as error:
         problem = f"what is not copied could not be read: {error.problem}"
-    not_copied: Counts = dict.fromkeys(ends, 0)
+    not_copied: Counts = dict.fromkeys(seen.ends, 0)
     for ranges in (behind, passed_over):
         for tp, (first, end) in ranges.items():
             not_copied[tp] += end - first
-    late = {
-        tp: f"{records:,} records came to light after it stood still, and more may: {not_copied[tp]:,} of "
-        "those before are not copied"
-        for tp, records in advanced.items()
+    unknown = dict(standing["unread"]) | {
+        str(tp): f"{said}: {not_copied[tp]:,} of those before are not copied"
+        for tp, said in (seen.endless | seen.hidden_in_words()).items()
     }
-    unknown = dict(standing["unread"]) | {str(tp): said for tp, said in {**unseen, **late}.items()}
+    unknown |= {str(tp): said for tp, said in seen.unseen.items()}
     accounts = account_loss(
         session.topology,
         session.estate.mirror,
@@ -74,37 +77,90 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
         problem=problem,
     )
     result = {"loss": losses_to_json(accounts)}
-    lost = sum(not_copied.values()) + sum(advanced.values())
+    lost = sum(not_copied.values()) + sum(seen.late.values()) + sum(seen.beyond.values())
     if allowed is not None and lost > allowed:
         said = f"{lost:,} records are not copied, {allowed:,} are allowed to be lost"
         return StepOutcome("failed", f"{said}: {_in_words(accounts, passed_over)}", result)
     return StepOutcome("ok", _in_words(accounts, passed_over), result)
 
 
-def _since_standing(
-    session: Session, ends: Mapping[TopicPartition, int]
-) -> tuple[Counts, dict[TopicPartition, str]]:
-    """What has become of logs that stood still: how far some have moved on, and why others are not seen.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What has become of logs that stood still.
+
+    `ends`: how far each is counted; `advanced`: records that somebody can have written since; `late`: those
+    that came to light beyond `ends`, of which more may come; `beyond`: what leaders hold and nobody can read
+    yet; `endless`: why nobody can tell where a log ends; `unseen`: why a log is not seen at all.
+    """
+
+    ends: Counts
+    advanced: Counts
+    late: Counts
+    beyond: Counts
+    endless: dict[TopicPartition, str]
+    unseen: dict[TopicPartition, str]
+
+    def hidden_in_words(self) -> dict[TopicPartition, str]:
+        """Each log of which more may come to light, and how much of it is known."""
+        late = {
+            tp: f"{records:,} records came to light after it stood still, and more may"
+            for tp, records in self.late.items()
+        }
+        return late | {
+            tp: f"its leader holds {records:,} records more, which a replica in sync does not have yet: "
+            "nobody can read them, and they may still be acknowledged"
+            for tp, records in self.beyond.items()
+        }
+
+
+def _seen_again(session: Session, ends: Counts, log_ends: Counts) -> _Seen:
+    """Look at logs that stood still at `ends`, and ended at `log_ends` as far as that was told.
 
     One that is not seen is looked for again: it may have another leader in a moment.
     """
-    advanced: Counts = {}
+    reaches: dict[TopicPartition, LogReach] = {}
+    endless: dict[TopicPartition, str] = {}
     unseen: dict[TopicPartition, str] = {}
 
     def are_seen() -> bool:
         # On new connections each time: an old one may wait on a broker that was silent for a moment.
         with LeftReader(session.topology, session.estate.mirror.source, _LOOK_TIMEOUT_S) as reader:
             found = reader.partitions(ends)
-        unseen.clear()
+            told = reader.reaches(tp for tp, place in found.items() if place.log is not None)
+        for problems in (unseen, endless):
+            problems.clear()
         for tp, place in found.items():
             if place.log is None:
                 unseen[tp] = f"not seen since it stood still: {place.problem}"
-            elif place.log.end_offset > ends[tp]:
-                advanced[tp] = place.log.end_offset - ends[tp]
-        return not unseen
+                continue
+            said = told[tp]
+            if isinstance(said, ClusterError):
+                endless[tp] = f"nobody tells where its log ends ({said.problem})"
+                reaches[tp] = LogReach(place.log.end_offset)
+            else:
+                reaches[tp] = said
+        return not unseen and not endless
 
     session.await_true(are_seen, _SEEN_AGAIN_S, poll_s=_POLL_S)
-    return advanced, unseen
+    # What had been written when it stood still has come to light, and nothing more can.
+    settled = {tp for tp, reach in reaches.items() if reach.is_in_sync and reach.log_end == log_ends.get(tp)}
+    moved = {tp: reach.high_watermark - ends[tp] for tp, reach in reaches.items()}
+    written = {
+        tp: moved[tp] if tp not in log_ends or reach.log_end is None else reach.log_end - log_ends[tp]
+        for tp, reach in reaches.items()
+    }
+    return _Seen(
+        ends={tp: reaches[tp].high_watermark if tp in settled else end for tp, end in ends.items()},
+        advanced={tp: records for tp, records in written.items() if records > 0},
+        late={tp: records for tp, records in moved.items() if records > 0 and tp not in settled},
+        beyond={
+            tp: reach.log_end - reach.high_watermark
+            for tp, reach in reaches.items()
+            if reach.log_end is not None and not reach.is_in_sync
+        },
+        endless=endless,
+        unseen=unseen,
+    )
 
 
 def _without_copy(

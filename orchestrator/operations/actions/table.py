@@ -12,7 +12,6 @@ from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.first_writes import await_landing_records
 from orchestrator.operations.actions.leaving import (
-    await_left_standing,
     copy_left_checkpoint,
     drain_left,
     record_left_positions,
@@ -26,6 +25,7 @@ from orchestrator.operations.actions.leaving_rules import (
     rules_are_in_force_where_it_answers,
     take_left_rules_back,
 )
+from orchestrator.operations.actions.left_standing import await_left_standing
 from orchestrator.operations.actions.loss_account import account_left
 from orchestrator.operations.actions.mirror import (
     await_standstill,
