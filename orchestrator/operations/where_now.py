@@ -1,25 +1,25 @@
-"""Where applications work while a move is not done, and what it holds: the last word of its run."""
+"""Where applications work while a run is not done, and what it holds: the last word of that run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from orchestrator.engine import RunState
+from orchestrator.operations.actions.declaring import Declaration, Held, declaration_of
+from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.planning.plan import Step
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 
 _NAMED = 3
-_STOPS = frozenset({"stop-clients", "stop-left-clients"})
 
 
 def where_now(state: RunState) -> str:
-    """One sentence by the journal; empty for a run that moves no primary."""
+    """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing."""
     record = next((step for step in state.plan.steps if step.action == RECORD_PRIMARY), None)
+    told = "; ".join(_in_words(_held(state)))
     if record is None:
-        return ""
-    primary = _primary(state, record)
-    held = [*_stopped(state), *_denied(state)]
-    return f"Recorded as primary: {primary}; held: {'; '.join(held) or 'nothing'}"
+        return f"Held: {told}" if told else ""
+    return f"Recorded as primary: {_primary(state, record)}; held: {told or 'nothing'}"
 
 
 def _primary(state: RunState, record: Step) -> str:
@@ -31,45 +31,39 @@ def _primary(state: RunState, record: Step) -> str:
     return f"{before} or {after}, dcctl status tells"
 
 
-def _stopped(state: RunState) -> Iterable[str]:
-    """Clients that were stopped, or may have been, and are not known to have been started since."""
-    at_work = {
-        client
+def _held(state: RunState) -> list[Held]:
+    """What steps of the run keep from working, or may, and none is known to have freed since."""
+    freed = {
+        _freed_by_name(held)
         for step in state.plan.steps
-        if step.action == "start-clients" and state.status(step.id) == "ok"
-        for client in step.arguments["clients"]
+        if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
+        for held in _declared(step).frees(step)
     }
-    stopped = dict.fromkeys(
-        str(client)
+    return [
+        held
         for step in state.plan.steps
-        if step.action in _STOPS and _may_stand(state, step)
-        for client in step.arguments["clients"]
-        if client not in at_work
-    )
-    if stopped:
-        names = list(stopped)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"{', '.join(names[:_NAMED])}{more} stopped"
+        if step.id in state.effective and state.status(step.id, "undo") != "ok"
+        for held in _declared(step).holds(step)
+        if _freed_by_name(held) not in freed
+    ]
 
 
-def _denied(state: RunState) -> Iterable[str]:
-    """Clusters with rules of this run's fence."""
-    lifted = {
-        (step.arguments["cluster"], tuple(rule))
-        for step in state.plan.steps
-        if step.action == "lift-rules" and state.status(step.id) == "ok"
-        for rule in step.arguments["rules"]
-    }
-    clusters = dict.fromkeys(
-        str(step.arguments["cluster"])
-        for step in state.plan.steps
-        if step.action == "deny"
-        and _may_stand(state, step)
-        and any((step.arguments["cluster"], tuple(rule)) not in lifted for rule in step.arguments["rules"])
-    )
+def _freed_by_name(held: Held) -> tuple[object, ...]:
+    """A client that was started anywhere works; a rule holds at its own cluster."""
+    return ("stopped", held.what) if held.kind == "stopped" else ("denied", held.cluster, held.what)
+
+
+def _in_words(held: Iterable[Held]) -> Iterable[str]:
+    held = list(held)
+    clients = list(dict.fromkeys(str(found.what) for found in held if found.kind == "stopped"))
+    if clients:
+        more = f" and {len(clients) - _NAMED} more" if len(clients) > _NAMED else ""
+        yield f"{', '.join(clients[:_NAMED])}{more} stopped"
+    clusters = dict.fromkeys(found.cluster for found in held if found.kind == "denied")
     if clusters:
         yield f"applications denied at {', '.join(clusters)}"
 
 
-def _may_stand(state: RunState, step: Step) -> bool:
-    return step.id in state.effective and state.status(step.id, "undo") != "ok"
+def _declared(step: Step) -> Declaration:
+    """Beside the action: those of any verb that keeps applications off are in this table."""
+    return declaration_of(FAILBACK_TABLE.perform.get(step.action))

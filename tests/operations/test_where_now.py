@@ -6,22 +6,25 @@ from collections.abc import Iterable
 
 from orchestrator.engine import RunState, state_from_journal
 from orchestrator.operations.where_now import where_now
-from orchestrator.planning.plan import EventKind, Outcome, RunEvent
+from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent
+from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.planning.switchover import plan_switchover
-from tests.planning import test_switchover
+from tests.engine.test_any_exception import plans
+from tests.operations.test_fence_crashes import fence_plan
+from tests.planning import sick_pictures, test_switchover
 from tests.planning.pictures import topology
 
 PLAN = plan_switchover(topology(), test_switchover.picture(), test_switchover.REQUEST)
 IDS = [step.id for step in PLAN.in_order()]
 
 
-def state(*records: tuple[str, EventKind, Outcome | None]) -> RunState:
+def state(*records: tuple[str, EventKind, Outcome | None], plan: Plan = PLAN) -> RunState:
     """After these records."""
     events = [
         RunEvent(run_id="r", sequence=number, kind=kind, at_s=1.0, step=step, outcome=outcome)
         for number, (step, kind, outcome) in enumerate(records, start=1)
     ]
-    return state_from_journal(PLAN, "r", events)
+    return state_from_journal(plan, "r", events)
 
 
 def done(*steps: str) -> Iterable[tuple[str, EventKind, Outcome | None]]:
@@ -59,3 +62,31 @@ def test_the_record_of_the_primary_decides() -> None:
 def test_clients_that_were_started_there_are_not_held() -> None:
     """Of those that were stopped."""
     assert where_now(state(*done("stop-producers", "start-producers"))).endswith("held: nothing")
+
+
+def test_denials_are_told_of_whichever_verb_has_made_them() -> None:
+    """Leaving a sick site denies by another action than a planned move, and a fence moves no primary."""
+    sick = plan_sick_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST)
+    assert where_now(state(*done("deny"), plan=sick)).endswith("; held: applications denied at west")
+    said = where_now(state(*done("stop-left"), ("deny", "step-intent", None), plan=sick))
+    assert said.endswith(" stopped; applications denied at west")
+    fence = fence_plan("fence")
+    assert where_now(state(*done("deny"), plan=fence)) == "Held: applications denied at west"
+    back = (("deny", "undo-intent", None), ("deny", "undo-outcome", "ok"))
+    assert where_now(state(*done("deny"), *back, plan=fence)) == ""
+
+
+def test_every_step_that_denies_says_so_whatever_its_action() -> None:
+    """A new verb with an action of its own cannot leave it out."""
+    for verb, plan in plans().items():
+        for step in plan.steps:
+            if "rules-are-in-force" in str(step.verify):
+                assert "denied at" in where_now(state(*done(step.id), plan=plan)), (verb, step.id)
+            if step.action.startswith("stop-") and "clients" in step.arguments:
+                assert " stopped" in where_now(state(*done(step.id), plan=plan)), (verb, step.id)
+
+
+def test_a_client_of_which_nobody_knows_whether_it_was_stopped_may_be() -> None:
+    """A stop that reached some of its hosts is not told as if it had reached none."""
+    unknown: tuple[str, EventKind, Outcome] = ("stop-producers", "step-outcome", "unknown")
+    assert " stopped" in where_now(state(("stop-producers", "step-intent", None), unknown))
