@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +132,7 @@ def state_version(file: Path) -> int | None:
 def broken_state(files: Sequence[Path], version: int) -> list[str]:
     """State partitions from whose files `version` cannot be built: deltas without a base or with a gap.
 
-    Only the HDFS-backed provider's names are judged (`V.delta`, `V.snapshot`); RocksDB's are not.
+    Only the HDFS-backed provider's names are judged (`V.delta`, `V.snapshot`); see `unjudged_state`.
     """
     chains: dict[Path, tuple[set[int], set[int]]] = {}
     for file in files:
@@ -148,6 +148,21 @@ def broken_state(files: Sequence[Path], version: int) -> list[str]:
         if base > 0 and base not in snapshots:
             broken.append(f"{folder} lacks {base}.delta")
     return sorted(broken)
+
+
+def unjudged_state(files: Iterable[Path]) -> list[str]:
+    """State files of another provider, as RocksDB's (`V.zip`, `V.changelog`, `SSTs/…`), sorted.
+
+    Which of them a version needs stands inside them (`RocksDBFileManager`), so nobody can say by their
+    names whether they are all there. Folders that begin with an underscore hold Spark's own schemas.
+    """
+    return sorted(
+        file.as_posix()
+        for file in files
+        if file.parts[:1] == ("state",)
+        and not _CHAIN.match(file.name)
+        and not any(part.startswith("_") for part in file.parts)
+    )
 
 
 def put_file(source: Path, destination: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent, state_from_journal
+from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.actions.tables import TableActions
@@ -28,18 +29,18 @@ from orchestrator.operations.observe import (
 )
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
-from orchestrator.operations.relocation import checkpoint_positions
+from orchestrator.operations.relocation import seen_checkpoint
 from orchestrator.operations.run import Run, run_folder
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
-from orchestrator.planning.observation import GroupOffsets
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.watch.estate import connect_cluster, kafka_cluster
 from orchestrator.watch.reader import read_samples
 
@@ -181,13 +182,17 @@ def run_failback(
     return failover_result(ended)
 
 
-def _checkpoints(estate: Estate) -> GroupOffsets:
-    """Where each query at the standby would go on. Raises `DcctlError` where one cannot be read."""
+def _checkpoints(estate: Estate) -> dict[str, SeenCheckpoint]:
+    """The checkpoint of each query where it works now, at the standby."""
     queries = [c for c in estate.topology.consumers_of(estate.mirror.source) if c.kind == "spark"]
-    return {
-        query.name: checkpoint_positions(local_checkpoint(f"consumer {query.name}", query.checkpoint or ""))
-        for query in queries
-    }
+    return {query.name: _seen(query) for query in queries}
+
+
+def _seen(query: Consumer) -> SeenCheckpoint:
+    try:
+        return seen_checkpoint(local_checkpoint(f"consumer {query.name}", query.checkpoint or ""))
+    except DcctlError as error:
+        return SeenCheckpoint(problem=error.problem, hint=error.hint)
 
 
 def _connector(procedure: FailbackProcedure) -> str:

@@ -21,16 +21,10 @@ from orchestrator.operations.relocation import (
     relocate_checkpoint,
 )
 from orchestrator.operations.translate import Positions, Translations, current_map, translate_groups
-from orchestrator.planning.positions import (
-    no_copy_of,
-    offsets_to_write,
-    partitions_to_read,
-    translate_recorded,
-)
+from orchestrator.planning.checkpoints import placed_by
+from orchestrator.planning.positions import offsets_to_write, partitions_to_read
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.support import refuse_unsupported
-from orchestrator.replication.offset_map import Translated
-from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster, mirrors_into
@@ -120,14 +114,15 @@ def move_query(
         positions = {tp: SampledPosition(offset, written_at_s) for tp, offset in offsets.items()}
         by_time = offsets_by_time(target, mirror, consumer, positions, history=history, offset_map=offset_map)
 
-    def translate(source: TopicPartition, offset: int) -> Translated:
-        log = logs.get(mirror.mirrored(source))
-        if log is None:
-            return Translated(None, False, None, no_copy_of(source, mirror))
-        translated = translate_recorded(offset_map, history.made_anew, source, offset, written_at_s)
-        fitted = fit_to_log(translated, log, consumer.on_untranslatable, by_time.get(source))
-        return Translated(fitted.offset, fitted.is_exact, fitted.reread_at_most, fitted.reason)
-
+    translate = placed_by(
+        consumer,
+        mirror,
+        offset_map,
+        logs,
+        made_anew=history.made_anew,
+        committed_at_s=written_at_s,
+        by_time=by_time,
+    )
     own = {mirror.mirrored_topic(topic) for topic in consumer.topics}
     starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
     starts |= _landing_offsets(topology, mirror, consumer, target, landing)
@@ -140,6 +135,7 @@ def move_query(
         query=query,
         sink=consumer.sink,
         run_id=run_id,
+        is_at_rest=checkpoint is not None,
     )
 
 

@@ -21,7 +21,8 @@ from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.guard_words import guards_said, kept_closed
 from orchestrator.operations.offset_syncs import read_offset_map
-from orchestrator.operations.relocation import checkpoint_positions, copy_folder
+from orchestrator.operations.relocation import copy_folder, seen_checkpoint
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import (
@@ -34,7 +35,7 @@ from orchestrator.planning.observation import (
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.estate import connect_cluster, kafka_cluster
 
@@ -341,6 +342,13 @@ def _inventory(estate: Estate) -> tuple[ClientHost, ...]:
     )
 
 
-def _checkpoints(estate: Estate) -> dict[str, dict[TopicPartition, int]]:
+def _checkpoints(estate: Estate) -> dict[str, SeenCheckpoint]:
     queries = [c for c in estate.topology.consumers_of(estate.mirror.source) if c.kind == "spark"]
-    return {query.name: checkpoint_positions(copy_folder(query)) for query in queries}
+    return {query.name: _seen_copy(query) for query in queries}
+
+
+def _seen_copy(query: Consumer) -> SeenCheckpoint:
+    try:
+        return seen_checkpoint(copy_folder(query))
+    except DcctlError as error:
+        return SeenCheckpoint(problem=error.problem, hint=error.hint)

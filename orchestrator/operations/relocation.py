@@ -27,16 +27,17 @@ from orchestrator.adapters.checkpoint_files import (
     put_json,
     read_texts,
     unfinished,
+    unjudged_state,
     write_checkpoint,
 )
 from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.operations.offsets_json import offsets_to_json
-from orchestrator.relocation.offset_log import kafka_offsets, parse_offset_log
+from orchestrator.planning.checkpoints import SeenCheckpoint, in_unjudged_files
 from orchestrator.relocation.spark_checkpoint import (
     CheckpointContents,
     CheckpointPlan,
     plan_relocation,
-    restart_point,
+    positions_of,
 )
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.model import Consumer, Sink
@@ -44,6 +45,7 @@ from orchestrator.values import TopicPartition
 
 # A query that runs writes an offsets file with each batch; triggers of minutes are rare.
 QUIET_S = 30.0
+_LOOKS = 3
 # Hidden, and beside Spark's own files: neither Spark nor the copier looks at it.
 _MARK = ".dcctl-relocated"
 
@@ -90,6 +92,7 @@ def relocate_checkpoint(
     query: str,
     sink: Sink | None,
     run_id: str,
+    is_at_rest: bool = False,
 ) -> RelocationReport:
     """Make of a checkpoint's copy the checkpoint with which the query goes on at the target.
 
@@ -97,6 +100,8 @@ def relocate_checkpoint(
     at rest. `translate`: target offset of a source partition's next offset. `mirrored`: the target's name
     of a source topic. `local_starts`: start offsets of the further target partitions that the query will
     read: all of the landing topics, and those of mirrored topics that the checkpoint does not know.
+    `is_at_rest`: a person has named this very checkpoint, and its query is stopped; otherwise state that
+    cannot be judged refuses it.
 
     Raises `DcctlError` for everything that forbids it, and where it cannot be written: then everything is as
     it was. Raises `OutcomeUnknownError` where even that could not be brought about.
@@ -120,6 +125,13 @@ def relocate_checkpoint(
     broken = broken_state(state, plan.from_batch + 1)
     if broken:
         raise DcctlError(f"checkpoint {copy}", f"its state is not complete: {broken[0]}")
+    unjudged = "" if is_at_rest else in_unjudged_files(unjudged_state(state))
+    if unjudged:
+        raise DcctlError(
+            f"checkpoint {copy}",
+            unjudged,
+            "dcctl relocate spark --checkpoint PATH takes one on your word, once its query is stopped",
+        )
     aside = destination.with_name(f"{destination.name}.before-{run_id}")
     has_former = destination.exists() or aside.exists()
     data = _record(copy, destination, plan, query=query, run_id=run_id, aside=aside if has_former else None)
@@ -193,15 +205,35 @@ def checkpoint_contents(folder: Path) -> CheckpointContents:
 
 def checkpoint_positions(folder: Path) -> dict[TopicPartition, int]:
     """The next source offset of each Kafka partition at the batch where a checkpoint goes on."""
-    contents = checkpoint_contents(folder)
-    batch = restart_point(contents).batch
-    log = parse_offset_log(contents.offsets[batch], f"{contents.name}/offsets/{batch}")
-    found: dict[TopicPartition, int] = {}
-    for line in log.sources:
-        for tp, offset in (kafka_offsets(line) or {}).items():
-            # A self-join reads a topic twice: the source that is behind counts.
-            found[tp] = min(offset, found.get(tp, offset))
-    return found
+    return positions_of(checkpoint_contents(folder))
+
+
+def seen_checkpoint(folder: Path) -> SeenCheckpoint:
+    """A checkpoint as it lies there now. One that is not there or cannot be read is a problem in it."""
+    broken: list[str] = []
+    try:
+        for _ in range(_LOOKS):
+            contents = checkpoint_contents(folder)
+            state = [file for file in files_below(folder) if file.parts[0] == "state"]
+            newest = max(contents.commits, default=-1)
+            broken = broken_state(state, newest + 1)
+            if (numbered(folder / "commits") or [-1])[-1] == newest:
+                break
+            broken = []  # another batch has come meanwhile, and older state may be gone that this one needed
+    except DcctlError as error:
+        return SeenCheckpoint(problem=error.problem, hint=error.hint)
+    try:
+        positions = positions_of(contents)
+    except DcctlError as error:
+        if not (contents.has_metadata or contents.offsets or contents.commits):
+            return SeenCheckpoint(problem=error.problem, hint=error.hint)
+        positions = {}  # planning to relocate it says why it cannot be gone on with
+    return SeenCheckpoint(
+        contents=contents,
+        positions=positions,
+        broken=tuple(broken),
+        unjudged=tuple(unjudged_state(state)),
+    )
 
 
 def copy_folder(consumer: Consumer) -> Path:

@@ -15,6 +15,7 @@ from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.run import run_folder
+from orchestrator.planning.checkpoints import why_unknown
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Observation, newest_move
@@ -85,7 +86,7 @@ def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
         "groups": _groups(estate, plan),
-        "spark": _spark(topology, mirror, plan, history, judged_at_s),
+        "spark": _spark(topology, mirror, plan, observation, judged_at_s),
         "would_refuse": [
             {
                 "id": gate.id,
@@ -258,14 +259,18 @@ def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
 
 
 def _spark(
-    topology: Topology, mirror: Replication, plan: Plan, history: SampleHistory, judged_at_s: float
+    topology: Topology, mirror: Replication, plan: Plan, observation: Observation, judged_at_s: float
 ) -> list[dict[str, Any]]:
+    history = observation.samples.value or SampleHistory()
+    checkpoints = observation.checkpoints.value or {}
     found = []
     for query in topology.consumers_of(mirror.source):
         if query.kind != "spark":
             continue
         copy = history.copies.get(query.name)
         has_copy = copy is not None and copy.batch is not None
+        seen = checkpoints.get(query.name)
+        problem = copy.problem if copy else "no watcher has said anything of its checkpoint"
         found.append(
             {
                 "query": query.name,
@@ -273,7 +278,7 @@ def _spark(
                 "source_batch": copy.source_batch if copy else None,
                 "age_s": max(0.0, judged_at_s - copy.at_s) if copy and has_copy else None,
                 "committed_at_s": copy.committed_at_s if copy else None,
-                "problem": copy.problem if copy else "no watcher has said anything of its checkpoint",
+                "problem": problem or (why_unknown(seen) if seen else ""),
                 "reread": dict(plan.predicted.reread.get(query.name, {})),
             }
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.planning.checkpoints import foreseen, placed_by, why_not_relocated, why_unknown
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
@@ -14,6 +15,7 @@ from orchestrator.planning.situation import Situation, absent, gate_result, list
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
 # and may lack no more than the batch that was being written.
 BATCHES_BEHIND = 2
+_START_ANEW = "take the query out of the file, and start it anew by hand"
 
 
 def watcher_alive(s: Situation) -> GateResult:
@@ -162,9 +164,10 @@ def checkpoints_copied(s: Situation) -> GateResult:
         f"a copy at most {BATCHES_BEHIND} batches behind, {s.age_limit_s:g} s old when the source was lost"
     )
     part = s.observation.samples
-    if part.value is None:
-        return absent("checkpoints-copied", part, limit)
-    if not s.queries:
+    for needed in (part, s.observation.checkpoints):
+        if needed.value is None:
+            return absent("checkpoints-copied", needed, limit)
+    if part.value is None or not s.queries:
         return gate_result(
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
@@ -191,16 +194,61 @@ def checkpoints_copied(s: Situation) -> GateResult:
             wrong.append(f"{query.name}: {copy.problem or 'the copy is old'}")
         elif void:
             wrong.append(f"{query.name}: committed before {listed(void)} was made anew at the source")
+    if wrong:
+        return gate_result(
+            "checkpoints-copied",
+            "refused",
+            measured=listed(seen) or "none",
+            limit=limit,
+            reason=listed(wrong),
+            hint="does the watcher reach the checkpoint and the place of its copy? "
+            "If the site is lost: take the query out of the file, and start it anew by hand",
+        )
+    refused, unknown, hints = relocations_foreseen(s)
     return gate_result(
         "checkpoints-copied",
-        "refused" if wrong else "ok",
+        "refused" if refused else "unknown" if unknown else "ok",
         measured=listed(seen) or "none",
         limit=limit,
-        reason=listed(wrong) if wrong else "each query can go on with its state",
-        hint=(
-            "does the watcher reach the checkpoint and the place of its copy? "
-            "If the site is lost: take the query out of the file, and start it anew by hand"
-            if wrong
-            else ""
-        ),
+        reason=listed(refused or unknown) or "each query can go on with its state",
+        hint="; ".join(hints),
     )
+
+
+def relocations_foreseen(
+    s: Situation, *, only_copied: bool = False
+) -> tuple[list[str], list[str], list[str]]:
+    """What is surely wrong with relocating the queries' checkpoints as they were copied, what nobody can
+    know of it, and hints: by the very plan that the run will make. `only_copied`: no copy yet is no problem.
+    """
+    samples, offset_map, logs = (
+        s.observation.samples.value,
+        s.observation.offset_map.value,
+        s.observation.log_ends.value,
+    )
+    refused: list[str] = []
+    unknown: list[str] = []
+    hints: dict[str, None] = {}
+    for query in s.queries:
+        seen = (s.observation.checkpoints.value or {}).get(query.name)
+        if seen is None or (only_copied and seen.contents is None):
+            continue
+        why, hint = why_unknown(seen), seen.hint
+        if why:
+            unknown.append(f"{query.name}: {why}")
+        elif samples is not None and offset_map is not None and logs is not None:
+            copy = samples.copies.get(query.name)
+            place = placed_by(
+                query,
+                s.mirror,
+                offset_map,
+                logs,
+                made_anew=samples.made_anew,
+                committed_at_s=None if copy is None else copy.committed_at_s,
+                by_time={},
+            )
+            why, hint = why_not_relocated(query, seen, foreseen(query, s.mirror, place))
+            refused += [f"{query.name}: {why}"] if why else []
+        if why:
+            hints[hint or _START_ANEW] = None
+    return refused, unknown, list(hints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from orchestrator.planning.checkpoints import foreseen_back, why_not_relocated, why_unknown
 from orchestrator.planning.failback_picture import FailbackPicture
 from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
@@ -207,6 +208,21 @@ def _queries(s: FailbackSituation) -> GateResult:
     part = s.picture.checkpoints
     if part.value is None:
         return absent("queries", part, limit)
-    count = sum(len(offsets) for offsets in part.value.values())
+    seen = part.value
+    count = sum(len(checkpoint.positions) for checkpoint in seen.values())
     measured = f"{listed(names)}: {count} positions"
+    unknown = {name: why_unknown(found) for name, found in seen.items() if why_unknown(found)}
+    refused = {
+        query.name: why_not_relocated(query, seen[query.name], foreseen_back(s.mirror))
+        for query in s.common.queries
+        if query.name in seen
+    }
+    wrong = [f"{name}: {why}" for name, (why, _) in refused.items() if why]
+    if wrong:
+        hints = dict.fromkeys(hint for why, hint in refused.values() if why and hint)
+        return gate_result("queries", "refused", measured, limit, listed(wrong), "; ".join(hints))
+    if unknown:
+        hint = "; ".join(dict.fromkeys(seen[name].hint for name in unknown if seen[name].hint))
+        said = listed(f"{name}: {why}" for name, why in unknown.items())
+        return gate_result("queries", "unknown", measured, limit, said, hint)
     return gate_result("queries", "ok", measured, limit, "they are translated once all stands still")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.planning.checkpoints import Seen
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import GroupOffsets, Observation, Part, TopicState
 from orchestrator.planning.picture import DigestedPicture
@@ -38,7 +39,7 @@ class StandbySide:
 class FailbackPicture(DigestedPicture):
     """`observation`: the primary as target of the reverse mirror, and the workers at the standby.
 
-    `checkpoints`: of each Spark query at work at the standby the next offsets, as its checkpoint there says.
+    `checkpoints`: that of each Spark query at work at the standby, as it lies there.
     `last_read`: stored positions of the mirror's own source connector. `samples`: what the watcher has
     recorded of the primary.
     """
@@ -49,7 +50,7 @@ class FailbackPicture(DigestedPicture):
     last_read: Part[Mapping[TopicPartition, int]]
     samples: Part[SampleHistory]
     past: Part[Past]
-    checkpoints: Part[GroupOffsets]
+    checkpoints: Part[Seen]
 
     @property
     def at_s(self) -> float:

@@ -270,9 +270,9 @@ def _reread_by_consumer(s: Situation) -> dict[str, dict[str, int | None]]:
         known = {p.source_partition: recorded[p.source_partition] for p in rows}
         by_map = {p.source_partition: p.reread_at_most for p in rows}
         found[group.name] = _reread(s, group.name, known, by_map, until_s)
-    for query, positions in (s.observation.checkpoints.value or {}).items():
+    for query, seen in (s.observation.checkpoints.value or {}).items():
         # A query that came back reads copies of the landing topics as well; nothing is added to them.
-        offsets = {tp: offset for tp, offset in positions.items() if tp.topic in s.mirror.topics}
+        offsets = {tp: offset for tp, offset in seen.positions.items() if tp.topic in s.mirror.topics}
         copy = history.copies.get(query)
         at_s = s.now_s if copy is None else copy.at_s
         known = {tp: SampledPosition(offset, at_s) for tp, offset in offsets.items()}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from orchestrator.planning.checkpoints import Seen
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.picture import DigestedPicture
@@ -133,8 +134,8 @@ class Observation(DigestedPicture):
     `earlier_ends`: where the mirrored topics ended `STANDSTILL_S` or longer before `log_ends` were read;
     absent while the source takes connections, because then they have no end.
     `mirror_offsets`: of the source connector, the last source offset read. `members`: running members
-    of each group at the target; `committed`: what is committed there now. `checkpoints`: for each Spark
-    query the next source offset of each partition in its copied checkpoint. `by_time`: for each group with
+    of each group at the target; `committed`: what is committed there now. `checkpoints`: the copy of each
+    Spark query's checkpoint at the target. `by_time`: for each group with
     `on_untranslatable: timestamp` the target offsets by source partition, see `by_time.py`.
     """
 
@@ -151,7 +152,7 @@ class Observation(DigestedPicture):
     samples: Part[SampleHistory]
     offset_map: Part[OffsetMap]
     by_time: Part[GroupOffsets]
-    checkpoints: Part[GroupOffsets]
+    checkpoints: Part[Seen]
     coordination: Part[CoordinationState]
     inventory: Part[tuple[ClientHost, ...]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from orchestrator.planning.cost_gates import watcher_alive
+from orchestrator.planning.cost_gates import relocations_foreseen, watcher_alive
 from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
 from orchestrator.planning.plan import GateResult
@@ -122,7 +122,7 @@ def _mirror_lag(s: SwitchoverSituation) -> GateResult:
 
 
 def _positions_known(s: SwitchoverSituation) -> GateResult:
-    limit = "what each group has committed at the source, and a place for it in the target's logs"
+    limit = "what each group and query has committed at the source, and a place for it in the target's logs"
     part = s.picture.source.committed
     if part.value is None:
         return absent("positions-known", part, limit)
@@ -135,11 +135,15 @@ def _positions_known(s: SwitchoverSituation) -> GateResult:
         for p in s.common.positions
         if p.target_offset is None
     ]
+    hints = ["set the consumer's on_untranslatable: earliest, to read all of it again"] if without else []
+    # A copy that is not there yet is made once the query has stopped; one that is shows what will refuse it.
+    refused, unjudged, more = relocations_foreseen(s.common, only_copied=True)
+    queries = f" and of {len(s.common.queries)} queries" if s.common.queries else ""
     return gate_result(
         "positions-known",
-        "refused" if without else "ok",
-        measured=f"{len(s.common.positions)} positions of {len(part.value)} groups",
+        "refused" if without or refused else "unknown" if unjudged else "ok",
+        measured=f"{len(s.common.positions)} positions of {len(part.value)} groups{queries}",
         limit=limit,
-        reason=listed(without) or "all of them have",
-        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+        reason=listed([*without, *refused] or unjudged) or "all of them have",
+        hint="; ".join([*hints, *more]),
     )

@@ -121,6 +121,21 @@ def restart_point(contents: CheckpointContents) -> RestartPoint:
     return RestartPoint(batch=batch, dropped=tuple(range(batch + 1, latest + 1)))
 
 
+def positions_of(contents: CheckpointContents) -> dict[TopicPartition, int]:
+    """The next source offset of each Kafka partition at the batch where a checkpoint goes on.
+
+    Raises `DcctlError` where it cannot be gone on with.
+    """
+    batch = restart_point(contents).batch
+    log = parse_offset_log(contents.offsets[batch], f"{contents.name}/offsets/{batch}")
+    found: dict[TopicPartition, int] = {}
+    for line in log.sources:
+        for tp, offset in (kafka_offsets(line) or {}).items():
+            # A self-join reads a topic twice: the source that is behind counts.
+            found[tp] = min(offset, found.get(tp, offset))
+    return found
+
+
 def plan_relocation(
     contents: CheckpointContents,
     *,

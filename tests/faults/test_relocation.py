@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -117,11 +116,9 @@ def filled_behind(estate: Estate, step: str, disk: Path) -> Iterator[None]:
                 break
         with (disk / "ballast").open("wb", buffering=0) as ballast:
             for size in (1 << 20, 4096, 1):
-                try:
+                with suppress(OSError):
                     while not stop.is_set():
                         ballast.write(b"x" * size)
-                except OSError as error:
-                    assert error.errno == errno.ENOSPC
 
     thread = threading.Thread(target=fill)
     thread.start()

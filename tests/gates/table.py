@@ -19,7 +19,7 @@ NEVER_REFUSED: Mapping[Gate, str] = {
         "failback",
         "positions-known",
     ): "they are translated once all stands still, and what fails is taken back",
-    ("failback", "queries"): "its checkpoint can be read, or nobody knows where it stands",
+    ("failback", "queries"): "a checkpoint that the standby works with: tests/planning/test_failback.py",
     ("failback", "source-primary"): "where it is back already nothing is left to do, which is status 0",
     ("fence", "reachable"): "it answers, or nobody knows",
     ("unfence", "reachable"): "it answers, or nobody knows",

@@ -18,6 +18,7 @@ from orchestrator.operations.relocation import (
     refuse_running_original,
     relocate_checkpoint,
     relocation_record,
+    seen_checkpoint,
     undo_relocation,
 )
 from orchestrator.replication.offset_map import Translated
@@ -162,6 +163,33 @@ def test_incomplete_state_or_a_missing_translation_changes_nothing(copy: Path, t
         relocated(copy, destination)
     assert not destination.exists()
     assert not relocation_record(destination).exists()
+
+
+def test_a_state_that_nobody_can_judge_is_taken_on_a_person_s_word_alone(copy: Path, tmp_path: Path) -> None:
+    """RocksDB names in its files which others they need: a copy of them may lack any."""
+    (copy / "state/0/0/8.snapshot").rename(copy / "state/0/0/8.zip")
+    (copy / "state/0/_metadata").mkdir()
+    (copy / "state/0/_metadata/metadata").write_text("{}")
+    seen = seen_checkpoint(copy)
+    assert seen.unjudged == ("state/0/0/8.zip",)
+    assert seen.positions == {TopicPartition("orders", 0): 100}
+    with pytest.raises(DcctlError, match=r"as RocksDB's \(state/0/0/8\.zip\), which nobody here can judge"):
+        relocated(copy, tmp_path / "revenue")
+    assert not relocation_record(tmp_path / "revenue").exists()
+    assert relocated(copy, tmp_path / "revenue", is_at_rest=True).from_batch == 7
+
+
+def test_what_is_seen_of_a_checkpoint(copy: Path, tmp_path: Path) -> None:
+    """Read and whole, lacking state, damaged, and not there at all."""
+    whole = seen_checkpoint(copy)
+    assert (whole.broken, whole.unjudged, whole.problem) == ((), (), "")
+    (copy / "state/0/0/8.snapshot").rename(copy / "state/0/0/7.snapshot")
+    assert seen_checkpoint(copy).broken == ("state/0/0 lacks 8.delta",)
+    (copy / "offsets/6").unlink()
+    damaged = seen_checkpoint(copy)
+    assert damaged.contents is not None
+    assert damaged.positions == {}
+    assert seen_checkpoint(tmp_path / "nowhere").problem == "has no `metadata` file"
 
 
 def test_a_running_original_is_refused_by_its_freshness(copy: Path) -> None:

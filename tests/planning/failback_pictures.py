@@ -66,5 +66,11 @@ def picture() -> FailbackPicture:
         last_read=part(dict.fromkeys(partitions, MIRRORED - 1)),
         samples=part(pictures.history()),
         past=part(Past(starts=dict.fromkeys(partitions, 500))),
-        checkpoints=part({"revenue": {**dict.fromkeys(copies, 97_000), **dict.fromkeys(partitions, 600)}}),
+        checkpoints=part(
+            {
+                "revenue": pictures.checkpoint_at(
+                    {**dict.fromkeys(copies, 97_000), **dict.fromkeys(partitions, 600)}
+                )
+            }
+        ),
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.observation import (
     CoordinationState,
@@ -25,6 +28,7 @@ from orchestrator.planning.samples import (
     SampleHistory,
     TopicEnds,
 )
+from orchestrator.relocation.spark_checkpoint import CheckpointContents
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.made_anew import MadeAnew
@@ -158,10 +162,25 @@ def observation() -> Observation:
         samples=part(history()),
         offset_map=part(offset_map()),
         by_time=part({}),
-        checkpoints=part({"revenue": {tp: 97_000 for tp in landing if tp.topic == "orders"}}),
+        checkpoints=part({"revenue": checkpoint_at({tp: 97_000 for tp in landing if tp.topic == "orders"})}),
         coordination=part(CoordinationState(holder="")),
         inventory=part((host("west-1", "west"), host("east-1", "east"))),
     )
+
+
+def checkpoint_at(positions: Mapping[TopicPartition, int]) -> SeenCheckpoint:
+    """One of two batches, read and whole."""
+    topics: dict[str, dict[str, int]] = {}
+    for tp, offset in positions.items():
+        topics.setdefault(tp.topic, {})[str(tp.partition)] = offset
+    log = f"v1\n{{}}\n{json.dumps(topics)}".encode()
+    contents = CheckpointContents(
+        name="checkpoint /east/revenue.copy",
+        has_metadata=True,
+        offsets={6: log, 7: log},
+        commits=frozenset({6, 7}),
+    )
+    return SeenCheckpoint(contents=contents, positions=dict(positions))
 
 
 def host(name: str, dc: str, manager: str = "systemd", clients: list[str] | None = None) -> ClientHost:

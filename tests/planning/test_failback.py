@@ -14,6 +14,7 @@ from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back,
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
+from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.returned import compare_returned
 from orchestrator.replication.cuts import Cut
 from orchestrator.values import LogEnd, TopicPartition
@@ -21,7 +22,7 @@ from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline, stall_everywhere
 from tests.planning import pictures
 from tests.planning.failback_pictures import AFTER_A_FAILOVER, END, REQUEST, picture, topology
-from tests.planning.pictures import ABSENT, MIRRORED, part
+from tests.planning.pictures import ABSENT, MIRROR, MIRRORED, part
 
 FILE = topology()
 PLAN = plan_failback(FILE, picture(), REQUEST)
@@ -180,6 +181,25 @@ def test_a_query_whose_checkpoint_cannot_be_read_keeps_everything_where_it_is() 
     """Nobody would know where it has to go on."""
     unread = replace(picture(), checkpoints=ABSENT)
     assert closed(plan_failback(FILE, unread, REQUEST)) == {"queries": "unknown"}
+
+
+def test_a_query_that_will_surely_not_be_relocated_is_refused_before_anybody_is_stopped() -> None:
+    """By the plan of the relocation itself; what nobody can judge is unknown."""
+    copies = dict.fromkeys(source_copies(), 97000)
+    rates = TopicPartition("currency-rates", 0)
+    other = {"revenue": pictures.checkpoint_at({**copies, rates: 7})}
+    plan = plan_failback(FILE, replace(picture(), checkpoints=part(other)), REQUEST)
+    assert closed(plan) == {"queries": "refused"}
+    (gate,) = (gate for gate in plan.gates if gate.id == "queries")
+    assert "currency-rates is not of the mirror west → east" in gate.reason
+    rocks = {"revenue": replace(pictures.checkpoint_at(copies), unjudged=("state/0/0/8.zip",))}
+    plan = plan_failback(FILE, replace(picture(), checkpoints=part(rocks)), REQUEST)
+    assert closed(plan) == {"queries": "unknown"}
+
+
+def source_copies() -> list[TopicPartition]:
+    """The mirrored partitions at the standby."""
+    return [MIRROR.mirrored(tp) for tp in source_partitions(FILE, MIRROR)]
 
 
 def test_done_already_there_is_nothing_to_do() -> None:

@@ -10,6 +10,7 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
@@ -29,6 +30,7 @@ from tests.planning.pictures import (
     MIRRORED,
     NOW_S,
     REQUEST,
+    checkpoint_at,
     history,
     host,
     observation,
@@ -39,6 +41,7 @@ from tests.planning.pictures import (
 )
 
 HEALTHY = observation()
+ORDERS, RATES = TopicPartition("orders", 0), TopicPartition("currency-rates", 0)
 CLIENTS = clients_of(topology(), "west")
 
 
@@ -55,6 +58,18 @@ def changed(**parts: Any) -> Observation:
     return replace(HEALTHY, **{name: part(value) for name, value in parts.items()})
 
 
+def revenue(seen: SeenCheckpoint) -> dict[str, SeenCheckpoint]:
+    """The copies of all queries."""
+    return {"revenue": seen}
+
+
+def of_version_2(seen: SeenCheckpoint) -> SeenCheckpoint:
+    """As later versions of Spark write it."""
+    assert seen.contents is not None
+    offsets = dict.fromkeys(seen.contents.offsets, b"v2\n{}\n0:{}")
+    return replace(seen, contents=replace(seen.contents, offsets=offsets))
+
+
 def gate(of: Plan, gate_id: str) -> tuple[GateOutcome, str]:
     found = next(gate for gate in of.gates if gate.id == gate_id)
     return found.outcome, f"{found.reason} | {found.measured} | {found.hint}"
@@ -69,7 +84,7 @@ def test_a_lost_source_and_a_healthy_target_may_be_failed_over() -> None:
 
 def test_every_part_that_could_not_be_had_stops() -> None:
     """What cannot be measured is unknown, never assumed: no part may be missing unnoticed."""
-    unused = {"by_time", "committed", "earlier_ends", "log_ends", "mirror_offsets", "checkpoints"}
+    unused = {"by_time", "committed", "earlier_ends", "log_ends", "mirror_offsets"}
     for name in HEALTHY.__dataclass_fields__:
         if name != "at_s" and name not in unused:
             made = plan(replace(HEALTHY, **{name: ABSENT}))
@@ -199,6 +214,40 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "refused",
         "revenue: committed before payments was made anew at the source",
         lambda: changed(samples=history(made_anew=MadeAnew(LOST_AT_S - 2, LOST_AT_S - 0.4))),
+    ),
+    "a query that reads a topic that the mirror does not copy": (
+        "checkpoints-copied",
+        "refused",
+        "the mirror west → east does not copy currency-rates",
+        lambda: changed(checkpoints=revenue(checkpoint_at({ORDERS: 97_000, RATES: 7}))),
+    ),
+    "a checkpoint of a format that is not understood": (
+        "checkpoints-copied",
+        "refused",
+        "revenue: has format v2, which Spark 4.2 and later write",
+        lambda: changed(checkpoints=revenue(of_version_2(checkpoint_at({ORDERS: 97_000})))),
+    ),
+    "a checkpoint whose state lacks a file": (
+        "checkpoints-copied",
+        "refused",
+        "revenue: its state is not complete: state/0/0 lacks 3.delta",
+        lambda: changed(
+            checkpoints=revenue(replace(checkpoint_at({ORDERS: 97_000}), broken=("state/0/0 lacks 3.delta",)))
+        ),
+    ),
+    "a checkpoint with its state in RocksDB": (
+        "checkpoints-copied",
+        "unknown",
+        "revenue: its state is in files as RocksDB's (state/0/0/8.zip), which nobody here can judge",
+        lambda: changed(
+            checkpoints=revenue(replace(checkpoint_at({ORDERS: 97_000}), unjudged=("state/0/0/8.zip",)))
+        ),
+    ),
+    "a copy that cannot be read from here": (
+        "checkpoints-copied",
+        "unknown",
+        "revenue: cannot be read: Permission denied",
+        lambda: changed(checkpoints=revenue(SeenCheckpoint(problem="cannot be read: Permission denied"))),
     ),
     "no copy of the checkpoint": (
         "checkpoints-copied",

@@ -10,16 +10,26 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.operations.actions import MOVE_TABLE
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import EarlierRun, SourceProbe
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
-from orchestrator.values import LogEnd
+from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
-from tests.planning.pictures import ABSENT, GROUPS, MIRROR, MIRRORED, observation, part, topology
+from tests.planning.pictures import (
+    ABSENT,
+    GROUPS,
+    MIRROR,
+    MIRRORED,
+    checkpoint_at,
+    observation,
+    part,
+    topology,
+)
 
 FILE = topology()
 REQUEST = SwitchoverRequest(to="east", by="ada", reason="maintenance")
@@ -141,6 +151,14 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
     }
     for (gate, outcome), case in cases.items():
         assert closed(plan_switchover(FILE, case, REQUEST)).get(gate) == outcome, gate
+    queries: dict[str, tuple[SeenCheckpoint, str | None]] = {
+        "of a topic without a copy": (checkpoint_at({TopicPartition("currency-rates", 0): 7}), "refused"),
+        "in RocksDB": (replace(checkpoint_at({}), unjudged=("state/0/0/8.zip",)), "unknown"),
+        "copied once it has stopped": (SeenCheckpoint(problem="there is no copy of its checkpoint"), None),
+    }
+    for name, (seen, outcome) in queries.items():
+        copied = replace(well, observation=replace(well.observation, checkpoints=part({"revenue": seen})))
+        assert closed(plan_switchover(FILE, copied, REQUEST)).get("positions-known") == outcome, name
     super_user = plan_switchover(FILE, replace(well, source=replace(well.source, access=above)), REQUEST)
     assert closed(super_user) == {"fenceable": "refused"}
 

@@ -23,12 +23,11 @@ from orchestrator.operations.relocation import (
     undo_relocation,
 )
 from orchestrator.operations.session import Session
+from orchestrator.planning.checkpoints import placed_by
 from orchestrator.planning.plan import Step
-from orchestrator.planning.positions import no_copy_of, translate_recorded
 from orchestrator.planning.positions_back import own_partitions, place_back, reverse_mirror
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.offset_map import Translated
-from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 
@@ -78,7 +77,7 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
     offset_map, logs = session.final_map(results["record-mirrored-ends"])
     brought = brought_back(session)
     copies = {} if brought is None else {reverse_mirror(mirror).mirrored_topic(n): n for n in mirror.topics}
-    made_anew, copy = session.history.made_anew, session.history.copies.get(query.name)
+    copy = session.history.copies.get(query.name)
     committed_at_s = None if copy is None else copy.committed_at_s
     by_time: dict[TopicPartition, int] = {}
     if query.on_untranslatable == "timestamp":
@@ -87,15 +86,20 @@ def relocate_query(session: Session, step: Step, results: Results) -> StepOutcom
         positions = {tp: SampledPosition(offset, known_s) for tp, offset in offsets.items()}
         by_time = session.by_time(query, positions, offset_map)
 
+    place = placed_by(
+        query,
+        mirror,
+        offset_map,
+        logs,
+        made_anew=session.history.made_anew,
+        committed_at_s=committed_at_s,
+        by_time=by_time,
+    )
+
     def translate(source: TopicPartition, offset: int) -> Translated:
         if brought is not None and source.topic in copies:
             return brought.place(TopicPartition(copies[source.topic], source.partition), offset)
-        log = logs.get(mirror.mirrored(source))
-        if log is None:
-            return Translated(None, False, None, no_copy_of(source, mirror))
-        translated = translate_recorded(offset_map, made_anew, source, offset, committed_at_s)
-        fitted = fit_to_log(translated, log, query.on_untranslatable, by_time.get(source))
-        return Translated(*fitted[:4])
+        return place(source, offset)
 
     own = {mirror.mirrored_topic(topic) for topic in query.topics}
     starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
