@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestrator.cli.judged import STATUS, judged
+
 if TYPE_CHECKING:
     from orchestrator.simulation.drill import DrillOutcome
 
-# A drill that could not be judged is unknown, never ok.
-_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
 _SEEDS = 1_000_000
 
 
@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     app.command("drill")(drill)
 
 
+@judged
 def drill(  # noqa: PLR0917 - typer passes them by name
     file: Path = typer.Argument(..., help="A topology file."),
     scenario: str = typer.Option(
@@ -121,11 +122,22 @@ def drill(  # noqa: PLR0917 - typer passes them by name
 
 def _finish(outcome: DrillOutcome, as_json: bool) -> int:
     """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
-    from orchestrator.cli.output import console, emit, err_console, print_error
+    from orchestrator.cli.output import best_effort
     from orchestrator.errors import GateRefusedError
-    from orchestrator.operations.report import render_verdict, write_report
+    from orchestrator.operations.report import write_report
 
     _, html = write_report(outcome.report, outcome.folder)
+    with best_effort():
+        _show(outcome, html, as_json)
+    if isinstance(outcome.error, GateRefusedError):
+        return outcome.error.exit_status
+    return STATUS["unknown" if outcome.error is not None else str(outcome.report["verdict"])]
+
+
+def _show(outcome: DrillOutcome, html: Path, as_json: bool) -> None:
+    from orchestrator.cli.output import console, emit, err_console, print_error
+    from orchestrator.operations.report import render_verdict
+
     verdict = str(outcome.report["verdict"])
     if as_json:
         emit(
@@ -137,9 +149,5 @@ def _finish(outcome: DrillOutcome, as_json: bool) -> int:
         render_verdict(console, outcome.report, html)
     if outcome.error is not None:
         print_error(outcome.error)
-        return (
-            outcome.error.exit_status if isinstance(outcome.error, GateRefusedError) else _STATUS["unknown"]
-        )
-    if verdict != "valid":
+    elif verdict != "valid":
         err_console.print(f"the drill is {verdict}", style="bold")
-    return _STATUS[verdict]

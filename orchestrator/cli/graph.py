@@ -98,8 +98,10 @@ def _text(topology: Topology, wanted: Format) -> str:
 
 
 def _write(output: Path, text: str) -> None:
+    from orchestrator.adapters.files import write_whole
+
     try:
-        output.write_text(text, encoding="utf-8")
+        write_whole(output, text)
     except OSError as error:
         hint = "give a file in a folder that exists and may be written to"
         raise DcctlError(str(output), f"cannot be written: {error.strerror}", hint) from None

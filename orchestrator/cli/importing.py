@@ -104,9 +104,10 @@ def import_(  # noqa: PLR0917 - typer passes them by name
 
 
 def _write(out: Path, text: str) -> None:
+    from orchestrator.adapters.files import write_whole
     from orchestrator.errors import DcctlError
 
     try:
-        out.write_text(text, encoding="utf-8")
+        write_whole(out, text)
     except OSError as error:
         raise DcctlError(str(out), f"cannot be written: {error.strerror}") from None

@@ -2,7 +2,8 @@
 
 Exit status: 0 done or nothing to do · 1 error · 2 usage · 3 drift or changes found · 4 a gate refused ·
 5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown. A drill ends with 0 for a
-valid verdict, 1 for an invalid one and 7 for an unknown one.
+valid verdict, 1 for an invalid one and 7 for an unknown one, any other error included. What cannot be printed
+changes no status.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ import functools
 import gc
 import importlib
 import logging
-import os
 import signal
 import sys
-import traceback
 from types import FrameType
 
 import typer
 from typer.main import get_command
 
 from orchestrator import __version__
-from orchestrator.cli.output import err_console, print_error
+from orchestrator.cli.output import err_console, print_bug, print_error
+from orchestrator.cli.streams import end_streams, take_over_streams
 from orchestrator.errors import DcctlError
 
 _COLLECT_EVERY = 50_000
@@ -82,8 +82,11 @@ def main(argv: list[str] | None = None) -> None:
     """Run one command and end the process with its exit status."""
     # What libraries log has no place on a user's terminal; Python prints it there unless something takes it.
     logging.getLogger().addHandler(logging.NullHandler())
+    take_over_streams()
     signal.signal(signal.SIGTERM, _interrupted)
-    sys.exit(run(argv))
+    status = run(argv)
+    end_streams()
+    sys.exit(status)
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -120,13 +123,7 @@ def _status(error: BaseException) -> int:
     if callable(show):
         show()
         return 2
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say
-        return 1
-    traceback.print_exception(error)
-    err_console.print(
-        "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"
-    )
+    print_bug(error)
     return 1
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -14,8 +16,29 @@ from orchestrator.errors import DcctlError, TopologyError
 
 FORMAT_VERSION = 1
 
-console = Console(highlight=False, soft_wrap=True)
-err_console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _PatientConsole(Console):
+    """A reader that goes away ends no command; rich would end it with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+console = _PatientConsole(highlight=False, soft_wrap=True)
+err_console = _PatientConsole(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def best_effort() -> Iterator[None]:
+    """Show what has already happened. Whatever goes wrong on the way changes no status, and is said."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the status stands
+        with suppress(Exception):
+            err_console.print(
+                f"[bold red]not everything could be shown[/] ({escape(f'{type(error).__name__}: {error}')});"
+                " the exit status stands"
+            )
 
 
 def emit(
@@ -51,8 +74,19 @@ def print_error(error: DcctlError) -> None:
         err_console.print(f"  {escape(error.hint)}", style="dim")
 
 
+def print_bug(error: BaseException) -> None:
+    """What nobody has foreseen: with its traceback, for whoever mends it."""
+    traceback.print_exception(error)
+    err_console.print(
+        "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"
+    )
+
+
 def confirm_or_refuse(question: str, *, assume_yes: bool) -> bool:
     """Ask on a terminal; without one never prompt: the command line itself was the word."""
     if assume_yes or not sys.stdin.isatty():
         return True
-    return err_console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")
+    try:
+        return err_console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

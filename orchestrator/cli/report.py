@@ -7,9 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-
-# What could not be measured is unknown, never ok.
-_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
+from orchestrator.cli.judged import STATUS, judged
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +15,7 @@ def register(app: typer.Typer) -> None:
     app.command("report")(report)
 
 
+@judged
 def report(  # noqa: PLR0917 - typer passes them by name
     run: str = typer.Argument(..., metavar="RUN"),
     file: Path | None = typer.Argument(
@@ -36,7 +35,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
 ) -> None:
     """Write report.json and report.html of a run that moved applications, from what canaries wrote down."""
-    from orchestrator.cli.output import emit
+    from orchestrator.cli.output import best_effort, emit
     from orchestrator.cli.progress import Narrator
     from orchestrator.operations.canaries.evidence import Asked
     from orchestrator.operations.canaries.report import canary_report, finished_run
@@ -53,10 +52,11 @@ def report(  # noqa: PLR0917 - typer passes them by name
         )
     _, page = write_report(data, folder)
     whole = parse_report(data)
-    emit(
-        {"folder": str(folder), "report": dump_report(whole)},
-        as_json=as_json,
-        summary=f"{whole.verdict}: {page}",
-        render=lambda console: render_verdict(console, whole, page),
-    )
-    raise typer.Exit(_STATUS[whole.verdict])
+    with best_effort():
+        emit(
+            {"folder": str(folder), "report": dump_report(whole)},
+            as_json=as_json,
+            summary=f"{whole.verdict}: {page}",
+            render=lambda console: render_verdict(console, whole, page),
+        )
+    raise typer.Exit(STATUS[whole.verdict])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from orchestrator.errors import DcctlError
     from orchestrator.operations.failover_result import FailoverResult
     from orchestrator.topology.model import Topology
 
@@ -15,13 +16,22 @@ _UNKNOWN = "an unknown number of records"
 def end_with(
     result: FailoverResult, as_json: bool, *, is_abort: bool = False, topology: Topology | None = None
 ) -> None:
-    """Print the outcome; anything but what was asked for ends with its own status.
+    """Print the outcome; anything but what was asked for ends with its own status, printed or not.
 
     `is_abort`: being undone is what was asked for. With `topology` it is said how the run can be measured.
     """
+    from orchestrator.cli.output import best_effort
+
+    with best_effort():
+        _show(result, as_json, is_abort=is_abort, topology=topology)
+    error = _error_of(result, is_abort=is_abort)
+    if error is not None:
+        raise error
+
+
+def _show(result: FailoverResult, as_json: bool, *, is_abort: bool, topology: Topology | None) -> None:
     from orchestrator.cli.failover_view import render_result
     from orchestrator.cli.output import console, emit
-    from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
 
     summary = _summary(result, is_abort=is_abort) + _how_to_measure(result, topology)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
@@ -33,8 +43,14 @@ def end_with(
         )
     else:
         render_result(result, console)
+
+
+def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
+    """What a run ends with that did not come to what was asked for."""
+    from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
+
     if result.outcome == "undone" and not is_abort:
-        raise DcctlError(
+        return DcctlError(
             f"run {result.run_id}",
             f"was taken back: {result.reason}",
             f"nothing of it stands (evidence: {result.folder})",
@@ -48,9 +64,10 @@ def end_with(
     if result.where_now:
         hint += f"\n  {result.where_now}"
     if result.outcome == "incomplete":
-        raise IncompleteError(f"run {result.run_id}", result.reason, hint)
+        return IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":
-        raise OutcomeUnknownError(f"run {result.run_id}", result.reason, hint)
+        return OutcomeUnknownError(f"run {result.run_id}", result.reason, hint)
+    return None
 
 
 def _summary(result: FailoverResult, *, is_abort: bool) -> str:
