@@ -39,3 +39,7 @@ def _value(kind: str, name: str, subject: str) -> str:
         raise DcctlError(
             subject, f"cannot read the secret file {name}: {error.strerror}", "check the path and its rights"
         ) from None
+    except UnicodeDecodeError:
+        raise DcctlError(
+            subject, f"the secret file {name} is no text in UTF-8", "is it the right file? a secret is text"
+        ) from None

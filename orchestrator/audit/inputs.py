@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.errors import AuditError
 from orchestrator.topology.model import Replication, Topology
 
@@ -119,7 +120,7 @@ class AuditInputs:
     def write(self, folder: Path) -> Path:
         """Write `inputs.json` into a folder; returns its path."""
         path = folder / FILE_NAME
-        path.write_bytes(_ADAPTER.dump_json(self, indent=2) + b"\n")
+        write_whole(path, _ADAPTER.dump_json(self, indent=2).decode() + "\n")
         return path
 
     @classmethod

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.holds import refuse_held
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
@@ -54,10 +55,8 @@ def take_snapshot(topology: Topology, cluster: str, groups: Iterable[str] = ()) 
 
 def write_snapshot(snapshot: Snapshot, file: Path) -> None:
     """Write the file, whole or not at all. Raises `DcctlError` naming it."""
-    temporary = file.with_name(f".{file.name}.tmp")
     try:
-        temporary.write_text(json.dumps(snapshot.as_json(), indent=2) + "\n", encoding="utf-8")
-        temporary.replace(file)
+        write_whole(file, json.dumps(snapshot.as_json(), indent=2) + "\n")
     except OSError as error:
         raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
 

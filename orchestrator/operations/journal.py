@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.account import account_name
+from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
@@ -88,7 +89,7 @@ class RunJournal:
     @staticmethod
     def _keep(file: Path, text: str) -> None:
         try:
-            file.write_text(text, encoding="utf-8")
+            write_whole(file, text)
         except OSError as error:
             raise DcctlError(
                 str(file), f"cannot be written: {error.strerror}", "it belongs to the journal"

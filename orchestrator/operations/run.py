@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
@@ -206,8 +207,8 @@ class Run(Generic[E]):
 
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
-    """Write JSON data. Raises `DcctlError` where that cannot be done."""
+    """Write JSON data, whole or not at all. Raises `DcctlError` where that cannot be done."""
     try:
-        file.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        write_whole(file, json.dumps(data, indent=2) + "\n")
     except OSError as error:
         raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.processes import ProcessId
 from orchestrator.errors import SimulationError
 
@@ -42,10 +43,8 @@ class SimulationState:
 
 def write_state(file: Path, state: SimulationState) -> None:
     """Replace the state on disk in one step."""
-    new = file.with_suffix(".new")
     data = {"format_version": _FORMAT_VERSION, **dataclasses.asdict(state)}
-    new.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    new.replace(file)
+    write_whole(file, json.dumps(data, indent=2) + "\n")
 
 
 def read_state(file: Path) -> SimulationState:

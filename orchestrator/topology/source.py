@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,12 @@ Path = tuple[str | int, ...]
 # so many are plenty for files that repeat themselves.
 _PARTS_BY_ALIASES = 100_000
 _DEEPEST = 100
+# libyaml composes one level inside the other, on the stack: some ten thousand levels end the process.
+_BRACKETS = re.compile(r"[\[\]{}]")
+_NESTED_AT_ONCE = re.compile(rf"^(?:[ ]*[-?][ ]){{{_DEEPEST + 1}}}", re.MULTILINE)
+# Beyond it no value of a topology makes sense, and JSON writers refuse some.
+_LARGEST = 2**63
+_SHOWN = 30
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
@@ -105,6 +112,8 @@ class _BrokenError(Exception):
 def parse_yaml(text: str) -> tuple[Source | None, list[Defect]]:
     """One YAML document as `Source`, or what keeps it from being read."""
     try:
+        if _may_be_deep(text) and (deep := _too_deep(text)) is not None:
+            return None, [Defect(deep, f"not YAML that can be read: nested more than {_DEEPEST} levels deep")]
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -121,6 +130,33 @@ def parse_yaml(text: str) -> tuple[Source | None, list[Defect]]:
     except _BrokenError as error:
         return None, [*reader.defects, error.defect]
     return Source(data, node), reader.defects
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether a text may be nested deeper than `_DEEPEST`; brackets within texts are counted as well."""
+    if _NESTED_AT_ONCE.search(text):
+        return True
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        depth += 1 if found[0] in "[{" else -1
+        # More are closed than were opened: some stand in a text or a comment, and nothing follows from them.
+        if depth > _DEEPEST or depth < 0:
+            return True
+    return False
+
+
+def _too_deep(text: str) -> Place | None:
+    """Where a text is nested deeper than `_DEEPEST`, found without composing it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                mark = event.start_mark
+                return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return None
 
 
 class _Reader:
@@ -158,10 +194,15 @@ class _Reader:
         make = _SCALARS.get(node.tag)
         if make is None:
             raise _BrokenError(Defect(_place(node), f"not YAML: unknown tag {node.tag.removeprefix(_TAG)}"))
+        shown = node.value if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]}…"
         try:
-            return make(self._constructor, node)
+            value = make(self._constructor, node)
         except ValueError:
-            raise _BrokenError(Defect(_place(node), f"not YAML: `{node.value}` is no number")) from None
+            raise _BrokenError(Defect(_place(node), f"not YAML: `{shown}` is no number")) from None
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            message = f"`{shown}` is too large a number; expected at most {_LARGEST - 1}"
+            raise _BrokenError(Defect(_place(node), message))
+        return value
 
     def _mapping(self, node: yaml.Node) -> dict[str, Any]:
         data: dict[str, Any] = {}

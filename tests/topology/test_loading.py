@@ -122,3 +122,35 @@ def large_file(topics: int) -> str:
     head = EXAMPLE.read_text(encoding="utf-8").partition("topics:\n")[0]
     mirror = f"replication:\n  - {{source: west, target: east, topics: [{', '.join(names)}]}}\n"
     return f"{head}topics:\n{rows}{mirror}failover: {{max_loss: {{records: 10}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("version: 0x" + "f" * 6000, "1:10: `0xffffffff"),
+        ("version: " + "9" * 6000, "1:10: not YAML: `99999999"),
+        (f"version: {2**63}", "is too large a number; expected at most 9223372036854775807"),
+        (f"version: -{2**63 + 1}", "is too large a number"),
+    ],
+)
+def test_a_number_of_any_length_is_an_error_in_words(text: str, words: str) -> None:
+    """JSON writers refuse some, and nobody wants to read it whole."""
+    (problem,) = check_text(text).problems
+    assert words in problem.text("f")
+    assert len(problem.text("f")) < 200
+
+
+@pytest.mark.parametrize("level", ["[", "{a: ", "- ", "? ", "[a, {b: "])
+@pytest.mark.parametrize("count", [101, 200_000])
+def test_no_depth_ends_the_process(level: str, count: int) -> None:
+    """The library's own recursion does at some ten thousand levels."""
+    begin = "" if level in ("- ", "? ") else "a: "
+    (problem,) = check_text(begin + level * count).problems
+    assert "nested more than 100 levels deep" in problem.text("f")
+    assert problem.place.line == 1
+
+
+def test_brackets_in_texts_are_no_levels() -> None:
+    """Nor in comments."""
+    signs = "]" * 300 + "[" * 300
+    assert "nested" not in check_text(f'name: "{signs}" # {signs}').problems[0].message

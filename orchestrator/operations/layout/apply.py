@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -52,7 +53,7 @@ def run_apply(
 def write_plan(plan: Plan, file: Path) -> None:
     """Write a plan file: canonical JSON. Raises `DcctlError` where that cannot be done."""
     try:
-        file.write_text(canonical_json(to_json(plan)) + "\n", encoding="utf-8")
+        write_whole(file, canonical_json(to_json(plan)) + "\n")
     except OSError as error:
         raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.errors import AuditError
 from orchestrator.operations.report.document import dump_report, parse_report
 from orchestrator.operations.report.model import Report
@@ -36,21 +34,8 @@ def write_report(report: Report | Mapping[str, Any], folder: Path) -> tuple[Path
 
 
 def _write(path: Path, text: str) -> None:
-    """Write to a temporary file beside it, then rename: a reader never sees half a report."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).chmod(0o644)
-                Path(file.name).replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(file.name).unlink()
-                raise
+        write_whole(path, text)
     except OSError as error:
         raise AuditError(str(path), f"cannot be written: {error.strerror}", "is the disk full?") from None

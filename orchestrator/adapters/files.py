@@ -1,0 +1,44 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+_ANYBODY_READS = 0o644
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text so that a crash leaves what was there before, and a reader never sees half of it.
+
+    It is written beside its place and renamed. What is no plain file (a terminal, a pipe) is written to as it
+    is. Raises `OSError`.
+    """
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    # The place that a link leads to, not the link.
+    place = path.resolve()
+    mode = place.stat().st_mode & 0o777 if place.exists() else _ANYBODY_READS & ~_umask()
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=place.parent, prefix=f".{place.name}.", delete=False
+    ) as file:
+        beside = Path(file.name)
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            beside.chmod(mode)
+            beside.replace(place)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
