@@ -25,6 +25,9 @@ FILE_NAME = "inputs.json"
 MIRRORED, LANDING = 0, 1
 """Sides of the target: copies of what the source had, and what was written there after the move."""
 
+SEEN_WITHIN_S = 120.0
+"""A client counts as back after a move if it was seen within this time."""
+
 ACKED, OPEN, FAILED, UNSERVED = 1, 2, 4, 8
 """What came of a send: acknowledged; no answer, so it may be there or not; refused for certain.
 
@@ -113,7 +116,7 @@ class AuditInputs:
     positions: tuple[Position, ...] = ()
     fault_at_s: float | None = None
     decided_at_s: float | None = None
-    seen_within_s: float = 120.0
+    seen_within_s: float = SEEN_WITHIN_S
     life_before: int = 1
     life_after: int = 2
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.audit.inputs import SEEN_WITHIN_S
 from orchestrator.audit.result import Finding
 from orchestrator.values import TopicPartition
 
@@ -40,6 +41,7 @@ class Log(NamedTuple):
 
 
 Side = Mapping[TopicPartition, Log]
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class Move:
     """One move as it was made: `positions` are rows of `translations`, `mirrored_ends` of the stopped mirror.
 
     `reread_at_most`: what the plan said each consumer would read again; None where it could not say.
+    `started_at_s`: when it was commanded (Unix epoch seconds).
     """
 
     verb: str
@@ -55,6 +58,7 @@ class Move:
     target: str
     outcome: str
     seconds: float
+    started_at_s: float = 0.0
     positions: Sequence[Mapping[str, Any]] = ()
     mirrored_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     reread_at_most: Mapping[str, int | None] = field(default_factory=dict)
@@ -65,12 +69,18 @@ class Ledgers:
     """What clients wrote down, by life: life n + 1 begins with move n.
 
     `acked`: topic -> life -> numbers. `processed`: consumer -> life -> numbers, in order, with repetitions.
-    `acked_ms`: producer -> life -> (first, last) acknowledgement.
+    `acked_ms`: producer and topic -> life -> (first, last) acknowledgement; `processed_ms`: consumer ->
+    life -> (first, last) record; `stopped_ms`: consumer -> life -> when it ended by itself (Unix epoch
+    milliseconds). `unserved`: topic -> life -> sends that were refused or timed out while their producer
+    was acknowledged.
     """
 
     acked: Mapping[str, Mapping[int, Numbers]]
     processed: Mapping[str, Mapping[int, Numbers]]
-    acked_ms: Mapping[str, Mapping[int, tuple[int, int]]]
+    acked_ms: Mapping[tuple[str, str], Mapping[int, Span]]
+    processed_ms: Mapping[str, Mapping[int, Span]]
+    stopped_ms: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    unserved: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +111,7 @@ class TopicFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveFigures:
-    """What one move came to. Records, except `positions`, `exact`, `wrong` (positions) and `pause_s`.
+    """What one move came to. Records, except `positions`, `exact`, `wrong` (positions), and times.
 
     `late`: had not been copied when the source was lost, and arrived after its return. `read_again_late`:
     those of them that a consumer had processed before the loss. `read_again`: all others.
@@ -114,6 +124,7 @@ class MoveFigures:
     outcome: str
     seconds: float
     pause_s: float | None
+    consumer_pause_s: float | None
     late: int
     positions: int
     exact: int
@@ -178,7 +189,8 @@ def move_figures(trip: RoundTrip) -> list[MoveFigures]:
                 target=move.target,
                 outcome=move.outcome,
                 seconds=move.seconds,
-                pause_s=_pause_s(trip, index),
+                pause_s=_longest(producer_pauses_s(trip, index)),
+                consumer_pause_s=_longest(consumer_pauses_s(trip, index)),
                 late=len(late[index]),
                 positions=len(move.positions),
                 exact=sum(bool(row["exact"]) for row in move.positions),
@@ -214,7 +226,7 @@ def findings(
                 if count:
                     yield Finding("invalid", f"{name} at {cluster}: {count:,} {what}")
     for number, move in enumerate(moves, 1):
-        for verdict, text in _of_move(move):
+        for verdict, text in (*_of_move(move), *_of_pauses(trip, number - 1), *_of_topics(trip, number + 1)):
             yield Finding(verdict, f"move {number} ({move.verb}): {text}")
     for consumer in trip.reads:
         if left := unprocessed(trip, consumer):
@@ -226,8 +238,6 @@ def _of_move(move: MoveFigures) -> Iterator[Finding]:
         yield Finding("unknown", f"it ended {move.outcome}")
     if not move.positions:
         yield Finding("unknown", "it placed no group")
-    if move.pause_s is None:
-        yield Finding("invalid", "not every producer was seen again")
     if move.wrong:
         yield Finding("invalid", f"{move.wrong} positions are not where they were said to be")
     if move.skipped:
@@ -303,15 +313,65 @@ def _read_again(trip: RoundTrip, consumer: str, index: int, late: Sequence[Numbe
     return len(again) - tail + twice, tail
 
 
-def _pause_s(trip: RoundTrip, index: int) -> float | None:
-    """The longest time without an acknowledgement of any producer; None where one was not seen again."""
-    pauses = []
-    for by_life in trip.ledgers.acked_ms.values():
-        last, first = by_life.get(index + 1), by_life.get(index + 2)
-        if last is None or first is None:
-            return None
-        pauses.append((first[0] - last[1]) / 1000)
-    return max(pauses, default=None)
+def producer_pauses_s(trip: RoundTrip, index: int) -> dict[str, float | None]:
+    """Per producer and topic, from the last acknowledgement before a move to the first one after it.
+
+    None: not acknowledged before, or not again.
+    """
+    return {
+        f"{producer} in {topic}": _between(by_life.get(index + 1), by_life.get(index + 2))
+        for (producer, topic), by_life in trip.ledgers.acked_ms.items()
+    }
+
+
+def consumer_pauses_s(trip: RoundTrip, index: int) -> dict[str, float | None]:
+    """Per consumer, from its last processed record before a move to its first one after it.
+
+    One that had ended by itself before the move, or had processed nothing, counts from its command on.
+    """
+    started_ms = int(trip.moves[index].started_at_s * 1000)
+    found = {}
+    for consumer in trip.reads:
+        by_life = trip.ledgers.processed_ms.get(consumer, {})
+        stopped_ms = trip.ledgers.stopped_ms.get(consumer, {}).get(index + 1)
+        last = by_life.get(index + 1)
+        if last is None or (stopped_ms is not None and stopped_ms < started_ms):
+            last = (started_ms, started_ms)
+        found[consumer] = _between(last, by_life.get(index + 2))
+    return found
+
+
+def _between(before: Span | None, after: Span | None) -> float | None:
+    return None if before is None or after is None else (after[0] - before[1]) / 1000
+
+
+def _longest(pauses: Mapping[str, float | None]) -> float | None:
+    """None where one is not known, or is none."""
+    known = [pause for pause in pauses.values() if pause is not None and pause >= 0]
+    return max(known, default=None) if len(known) == len(pauses) else None
+
+
+def _of_pauses(trip: RoundTrip, index: int) -> Iterator[Finding]:
+    for name, pause in (producer_pauses_s(trip, index) | consumer_pauses_s(trip, index)).items():
+        if pause is None:
+            yield Finding("invalid", f"{name} was not seen both before it and after it")
+        elif pause < 0:
+            yield Finding("unknown", f"{name} was seen {-pause:.3f} s too early: do the clocks disagree?")
+        elif pause > SEEN_WITHIN_S:
+            text = f"{name} was seen again only after {pause:.1f} s (limit {SEEN_WITHIN_S:g} s)"
+            yield Finding("invalid", text)
+
+
+def _of_topics(trip: RoundTrip, life: int) -> Iterator[Finding]:
+    """Topics that took nothing in the life after a move, or not all."""
+    for topic in trip.topics:
+        if not len(trip.ledgers.acked.get(topic, {}).get(life, NOTHING)):
+            yield Finding(
+                "unknown", f"in {topic} no record was acknowledged after it: nothing is shown of it"
+            )
+        if count := trip.ledgers.unserved.get(topic, {}).get(life, 0):
+            text = f"{count:,} sends to {topic} were refused or timed out after their producer was back"
+            yield Finding("invalid", text)
 
 
 def _logs(trip: RoundTrip, topic: str, cluster: str) -> Iterator[Log]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from orchestrator.audit.ledgers import (
     batches_path,
     completeness,
     lives,
+    positions_path,
     processed_path,
     sends_path,
 )
-from orchestrator.audit.round_trip import NOTHING, PRODUCER_SHIFT, Ledgers, Log, Numbers, Side
+from orchestrator.audit.round_trip import NOTHING, PRODUCER_SHIFT, Ledgers, Log, Numbers, Side, Span
+from orchestrator.audit.sends import FENCING_MS
 from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
 
@@ -69,51 +72,99 @@ def read_ledgers(
 ) -> Ledgers:
     """Every life of every client; `producers` is name -> topics. Raises `AuditError` for a damaged ledger."""
     acked: dict[str, dict[int, Numbers]] = {}
-    acked_ms: dict[str, dict[int, tuple[int, int]]] = {}
+    acked_ms: dict[tuple[str, str], dict[int, Span]] = {}
+    unserved: dict[str, dict[int, int]] = {}
     for name, topics in producers.items():
-        for life in lives(folder, "producers", name):
-            lines = _whole_lines(sends_path(folder, name, life), "ack")
-            times = [int(line[7]) for line in lines]
-            if times:
-                acked_ms.setdefault(name, {})[life] = (min(times), max(times))
-            for topic in topics:
-                own = [names.record(name, int(line[1])) for line in lines if line[3] == topic]
+        lived = list(lives(folder, "producers", name))
+        for life in lived:
+            lines = _whole_lines(sends_path(folder, name, life))
+            acks = [line for line in lines if line[0] == "ack"]
+            missed = unserved_numbers(lines, was_left=life != lived[-1])
+            for index, topic in enumerate(topics):
+                own = [line for line in acks if line[3] == topic]
+                spans = acked_ms.setdefault((name, topic), {})
+                if own:
+                    spans[life] = _span(int(line[7]) for line in own)
+                numbers = np.array([names.record(name, int(line[1])) for line in own], np.int64)
                 by_life = acked.setdefault(topic, {})
-                by_life[life] = np.concatenate([by_life.get(life, NOTHING), np.array(own, np.int64)])
-    processed = {
-        name: {life: _processed(folder, name, life, names) for life in lives(folder, "consumers", name)}
-        for name in consumers
+                by_life[life] = np.concatenate([by_life.get(life, NOTHING), numbers])
+                counts = unserved.setdefault(topic, {})
+                counts[life] = counts.get(life, 0) + sum(n % len(topics) == index for n in missed)
+    processed: dict[str, dict[int, Numbers]] = {}
+    processed_ms: dict[str, dict[int, Span]] = {}
+    stopped_ms: dict[str, dict[int, int]] = {}
+    for name in consumers:
+        for life in lives(folder, "consumers", name):
+            numbers, times = _processed(folder, name, life, names)
+            processed.setdefault(name, {})[life] = numbers
+            if times:
+                processed_ms.setdefault(name, {})[life] = _span(times)
+            ends = [
+                int(line[4]) for line in _whole_lines(positions_path(folder, name, life)) if line[0] == "stop"
+            ]
+            if ends:
+                stopped_ms.setdefault(name, {})[life] = ends[-1]
+    return Ledgers(
+        acked=acked,
+        processed=processed,
+        acked_ms=acked_ms,
+        processed_ms=processed_ms,
+        stopped_ms=stopped_ms,
+        unserved=unserved,
+    )
+
+
+def unserved_numbers(lines: Sequence[Sequence[str]], *, was_left: bool) -> set[int]:
+    """Numbers that one life's ledger has as refused or timed out while its producer was acknowledged.
+
+    `was_left`: a move ended this life; what its fence refused is left out.
+    """
+    acks = [(int(line[1]), int(line[7])) for line in lines if line[0] == "ack"]
+    if not acks:
+        return set()
+    first_ms, last_ms = _span(at_ms for _, at_ms in acks)
+    until_ms = last_ms - FENCING_MS if was_left else math.inf
+    missed = {
+        int(line[1])
+        for line in lines
+        if line[0] in ("failed", "timeout") and first_ms <= int(line[7]) < until_ms
     }
-    return Ledgers(acked=acked, processed=processed, acked_ms=acked_ms)
+    return missed - {number for number, _ in acks}
 
 
-def _processed(folder: Path, consumer: str, life: int, names: Names) -> Numbers:
-    """What a group member, or a Spark query in its batches, has processed in one life."""
+def _span(times_ms: Iterable[int]) -> Span:
+    found = list(times_ms)
+    return min(found), max(found)
+
+
+def _processed(folder: Path, consumer: str, life: int, names: Names) -> tuple[Numbers, list[int]]:
+    """What a group member, or a Spark query in its batches, has processed in one life, and when."""
     batches = batches_path(folder, consumer, life)
     if not batches.is_dir():
         lines = _whole_lines(processed_path(folder, consumer, life))
-        return np.array([names.record(line[3], int(line[4])) for line in lines], np.int64)
-    found = [NOTHING]
+        numbers = np.array([names.record(line[3], int(line[4])) for line in lines], np.int64)
+        return numbers, [int(line[6]) for line in lines]
+    found, times = [NOTHING], list[int]()
     for file in sorted(batches.glob("batch-*.parquet")):
         try:
-            rows = pq.read_table(file, columns=["producer", "sequence"]).to_pydict()
+            rows = pq.read_table(file, columns=["producer", "sequence", "at_ms"]).to_pydict()
         except (OSError, pa.ArrowException) as error:
             raise AuditError(str(file), f"cannot be read: {error}") from None
         pairs = zip(rows["producer"], rows["sequence"], strict=True)
         found.append(np.array([names.record(producer, sequence) for producer, sequence in pairs], np.int64))
-    return np.concatenate(found)
+        times += rows["at_ms"]
+    return np.concatenate(found), times
 
 
-def _whole_lines(path: Path, event: str | None = None) -> list[list[str]]:
-    """Fields of every line that was written whole, without the header; those of one event."""
+def _whole_lines(path: Path) -> list[list[str]]:
+    """Fields of every line that was written whole, without the header."""
     try:
         if completeness(path).is_damaged:
             raise AuditError(str(path), "more lines are torn than killed writers explain")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise AuditError(str(path), f"cannot be read: {error.strerror}") from None
-    lines = (line.split(",") for line in text.splitlines()[1:] if line.endswith(f",{END_MARK}"))
-    return [line for line in lines if event is None or line[0] == event]
+    return [line.split(",") for line in text.splitlines()[1:] if line.endswith(f",{END_MARK}")]
 
 
 def _log(rows: list[tuple[Any, ...]]) -> Log:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from orchestrator.audit.inputs import SEEN_WITHIN_S
 from orchestrator.audit.result import AuditResult, Finding
 from orchestrator.audit.round_trip import TopicFigures
 from orchestrator.audit.verdict import judge
@@ -106,13 +107,16 @@ def returned_report(
         found.append(Finding("unknown", "it was not verified that the fault took effect"))
     invalid = [finding.reason for finding in found if finding.verdict == "invalid"]
     unknown = [finding.reason for finding in found if finding.verdict == "unknown"]
-    pauses = [move["pause_s"] for move in moves]
+    pauses = [move[key] for move in moves for key in ("pause_s", "consumer_pause_s")]
     return {
         **_frame(facts, marks),
         "verdict": "invalid" if invalid else "unknown" if unknown else "valid",
         "reasons": [*invalid, *unknown, *facts.notes],
         "run_id": failback.run_id,
-        "rto": {"seconds": None if None in pauses else max(pauses, default=None)},
+        "rto": {
+            "seconds": None if None in pauses else max(pauses, default=None),
+            "limit_s": SEEN_WITHIN_S,
+        },
         "clusters": {
             cluster: {"topics": {name: _returned_topic(figures) for name, figures in by_topic.items()}}
             for cluster, by_topic in topics.items()

@@ -87,6 +87,7 @@ def _move(result: Mapping[str, Any]) -> Move:
         target=str(result["target"]),
         outcome=str(result["outcome"]),
         seconds=float(result["ended_at_s"]) - float(result["started_at_s"]),
+        started_at_s=float(result["started_at_s"]),
         positions=[
             *result["translations"],
             *(row for query in result["spark"] for row in query["positions"]),

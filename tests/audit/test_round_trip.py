@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from orchestrator.audit.ledgers import (
+    POSITIONS_COLUMNS,
+    PROCESSED_COLUMNS,
+    SENDS_COLUMNS,
+    positions_path,
+    processed_path,
+    sends_path,
+)
 from orchestrator.audit.round_trip import (
     Ledgers,
     Log,
@@ -17,6 +26,7 @@ from orchestrator.audit.round_trip import (
     move_figures,
     topic_figures,
 )
+from orchestrator.audit.round_trip_reading import Names, read_ledgers
 from orchestrator.values import TopicPartition
 
 OWN, COPY, LANDING, BACK = (
@@ -87,7 +97,8 @@ def history(**changes: object) -> RoundTrip:
                     3: log(range(15, 18)).ids,
                 }
             },
-            acked_ms={"checkout": {1: (1_000, 5_000), 2: (17_000, 30_000), 3: (42_500, 50_000)}},
+            acked_ms={("checkout", "orders"): {1: (1_000, 5_000), 2: (17_000, 30_000), 3: (42_500, 50_000)}},
+            processed_ms={"billing": {1: (1_100, 5_000), 2: (19_000, 31_000), 3: (44_000, 50_000)}},
         ),
     )
     return replace(trip, **changes)  # type: ignore[arg-type]
@@ -106,6 +117,7 @@ def test_late_records_are_no_loss_and_what_was_stated_is_no_fault() -> None:
     assert (there.late, there.read_again, there.read_again_late) == (2, 1, 1)
     assert (back.late, back.read_again, back.read_again_late) == (0, 0, 0)
     assert (there.pause_s, back.pause_s) == (12.0, 12.5)
+    assert (there.consumer_pause_s, back.consumer_pause_s) == (14.0, 13.0)
     assert (back.positions, back.exact, back.wrong, back.skipped) == (2, 2, 0, 0)
 
 
@@ -192,10 +204,96 @@ def test_a_record_sent_again_on_purpose_is_no_duplicate() -> None:
     assert (figures.duplicates, figures.resent_copies) == (0, 1)
 
 
-def test_a_producer_that_is_not_seen_again_has_no_pause() -> None:
-    """Unknown is not zero."""
+ORDERS = ("checkout", "orders")
+
+
+def _with_ledgers(**changes: object) -> RoundTrip:
     trip = history()
-    gone = replace(trip.ledgers, acked_ms={"checkout": {1: (1_000, 5_000)}})
-    assert any(
-        "not every producer was seen again" in reason for reason in reasons(replace(trip, ledgers=gone))
+    return replace(trip, ledgers=replace(trip.ledgers, **changes))  # type: ignore[arg-type]
+
+
+def test_a_producer_that_is_not_seen_again_has_no_pause() -> None:
+    """Unknown is not zero, and the topic is named: its producer may be back in others."""
+    found = _with_ledgers(acked_ms={ORDERS: {1: (1_000, 5_000)}})
+    assert (
+        "invalid: move 1 (failover): checkout in orders was not seen both before it and after it"
+        in reasons(found)
     )
+    assert [move.pause_s for move in move_figures(found)] == [None, None]
+
+
+def test_a_topic_that_took_nothing_after_a_move_is_unknown() -> None:
+    """Though it did in other lives."""
+    acked = history().ledgers.acked["orders"]
+    found = reasons(_with_ledgers(acked={"orders": {1: acked[1], 3: acked[3]}}))
+    assert any(
+        "move 1 (failover): in orders no record was acknowledged after it" in reason for reason in found
+    )
+    assert not any("move 2 (failback): in orders no record" in reason for reason in found)
+
+
+def test_sends_that_are_not_taken_after_a_move_are_invalid() -> None:
+    """Their producer was back."""
+    assert reasons(_with_ledgers(unserved={"orders": {1: 9, 2: 4}})) == [
+        "invalid: move 1 (failover): 4 sends to orders were refused or timed out after their producer was back"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"acked_ms": {ORDERS: {1: (0, 5_000), 2: (126_000, 127_000), 3: (128_000, 129_000)}}},
+            "after 121.0 s",
+        ),
+        ({"acked_ms": {ORDERS: {1: (0, 5_000), 2: (4_000, 9_000), 3: (9_500, 9_600)}}}, "1.000 s too early"),
+        ({"processed_ms": {"billing": {1: (0, 1), 2: (200_000, 201_000), 3: (202_000, 203_000)}}}, "billing"),
+        ({"processed_ms": {"billing": {1: (0, 1), 2: (10, 20)}}}, "billing was not seen both"),
+    ],
+)
+def test_pauses_have_a_limit_and_a_direction(changes: dict[str, object], words: str) -> None:
+    """Of producers and consumers alike."""
+    (reason,) = reasons(_with_ledgers(**changes))
+    assert words in reason
+
+
+def test_a_consumer_that_had_ended_by_itself_counts_from_the_command() -> None:
+    """Nobody waited for it before."""
+    trip = _with_ledgers(stopped_ms={"billing": {1: 6_000}})
+    moves = [replace(trip.moves[0], started_at_s=10.0), trip.moves[1]]
+    assert move_figures(replace(trip, moves=moves))[0].consumer_pause_s == 9.0
+
+
+def test_ledgers_are_read_with_their_times(tmp_path: Path) -> None:
+    """Refusals of the fence that ended a life are none of the topic's."""
+    names = Names(["checkout"])
+
+    def ack(number: int, at_ms: int) -> str:
+        return f"ack,{number},,{('orders', 'payments')[number % 2]},0,{number},1,{at_ms},0,,."
+
+    def failed(number: int, at_ms: int) -> str:
+        return f"failed,{number},,,,,1,{at_ms},0,TOPIC_AUTHORIZATION_FAILED,."
+
+    lives = {
+        1: [ack(0, 1_000), failed(1, 2_000), ack(2, 20_000), failed(3, 20_100), failed(5, 16_000)],
+        2: [failed(7, 29_000), ack(4, 30_000), failed(9, 31_000), failed(6, 31_000), ack(6, 32_000)],
+    }
+    for life, lines in lives.items():
+        path = sends_path(tmp_path, "checkout", life)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join([",".join(SENDS_COLUMNS), *lines, ""]), encoding="utf-8")
+    read = processed_path(tmp_path, "billing", 1)
+    read.parent.mkdir(parents=True)
+    read.write_text(
+        f"{','.join(PROCESSED_COLUMNS)}\norders,0,0,checkout,0,1,1500,.\norders,0,1,checkout,2,1,2500,.\n",
+        encoding="utf-8",
+    )
+    positions_path(tmp_path, "billing", 1).write_text(
+        f"{','.join(POSITIONS_COLUMNS)}\nstart,,,,1,,.\nstop,,,,2600,2,.\n", encoding="utf-8"
+    )
+    found = read_ledgers(tmp_path, {"checkout": ("orders", "payments")}, ["billing"], names)
+    assert found.acked_ms[ORDERS] == {1: (1_000, 20_000), 2: (30_000, 32_000)}
+    assert found.acked_ms["checkout", "payments"] == {}
+    assert found.unserved == {"orders": {1: 0, 2: 0}, "payments": {1: 1, 2: 1}}
+    assert found.processed_ms == {"billing": {1: (1_500, 2_500)}}
+    assert found.stopped_ms == {"billing": {1: 2_600}}

@@ -50,9 +50,9 @@ def test_a_ledger_that_is_gone_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_nobody_may_write_is_named(tmp_path: Path) -> None:
-    """Its producer is back in its other topic, and has the right to that one alone."""
+    """Its producer is back in its other topic, and has the right to that one alone. The run itself ends well."""
     data = yaml.safe_load(SMALL.read_text(encoding="utf-8"))
-    data["producers"][0]["topics"] = ["orders", "payments"]
+    data["producers"] = [data["producers"][0] | {"topics": ["orders", "payments"]}]
     file = tmp_path / "two-topics.yaml"
     file.write_text(yaml.safe_dump(data), encoding="utf-8")
     rehearsal = rehearse(tmp_path, "--scenario", "tiny", "--sabotage", "rights", file=file)
@@ -61,10 +61,11 @@ def test_a_topic_that_nobody_may_write_is_named(tmp_path: Path) -> None:
     assert pauses["orders"] is not None
     assert pauses["payments"] is None
     payments = rehearsal.report["clusters"]["east"]["topics"]["payments"]
-    assert payments["refused"] > 0
+    assert (payments["acked"], payments["refused"] > 0) == (0, True)
     reasons = rehearsal.report["reasons"]
     assert "checkout: not seen again in payments after the fault" in reasons
     assert any("payments of east" in reason and "were refused" in reason for reason in reasons)
+    assert any("payments of east: no record was acknowledged after" in reason for reason in reasons)
 
 
 def test_a_budget_of_nothing_refuses(tmp_path: Path) -> None:

@@ -10,21 +10,13 @@ from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.audit.inputs import AuditInputs
-from orchestrator.audit.ledgers import (
-    lives,
-    positions_path,
-    sends_path,
-)
+from orchestrator.audit.ledgers import positions_path
 from orchestrator.audit.result import Finding
-from orchestrator.clients.config import PLACES
 from orchestrator.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.errors import AuditError
+from orchestrator.operations.canaries.lives import Canary, lives_after
 from orchestrator.operations.canaries.taking import Taking
-from orchestrator.operations.canaries.window import (
-    Beginning,
-    begun_ms,
-    reached,
-)
+from orchestrator.operations.canaries.window import Beginning, reached
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.run_audit import run_inputs
@@ -97,11 +89,12 @@ def take_evidence(
     inputs = run_inputs(canaries, mirror, run, ledgers=folder / "ledgers", fault_at_s=fault_at_s)
     with _readable(asked.ledgers):
         first = LIFE_AT_SOURCE if run.plan["verb"] == "failback" else LIFE_AT_TARGET
-        life = _life_after(inputs, asked.ledgers, first, run.started_at_s - _CLOCKS_APART_S)
+        lives = lives_after(inputs, asked.ledgers, first, run.started_at_s - _CLOCKS_APART_S)
+        life = max(lives.values())
         inputs = replace(inputs, life_before=life - 1, life_after=life)
         ends = _ends(target, inputs, offsets_from_json(run.fence_offsets.get("mirrored", {})))
-        is_drained = _drained(inputs, asked, ends, tell)
-        taking = Taking(inputs, asked.ledgers, folder / "ledgers", ends)
+        is_drained = _drained(inputs, asked, lives, ends, tell)
+        taking = Taking(inputs, asked.ledgers, folder / "ledgers", ends, lives)
         begun = taking.copy_sends(from_ms=int((fault_at_s - asked.window_s) * 1000))
         taking.copy_readings()
     inputs, outside = _cut(inputs, target, begun, ends)
@@ -110,29 +103,17 @@ def take_evidence(
     return Evidence(
         inputs=inputs,
         since_s=None if since_ms is None else since_ms / 1000,
-        findings=(*taking.findings, *outside),
+        findings=(*_one_numbering(inputs, lives), *taking.findings, *outside),
         is_drained=is_drained,
     )
 
 
-def _life_after(inputs: AuditInputs, ledgers: Path, first: int, from_s: float) -> int:
-    """The life that began with the move: the first one there from then on.
-
-    Lives of a place follow each other by two, from `first` on. Where there is none, the number that it would
-    have.
-    """
-    next_one = first if first == LIFE_AT_TARGET else first + PLACES
-    for producer in inputs.producers:
-        known = list(lives(ledgers, "producers", producer.name))
-        there = [life for life in known if life % PLACES == first % PLACES]
-        for life in there:
-            with sends_path(ledgers, producer.name, life).open(encoding="utf-8") as lines:
-                begun = begun_ms(lines)
-            if begun is not None and begun >= from_s * 1000:
-                return life
-        if there:
-            return max(there) + PLACES
-    return next_one
+def _one_numbering(inputs: AuditInputs, lives: Mapping[Canary, int]) -> Iterator[Finding]:
+    """Under one name for both sides a record's life tells its side, and lives are numbered by producer."""
+    numbers = {lives[client] for client in lives if client.kind == "producers"}
+    if len(numbers) > 1 and any(topic.name == topic.mirrored for topic in inputs.topics):
+        text = "producers are at different lives, and topics have one name at both sides: which side a record"
+        yield Finding("unknown", f"{text} was written at cannot be told")
 
 
 def _ends(
@@ -148,12 +129,20 @@ def _ends(
     return {tp: min(fenced.get(tp, end), end) for tp, end in target.end_offsets(places).items()}
 
 
-def _drained(inputs: AuditInputs, asked: Asked, ends: Mapping[TopicPartition, int], tell: Tell) -> bool:
+def _drained(
+    inputs: AuditInputs,
+    asked: Asked,
+    lives: Mapping[Canary, int],
+    ends: Mapping[TopicPartition, int],
+    tell: Tell,
+) -> bool:
     """Wait until every canary has read to those ends, as far as its ledger tells."""
     deadline = time.monotonic() + asked.drain_s
     while True:
         left = {
-            consumer.name: _unread(inputs, asked.ledgers, consumer.name, ends)
+            consumer.name: _unread(
+                inputs, asked.ledgers, consumer.name, lives[Canary("consumers", consumer.name)], ends
+            )
             for consumer in inputs.consumers
         }
         listed = ", ".join(f"{name} {count:,}" for name, count in left.items() if count)
@@ -165,11 +154,13 @@ def _drained(inputs: AuditInputs, asked: Asked, ends: Mapping[TopicPartition, in
         time.sleep(_POLL_S)
 
 
-def _unread(inputs: AuditInputs, ledgers: Path, consumer: str, ends: Mapping[TopicPartition, int]) -> int:
+def _unread(
+    inputs: AuditInputs, ledgers: Path, consumer: str, life: int, ends: Mapping[TopicPartition, int]
+) -> int:
     topics = {topic.name: topic for topic in inputs.topics}
     subscribed = next(found.topics for found in inputs.consumers if found.name == consumer)
     try:
-        with positions_path(ledgers, consumer, inputs.life_after).open(encoding="utf-8") as lines:
+        with positions_path(ledgers, consumer, life).open(encoding="utf-8") as lines:
             at = reached(lines)
     except FileNotFoundError:
         at = {}

@@ -18,6 +18,7 @@ from orchestrator.audit.ledgers import (
     sends_path,
 )
 from orchestrator.audit.result import Finding
+from orchestrator.operations.canaries.lives import Canary
 from orchestrator.operations.canaries.window import (
     Beginning,
     beginning,
@@ -32,11 +33,20 @@ Lines = Callable[[Iterable[str]], Iterable[str]]
 
 
 class Taking:
-    """Copies ledgers, cut; what is not there is left to the audit, which says so."""
+    """Copies ledgers, cut; what is not there is left to the audit, which says so.
+
+    Each client numbers its lives by itself; the copies all bear the numbers of the inputs.
+    """
 
     def __init__(
-        self, inputs: AuditInputs, ledgers: Path, to: Path, ends: Mapping[TopicPartition, int]
+        self,
+        inputs: AuditInputs,
+        ledgers: Path,
+        to: Path,
+        ends: Mapping[TopicPartition, int],
+        lives_after: Mapping[Canary, int],
     ) -> None:
+        self._lives_after = lives_after
         self.findings: list[Finding] = []
         self._inputs, self._from, self._to, self._ends = inputs, ledgers, to, ends
         self._first: dict[str, int] = {}
@@ -45,15 +55,18 @@ class Taking:
         """Every producer's ledgers; returns from where on each is looked at."""
         found = {}
         for name in (producer.name for producer in self._inputs.producers):
-            before = sends_path(self._from, name, self._inputs.life_before)
+            own = self._lives_after[Canary("producers", name)]
+            before = sends_path(self._from, name, own - 1)
             begin = self._beginning(name, before, from_ms)
             if begin is not None:
                 found[name], self._first[name] = begin, begin.sequence
-                self._copy(name, before, SENDS_COLUMNS, partial(sends_before, first=begin.sequence))
-            after = sends_path(self._from, name, self._inputs.life_after)
-            is_over = any(life > self._inputs.life_after for life in lives(self._from, "producers", name))
+                copy = sends_path(self._to, name, self._inputs.life_before)
+                self._copy(name, before, copy, SENDS_COLUMNS, partial(sends_before, first=begin.sequence))
+            after = sends_path(self._from, name, own)
+            is_over = any(life > own for life in lives(self._from, "producers", name))
             cut = partial(sends_after, ends=self._ends, was_left=is_over)
-            self._copy(name, after, SENDS_COLUMNS, cut)
+            copy = sends_path(self._to, name, self._inputs.life_after)
+            self._copy(name, after, copy, SENDS_COLUMNS, cut)
         return found
 
     def copy_readings(self) -> None:
@@ -64,8 +77,12 @@ class Taking:
             for number in range(topic.partitions)
         }
         for name in (consumer.name for consumer in self._inputs.consumers):
-            for life in (self._inputs.life_before, self._inputs.life_after):
-                self._copy(name, positions_path(self._from, name, life), POSITIONS_COLUMNS, _as_they_are)
+            after = self._lives_after[Canary("consumers", name)]
+            for own, life in ((after - 1, self._inputs.life_before), (after, self._inputs.life_after)):
+                positions = positions_path(self._to, name, life)
+                self._copy(
+                    name, positions_path(self._from, name, own), positions, POSITIONS_COLUMNS, _as_they_are
+                )
                 # Ends are the target's, and some topics are called the same at both sides.
                 is_after = life == self._inputs.life_after
                 cut = partial(
@@ -74,7 +91,8 @@ class Taking:
                     ends=self._ends if is_after else {},
                     fenced=fenced if is_after else {},
                 )
-                self._copy(name, processed_path(self._from, name, life), PROCESSED_COLUMNS, cut)
+                copy = processed_path(self._to, name, life)
+                self._copy(name, processed_path(self._from, name, own), copy, PROCESSED_COLUMNS, cut)
             self.findings += self._misplaced(name)
 
     def _misplaced(self, name: str) -> Iterator[Finding]:
@@ -121,8 +139,7 @@ class Taking:
             self.findings.append(Finding("unknown", text))
         return found
 
-    def _copy(self, name: str, ledger: Path, columns: Iterable[str], cut: Lines) -> None:
-        copy = self._to / ledger.relative_to(self._from)
+    def _copy(self, name: str, ledger: Path, copy: Path, columns: Iterable[str], cut: Lines) -> None:
         try:
             whole = completeness(ledger)
         except FileNotFoundError:

@@ -141,6 +141,11 @@ def begun_ms(sends: Iterable[str]) -> int | None:
     return next((int(f[7]) for f in _whole(sends, _SEND_FIELDS) if f[7].isdigit()), None)
 
 
+def reading_begun_ms(positions: Iterable[str]) -> int | None:
+    """When a consumer's life began, as far back as its ledger goes. Unix epoch milliseconds."""
+    return next((int(f[4]) for f in _whole(positions, _POSITION_FIELDS) if f[4].isdigit()), None)
+
+
 def _is_behind(topic: str, partition: str, offset: str, ends: Mapping[TopicPartition, int]) -> bool:
     end = ends.get(TopicPartition(topic, int(partition)))
     return end is not None and int(offset) >= end

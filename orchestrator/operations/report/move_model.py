@@ -20,7 +20,8 @@ class MoveEvidence:
     be `exact`, and so many were `wrong`, compared by content. `skipped`: records that a position passed over.
     `read_again`: processed before and after the move, `read_again_at_most` as the plan had said;
     `read_again_late`: the late ones among what was processed twice. `pause_s`: the longest time without an
-    acknowledgement of any producer, None where one was not seen again.
+    acknowledgement of any producer in any of its topics, None where one was not seen again;
+    `consumer_pause_s`: the same of consumers and processed records (None as well in older reports).
     """
 
     verb: str
@@ -30,6 +31,7 @@ class MoveEvidence:
     outcome: str
     seconds: Seconds
     pause_s: float | None
+    consumer_pause_s: float | None = None
     late: Count
     positions: Count
     exact: Count

@@ -6,16 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.inputs import AuditedConsumer, AuditedTopic, AuditInputs, Position
-from orchestrator.audit.ledgers import POSITIONS_COLUMNS, positions_path
+from orchestrator.audit.inputs import (
+    AuditedConsumer,
+    AuditedProducer,
+    AuditedTopic,
+    AuditInputs,
+    Position,
+)
+from orchestrator.audit.ledgers import POSITIONS_COLUMNS, SENDS_COLUMNS, positions_path, sends_path
+from orchestrator.operations.canaries.lives import Canary, lives_after
 from orchestrator.operations.canaries.taking import Taking
 
 START = "start,,,,1000,,."
 GIVEN = Position(consumer="reader", topic="canary", partition=0, source_offset=90, target_offset=40)
 
 
-def findings(tmp_path: Path, *lines: str) -> list[tuple[str, str]]:
-    """After a copy of a ledger with these lines."""
+def findings(tmp_path: Path, *lines: str, life: int = 2) -> list[tuple[str, str]]:
+    """After a copy of a ledger with these lines, which is of its reader's `life`."""
     inputs = AuditInputs(
         ledgers=str(tmp_path / "copy"),
         source="west",
@@ -27,10 +34,10 @@ def findings(tmp_path: Path, *lines: str) -> list[tuple[str, str]]:
         consumers=(AuditedConsumer(name="reader", kind="group", topics=("canary",)),),
         positions=(GIVEN,),
     )
-    path = positions_path(tmp_path / "own", "reader", 2)
+    path = positions_path(tmp_path / "own", "reader", life)
     path.parent.mkdir(parents=True)
     path.write_text("\n".join([",".join(POSITIONS_COLUMNS), *lines, ""]), encoding="utf-8")
-    taking = Taking(inputs, tmp_path / "own", tmp_path / "copy", {})
+    taking = Taking(inputs, tmp_path / "own", tmp_path / "copy", {}, {Canary("consumers", "reader"): life})
     taking.copy_readings()
     return [tuple(finding) for finding in taking.findings]
 
@@ -57,3 +64,37 @@ def test_what_is_not_so_or_not_known_is_said(
     """A check that could not be made is never a check that passed."""
     ((found, reason),) = findings(tmp_path, *lines)
     assert (found, words in reason) == (verdict, True), reason
+
+
+def test_each_canary_has_lives_of_its_own(tmp_path: Path) -> None:
+    """A reader that was down through a whole stay at the other side is two lives behind from then on."""
+    begun = {("writer", 1): 10, ("writer", 2): 100, ("writer", 3): 200, ("writer", 4): 300}
+    begun |= {("reader", 1): 10, ("reader", 2): 301}
+    for (name, life), at_s in begun.items():
+        is_writer = name == "writer"
+        path = (sends_path if is_writer else positions_path)(tmp_path, name, life)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = SENDS_COLUMNS if is_writer else POSITIONS_COLUMNS
+        line = f"start,0,,,,,,{at_s}000,,,." if is_writer else f"start,,,,{at_s}000,,."
+        path.write_text(f"{','.join(columns)}\n{line}\n", encoding="utf-8")
+    inputs = AuditInputs(
+        ledgers=str(tmp_path),
+        source="west",
+        target="east",
+        bootstrap=("127.0.0.1:1",),
+        client={},
+        topics=(),
+        producers=(AuditedProducer(name="writer", topics=("canary",)),),
+        consumers=(AuditedConsumer(name="reader", kind="group", topics=("canary",)),),
+    )
+    writer, reader = Canary("producers", "writer"), Canary("consumers", "reader")
+    assert lives_after(inputs, tmp_path, 2, 299) == {writer: 4, reader: 2}
+    # It missed the first move: a life that is not there, and not the one that a later move began.
+    assert lives_after(inputs, tmp_path, 2, 99) == {writer: 2, reader: 4}
+    assert lives_after(inputs, tmp_path, 2, 400) == {writer: 6, reader: 4}
+
+
+def test_the_ledger_of_another_life_is_copied_under_the_number_of_the_inputs(tmp_path: Path) -> None:
+    """So the audit finds it."""
+    assert findings(tmp_path, START, "assigned,west.canary,0,40,1001,,.", life=4) == []
+    assert positions_path(tmp_path / "copy", "reader", 2).exists()
