@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,11 @@ class HeldLock:
         # Version 0 is a version like any other; it is read, not assumed.
         self._version = int(coordination.call(f"reading {self.path}", self._client.get, self.path)[1].version)
 
+    @property
+    def coordination(self) -> Coordination:
+        """The ensemble that it is a lock of."""
+        return self._coordination
+
     def on_loss(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with the reason once the lock is lost (at once if it is already)."""
         with self._guard:
@@ -64,23 +69,35 @@ class HeldLock:
         value and is content. Raises `LockLostError`, or `CoordinationError` where the node holds
         another value or the ensemble cannot be reached.
         """
+        self.create_all({path: value})
+
+    def create_all(self, nodes: Mapping[str, bytes]) -> None:
+        """As `create`, for several nodes: all of them are there afterwards, or none."""
         if self._lost:
             raise LockLostError(f"lock {self.path}", self._lost)
-        if len(value) > MAX_VALUE_BYTES:
-            raise CoordinationError(path, f"{len(value)} bytes; a record holds at most {MAX_VALUE_BYTES}")
-        call, doing = self._coordination.call, f"writing {path}"
-        checked, created = call(doing, self._commit, path, value)
-        if isinstance(created, NoNodeError) and not isinstance(checked, NoNodeError):
-            call(doing, self._client.ensure_path, path.rpartition("/")[0])
-            checked, created = call(doing, self._commit, path, value)
+        for path, value in nodes.items():
+            if len(value) > MAX_VALUE_BYTES:
+                raise CoordinationError(path, f"{len(value)} bytes; a record holds at most {MAX_VALUE_BYTES}")
+        call, doing = self._coordination.call, f"writing {', '.join(nodes)}"
+        checked, *created = call(doing, self._commit, nodes)
+        if _has(created, NoNodeError) and not isinstance(checked, NoNodeError):
+            for parent in dict.fromkeys(path.rpartition("/")[0] for path in nodes):
+                call(doing, self._client.ensure_path, parent)
+            checked, *created = call(doing, self._commit, nodes)
         if isinstance(checked, NoNodeError | BadVersionError):
             self._lose("its znode is gone: the session expired, or somebody removed the lock")
             raise LockLostError(f"lock {self.path}", self._lost)
-        if isinstance(created, NodeExistsError):
+        if _has(created, NodeExistsError):
+            self._refuse_others(nodes)
+        elif _has(created, Exception):
+            problem = next(found for found in created if isinstance(found, Exception))
+            raise CoordinationError(", ".join(nodes), f"was not written: {type(problem).__name__}")
+
+    def _refuse_others(self, nodes: Mapping[str, bytes]) -> None:
+        """A repetition after a lost connection finds its own nodes there; anything else is an error."""
+        for path, value in nodes.items():
             if self._coordination.read(path) != value:
                 raise CoordinationError(path, "is there already, with another content")
-        elif isinstance(created, Exception):
-            raise CoordinationError(path, f"was not written: {type(created).__name__}")
 
     def remove(self, path: str) -> None:
         """Remove the node `path`, which has none below it, if the lock is still held. Gone is gone.
@@ -112,10 +129,11 @@ class HeldLock:
             with suppress(CoordinationError, NoNodeError):
                 self._coordination.call(f"releasing {self.path}", self._lock.release)
 
-    def _commit(self, path: str, value: bytes) -> list[Any]:
+    def _commit(self, nodes: Mapping[str, bytes]) -> list[Any]:
         transaction = self._client.transaction()
         transaction.check(self.path, self._version)
-        transaction.create(path, value)
+        for path, value in nodes.items():
+            transaction.create(path, value)
         return list(transaction.commit())
 
     def _on_state(self, state: str) -> None:
@@ -142,3 +160,7 @@ class HeldLock:
             callbacks = tuple(self._callbacks)
         for callback in callbacks:
             callback(reason)
+
+
+def _has(results: Iterable[Any], kind: type[Exception]) -> bool:
+    return any(isinstance(found, kind) for found in results)

@@ -239,6 +239,11 @@ class Coordination:
         except NoNodeError:
             return []
 
+    def made_at(self, path: str) -> int | None:
+        """Where in the ensemble's order of all writes a node was made (its czxid); None where it is not."""
+        found = self.call(f"asking about {path}", self._client.exists, path)
+        return None if found is None else int(found.czxid)
+
     def _refuse_open(self, path: str) -> None:
         """What was made before there was a login stays open to everybody, until it is closed by hand."""
         for node in (path, *(f"{path}/{name}" for name in self.names(path))):

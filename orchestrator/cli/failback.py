@@ -21,6 +21,9 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     accept_loss: int = typer.Option(
         0, "--accept-loss", metavar="N", min=0, help="Accept that up to N records are missing there."
     ),
+    accept_unrecorded: bool = typer.Option(
+        False, "--accept-unrecorded", help="Go on though it is not recorded how some logs there had stood."
+    ),
     accept_reread: int = ACCEPT_REREAD,
     timeout_s: float = typer.Option(
         120.0, "--timeout-s", metavar="S", min=1, help="How long each mirror may take to catch up."
@@ -43,6 +46,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     request = FailbackRequest(
         to=to,
         accept_loss=accept_loss,
+        accept_unrecorded=accept_unrecorded,
         accept_reread=accept_reread,
         timeout_s=timeout_s,
         acknowledge=acknowledgement(acknowledge),

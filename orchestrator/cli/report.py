@@ -40,7 +40,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.operations.canaries.evidence import Asked
     from orchestrator.operations.canaries.report import canary_report, finished_run
     from orchestrator.operations.report import dump_report, parse_report, render_verdict, write_report
-    from orchestrator.operations.run import run_folder
+    from orchestrator.operations.state_folder import run_folder
 
     topology = given_topology(file)
     done = finished_run(run)

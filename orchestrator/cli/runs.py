@@ -119,6 +119,9 @@ def history(
     import_file: Path | None = typer.Option(
         None, "--import", metavar="JOURNAL", help="Bring in the journal of a run without coordination."
     ),
+    order: str = typer.Option(
+        "", "--order", help="With --import: it moved `earlier` or `later` than the runs it knew nothing of."
+    ),
     as_json: bool = _JSON,
 ) -> None:
     """List the runs of a topology, newest last."""
@@ -131,7 +134,7 @@ def history(
 
     topology = given_topology(file)
     if import_file is not None:
-        _import(topology, import_file, as_json)
+        _import(topology, import_file, order, as_json)
         return
     rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
     primaries, imports = primary_records(topology), import_rows(topology)
@@ -149,11 +152,11 @@ def history(
     )
 
 
-def _import(topology: Topology, file: Path, as_json: bool) -> None:
+def _import(topology: Topology, file: Path, order: str, as_json: bool) -> None:
     from orchestrator.cli.output import emit
     from orchestrator.operations.history_import import import_journal
 
-    told = import_journal(topology, file)
+    told = import_journal(topology, file, order=order)
     primary = f"; primary: {told['primary']}" if told.get("primary") else ""
     problem = f"; {told['primary_problem']}" if told.get("primary_problem") else ""
     summary = f"run {told['run_id']}: {told['records']} records are in the journal{primary}{problem}"

@@ -24,6 +24,7 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     import signal
     import threading
 
+    from orchestrator.operations.fact_copies import FactCopier
     from orchestrator.planning.support import refuse_unsupported
     from orchestrator.topology.loading import load_topology
     from orchestrator.watch.estate import mirrors_into
@@ -42,12 +43,17 @@ def watch(  # noqa: PLR0917 - typer passes them by name
             from orchestrator.watch.metrics import serve_metrics
 
             serve_metrics(watchers, metrics_port, metrics_address)
+        copiers = [FactCopier(topology, mirror, log) for mirror in mirrors if topology.coordination]
+        for copier in copiers:
+            threading.Thread(target=copier.run, name="facts", daemon=True).start()
         threads = [threading.Thread(target=watcher.run) for watcher in watchers]
         for thread in threads:
             thread.start()
         # A watcher that ended by itself ends the command, with an error status.
         while not stop.wait(1.0) and all(thread.is_alive() for thread in threads):
             pass
+        for copier in copiers:
+            copier.stop()
         for watcher in watchers:
             watcher.stop()
         for thread in threads:

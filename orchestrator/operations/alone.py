@@ -9,22 +9,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
-from orchestrator.operations.journal import earlier_run
+from orchestrator.operations.earlier_runs import earlier_run
 from orchestrator.operations.state_folder import state_folder
-from orchestrator.planning.observation import CoordinationState, Observation, Part
+from orchestrator.planning.estate_record import (
+    Body,
+    Fact,
+    RunBegun,
+    RunEnded,
+    body_from_json,
+    body_to_json,
+    primary_records,
+    standing,
+)
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
 from orchestrator.planning.plan import RunEvent, canonical_json, event_from_json, plan_from_json, to_json
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
 
 IMPORTED = ".imported"
+B = TypeVar("B", bound=Body)
 
 
 def local_journal(topology: str, run_id: str) -> Path:
@@ -119,25 +132,58 @@ def read_local_journal(file: Path) -> list[RunEvent]:
     return records
 
 
-def local_state(topology: str, problem: str, *, own_run: str = "") -> CoordinationState:
-    """What this machine itself knows, where the ensemble does not answer (`problem`)."""
-    runs, primaries = [], []
+def local_state(
+    topology: str, problem: str, copied: Part[Sequence[Fact]], *, own_run: str = ""
+) -> CoordinationState:
+    """What is known where the ensemble does not answer (`problem`): by this machine, and by `copied`.
+
+    `copied` is the copy of the estate record at the target; what this machine has done since comes after it.
+    """
+    facts = standing(copied.value or ())
+    runs, primaries = list(runs_of(facts)), list(primary_records(facts))
     for file in sorted(_folder(topology).glob("*.jsonl")):
         if file.is_file() and b"\n" not in file.read_bytes():
             continue  # a crash before the first record was on the disk: nothing was begun
         records = read_local_journal(file)
         if records[0].run_id != own_run:
             runs.append(earlier_run([to_json(record) for record in records]))
-            primaries += primary_of(records)
-    return CoordinationState("", tuple(runs), primaries=primaries_of(primaries), alone=problem)
+            primaries += _primaries_of(records)
+    return CoordinationState(
+        "",
+        tuple(runs),
+        primaries=primaries_of(primaries),
+        alone=problem,
+        newest_fact=max((fact.number for fact in facts), default=None),
+        copy_problem=copied.problem,
+    )
 
 
-def with_local_journals(seen: Observation, topology: str, own_run: str) -> Observation:
-    """The picture with what this machine alone knows, where a person goes on without the ensemble."""
+def runs_of(facts: Iterable[Fact]) -> Iterator[EarlierRun]:
+    """Runs as the estate record tells them, in the order in which they began."""
+    facts = tuple(facts)
+    ends = {fact.run_id: fact for fact in facts if isinstance(fact.body, RunEnded)}
+    for fact in facts:
+        if isinstance(fact.body, RunBegun):
+            end = ends.get(fact.run_id)
+            yield EarlierRun(
+                run_id=fact.run_id,
+                verb=fact.body.verb,
+                source=fact.body.source,
+                target=fact.body.target,
+                started_at_s=fact.at_s,
+                outcome=end.body.outcome if end and isinstance(end.body, RunEnded) else "incomplete",
+                ended_at_s=end.at_s if end else fact.at_s,
+            )
+
+
+def with_local_journals(
+    seen: Observation, topology: str, own_run: str, copied: Part[Sequence[Fact]]
+) -> Observation:
+    """The picture with what is known without the ensemble, where a person goes on without one."""
     away = seen.coordination
     if away.value is not None:
         return seen
-    state = local_state(topology, f"{away.source}: {away.problem}", own_run=own_run)
+    state = local_state(topology, f"{away.source}: {away.problem}", copied, own_run=own_run)
     return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
 
 
@@ -151,49 +197,70 @@ def unimported_runs(topology: str) -> list[Path]:
     ]
 
 
-def primary_of(records: Iterable[RunEvent]) -> list[PrimaryRecord]:
-    """What a run has recorded of which side is primary, unless that was taken back."""
-    records = list(records)
+def _primaries_of(records: Sequence[RunEvent]) -> list[PrimaryRecord]:
+    run_id = records[0].run_id
+    facts = [Fact(number=0, run_id=run_id, at_s=at_s, body=body) for at_s, body in facts_of(records)]
+    return list(primary_records(facts))
+
+
+def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
+    """What a run has recorded of the estate and not taken back, with the time, by its steps' results."""
     first = records[0]
     if "plan" not in first.data:
         return []
     state = state_from_journal(plan_from_json(first.data["plan"]), first.run_id, records)
-    found = state.results.get("record-primary", {}).get("record")
-    if found is None or state.status("record-primary", "undo") == "ok":
-        return []
-    return [PrimaryRecord.from_json(found)]
+    at_s = {record.step: record.at_s for record in records if record.kind == "step-outcome"}
+    return [
+        (at_s.get(step_id, first.at_s), body_from_json(result["fact"]))
+        for step_id, result in state.results.items()
+        if "fact" in result and state.status(step_id, "undo") != "ok"
+    ]
 
 
-class LocalPrimaries:
-    """The record of which side is primary, in a file until it is imported with the journal."""
+class LocalRecord:
+    """The facts of a run in a file of this machine, until they are imported with its journal."""
 
     def __init__(self, topology: str, run_id: str) -> None:
-        self.run_id = run_id
-        self._file = _folder(topology) / f"{run_id}.primary.json"
+        self._file = _folder(topology) / f"{run_id}.facts.json"
+        self._guard = threading.Lock()
 
-    def record(self, *, home: str, primary: str, topics: Iterable[str], at_s: float) -> None:
-        """Write it; once is enough."""
-        record = PrimaryRecord(
-            home=home, primary=primary, topics=tuple(topics), at_s=at_s, run_id=self.run_id
-        )
-        if self.find() is None:
-            temporary = self._file.with_suffix(".tmp")
+    def write(self, body: Body) -> None:
+        """See `operations.estate_store.EstateRecord`. On the disk before it returns."""
+        with self._guard:
+            others = [known for known in self._read() if type(known) is not type(body)]
+            self._keep([*others, body])
+
+    def withdraw(self, kind: type[Body]) -> None:
+        """See `operations.estate_store.EstateRecord`."""
+        with self._guard:
+            self._keep([known for known in self._read() if not isinstance(known, kind)])
+
+    def find(self, kind: type[B]) -> B | None:
+        """See `operations.estate_store.EstateRecord`."""
+        with self._guard:
+            found = [known for known in self._read() if isinstance(known, kind)]
+        return found[-1] if found else None
+
+    def _read(self) -> list[Body]:
+        if not self._file.exists():
+            return []
+        try:
+            return [body_from_json(data) for data in json.loads(self._file.read_text(encoding="utf-8"))]
+        except (OSError, ValueError) as error:
+            raise DcctlError(str(self._file), f"cannot be read: {error}") from None
+
+    def _keep(self, facts: Iterable[Body]) -> None:
+        text = canonical_json([body_to_json(body) for body in facts])
+        temporary = self._file.with_suffix(".tmp")
+        try:
             with temporary.open("wb") as file:
-                file.write(canonical_json(record.as_json()).encode())
+                file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self._file)
             _sync_folder(self._file.parent)
-
-    def forget(self) -> None:
-        """Take it away."""
-        self._file.unlink(missing_ok=True)
-
-    def find(self) -> PrimaryRecord | None:
-        """The record, if it is there."""
-        if not self._file.exists():
-            return None
-        return PrimaryRecord.from_json(json.loads(self._file.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise DcctlError(str(self._file), f"cannot be written: {error.strerror}") from None
 
 
 def _folder(topology: str) -> Path:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
+from orchestrator.operations.earlier_runs import earlier_runs
+from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.holds import read_holds
-from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.journal import lock_path
 from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
@@ -49,10 +51,10 @@ def read_coordination(
     for pair in between:
         for run in earlier_runs(coordination, name, between=pair, without=own_run):
             runs.setdefault(run.run_id, run)
-    in_order = tuple(runs[run_id] for run_id in sorted(runs))
+    in_order = [runs[run_id] for run_id in begun_runs(coordination, name) if run_id in runs]
     return CoordinationState(
         str(holder or ""),
-        in_order,
+        tuple(in_order),
         read_holds(coordination),
         primaries_of(read_primaries(coordination, name)),
     )

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
-from orchestrator.engine import Actions, OnEvent, state_from_journal
+from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
-from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import no_ensemble
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
-from orchestrator.operations.journal import earlier_runs, journal_records
 from orchestrator.operations.observe import (
     REACHED_WITHIN_S,
     Estate,
@@ -27,11 +26,19 @@ from orchestrator.operations.observe import (
     open_estate,
     topic_states,
 )
-from orchestrator.operations.offsets_json import offsets_from_json
-from orchestrator.operations.procedure import Approve, OnPlan, plan_of_run, preview, run_procedure
+from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.relocation import seen_checkpoint
-from orchestrator.operations.run import Run, run_folder
+from orchestrator.operations.run import Run
 from orchestrator.planning.checkpoints import SeenCheckpoint
+from orchestrator.planning.estate_record import (
+    LogsCut,
+    LogsLeft,
+    ReverseStarts,
+    RunEnded,
+    log_cuts,
+    logs_left,
+    reverse_starts,
+)
 from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
@@ -93,7 +100,7 @@ class FailbackProcedure:
                 asked, f"Connect at {connect.name}", lambda: connect.source_offsets(_connector(self))
             )
             samples = of_standby.ask(lambda: read_samples(standby, mirror.samples_topic))
-            past = pool.submit(asked, "journal", lambda: self._past(estate, own_run))
+            past = pool.submit(asked, "journal", lambda: self._past(estate))
             left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate))
             return FailbackPicture(
                 observation=base.result(),
@@ -124,34 +131,24 @@ class FailbackProcedure:
             self.request,
             run.folder,
             run.run_id,
-            run.primaries,
+            run.estate_record,
             run.holds_lock,
             attested_writers(run.events),
         )
         return TableActions(session, FAILBACK_TABLE)
 
-    def _past(self, estate: Estate, own_run: str) -> Past:
-        """Of the newest failback that had come so far, otherwise of the first failover."""
+    def _past(self, estate: Estate) -> Past:
+        """What the estate record tells of the two clusters."""
         if estate.coordination is None:
             raise no_ensemble(self.topology, estate.coordination_problem)
-        name = self.topology.name
-        ends = (self.mirror.source, self.mirror.target)
-        found = Past()
-        for run in earlier_runs(estate.coordination, name, between=ends, without=own_run):
-            if not run.has_begun or {run.source, run.target} != set(ends):
-                continue
-            records = journal_records(estate.coordination, name, run.run_id, run_folder(run.run_id))
-            results = state_from_journal(plan_of_run(records), run.run_id, records).results
-            starts = results.get("set-reverse-offsets", {}).get("starts")
-            cuts = results.get("compare-returned", {}).get("cuts")
-            landing = results.get("record-landing-ends", {}).get("ends")
-            if starts is None and landing is not None and not found.starts and run.target == ends[1]:
-                starts = landing
-            found = Past(
-                starts=found.starts if starts is None else offsets_from_json(starts),
-                cuts=found.cuts if cuts is None else cuts_from_json(cuts),
-            )
-        return found
+        kinds = (RunEnded, ReverseStarts, LogsCut, LogsLeft)
+        facts = read_facts(estate.coordination, self.topology.name, kinds)
+        home, standby = self.mirror.source, self.mirror.target
+        return Past(
+            starts=reverse_starts(facts, home, standby),
+            cuts=log_cuts(facts, home, standby),
+            left=logs_left(facts, home),
+        )
 
 
 def preview_failback(topology: Topology, request: FailbackRequest) -> Plan:

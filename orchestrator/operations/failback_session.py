@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.operations.alone import LocalPrimaries
+from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.session import Session
 from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import FailbackPicture
@@ -31,7 +30,7 @@ class FailbackSession(Session):
         request: FailbackRequest,
         folder: Path,
         run_id: str,
-        primaries: PrimaryStore | LocalPrimaries | None = None,
+        estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
         attested_writers: Iterable[str] = (),
     ) -> None:
@@ -40,7 +39,7 @@ class FailbackSession(Session):
             picture.observation,
             folder,
             run_id=run_id,
-            primaries=primaries,
+            estate_record=estate_record,
             holds_lock=holds_lock,
             attested_writers=attested_writers,
         )

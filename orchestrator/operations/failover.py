@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.alone import has_local_journal, with_local_journals
+from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
@@ -62,7 +63,7 @@ class FailoverProcedure:
         if not self.is_alone or estate.coordination is not None:
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
-        return with_local_journals(seen, self.topology.name, own_run)
+        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""
@@ -76,7 +77,7 @@ class FailoverProcedure:
             run.folder,
             run_id=run.run_id,
             offset_shift=self._offset_shift,
-            primaries=run.primaries,
+            estate_record=run.estate_record,
             holds_lock=run.holds_lock,
             attested_writers=attested_writers(run.events),
         )

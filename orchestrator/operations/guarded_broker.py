@@ -19,8 +19,10 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.operations.boot_guard import Guarded, is_new
 from orchestrator.operations.coordination import coordination_connection
+from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.guard_words import GuardSaid, guards_path
-from orchestrator.operations.journal import is_intent, runs_path, unpacked
+from orchestrator.operations.journal import is_intent, runs_path
+from orchestrator.operations.parts import unpacked
 from orchestrator.planning.boot_guard import HOLD_STEP, GuardWord, PastRun, guard_word
 from orchestrator.topology.loading import load_topology
 
@@ -38,12 +40,12 @@ def turn_path(topology: str, cluster: str) -> str:
 
 
 def past_runs(coordination: Coordination, topology: str) -> Iterator[PastRun]:
-    """Runs of the journal, the newest first, read one by one as they are asked for."""
+    """Runs of the journal that have begun, the one that began last first, read as they are asked for."""
 
     def record(path: str) -> dict[str, object]:
-        return unpacked(coordination.read(path) or b"{}")
+        return unpacked(coordination.read(path) or b"{}", path)
 
-    for run_id in reversed(coordination.names(runs_path(topology))):
+    for run_id in reversed(begun_runs(coordination, topology)):
         path = f"{runs_path(topology)}/{run_id}"
         names = coordination.names(path)
         if not names:

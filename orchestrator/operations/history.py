@@ -10,9 +10,10 @@ from typing import Any
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.alone import has_local_journal, local_journal, read_local_journal
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.earlier_runs import newest_runs
+from orchestrator.operations.journal import journal_records
 from orchestrator.operations.primaries import read_primaries
-from orchestrator.operations.run import run_folder
+from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.model import Topology
 
@@ -20,7 +21,7 @@ from orchestrator.topology.model import Topology
 def run_rows(topology: Topology) -> list[dict[str, Any]]:
     """The newest runs, oldest first."""
     with coordination_of(topology) as coordination:
-        return [asdict(run) for run in earlier_runs(coordination, topology.name)]
+        return [asdict(run) for run in newest_runs(coordination, topology.name)]
 
 
 def run_records(topology: Topology, run_id: str) -> list[RunEvent]:

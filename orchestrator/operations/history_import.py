@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
-from orchestrator.errors import DcctlError
-from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, primary_of, read_local_journal
+from orchestrator.errors import DcctlError, UsageError
+from orchestrator.operations.alone import IMPORTED, LocalLock, facts_of, local_journal, read_local_journal
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import RunJournal, about_this_process, journal_records, lock_path
-from orchestrator.operations.primaries import PrimaryStore, read_primaries
-from orchestrator.operations.run import run_folder
-from orchestrator.planning.plan import canonical_json, digest, to_json
+from orchestrator.operations.journal import about_this_process, journal_records, lock_path
+from orchestrator.operations.run_journal import RunJournal
+from orchestrator.operations.state_folder import run_folder
+from orchestrator.planning.estate_record import PrimaryMoved, RunBegun, RunEnded, undone_runs
+from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.topology.model import Topology
 
 _CLOCK = SystemClock()
@@ -28,12 +31,18 @@ def imports_path(topology: str) -> str:
     return f"/dcctl/{topology}/imports"
 
 
-def import_journal(topology: Topology, file: Path) -> dict[str, Any]:
+def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[str, Any]:
     """Write a local journal's records into the ensemble, under the topology's lock; returns what was done.
 
-    Twice is as good as once. Raises `DcctlError` for a file that is no journal of this topology, and
-    where the ensemble has other records of that run.
+    The run stands behind the newest fact that it had seen. Where others have moved between the same clusters
+    since, only a person knows which came first: `order` says whether this run moved `earlier` or `later`
+    than they did.
+
+    Twice is as good as once. Raises `DcctlError` for a file that is no journal of this topology, where the
+    ensemble has other records of that run, and where the order is not known.
     """
+    if order not in ("", "earlier", "later"):
+        raise UsageError(f"--order {order}", "expected earlier or later")
     records = read_local_journal(file)
     run_id = records[0].run_id
     if not records[0].data.get("without_coordination"):
@@ -44,17 +53,18 @@ def import_journal(topology: Topology, file: Path) -> dict[str, Any]:
     with _this_machine(topology.name), coordination_of(topology) as coordination:
         lock = coordination.acquire(lock_path(topology.name), about_this_process("history --import", run_id))
         try:
-            folder = run_folder(run_id)
-            folder.mkdir(parents=True, exist_ok=True)
-            journal = RunJournal(lock, topology.name, run_id, folder)
-            for record in records:
-                journal.append(record)
+            since = _moves_since(coordination, topology.name, records)
+            if since and not order:
+                raise _not_ordered(run_id, since)
+            after = int(_newest_seen(records) or 0) if since and order == "earlier" else None
             told = {
                 "run_id": run_id,
                 "records": len(records),
                 "digest": digest([to_json(record) for record in records]),
-                **_primary(coordination, lock, topology.name, run_id),
+                **_write(coordination, lock, topology.name, records, after),
             }
+            if after is not None and told.get("primary"):
+                told |= {"primary": "", "primary_problem": f"not in force: {since[-1]} has moved it since"}
             _note(coordination, lock, topology.name, told, file)
         finally:
             lock.release()
@@ -81,24 +91,58 @@ def _this_machine(topology: str) -> Iterator[None]:
         lock.release()
 
 
-def _primary(coordination: Coordination, lock: HeldLock, topology: str, run_id: str) -> dict[str, Any]:
-    """The run's word on which side is primary, unless a later move has said otherwise meanwhile.
+def _newest_seen(records: Sequence[RunEvent]) -> int | None:
+    """The number of the newest fact that the run knew of, as its plan says; None where it knew of none."""
+    seen = records[0].data.get("plan", {}).get("facts", {}).get("newest_fact")
+    return None if seen is None else int(seen)
 
-    By the ensemble's records: a run that was imported before may have been taken back since.
-    """
-    for found in primary_of(journal_records(coordination, topology, run_id, run_folder(run_id))):
-        later = [
-            known.run_id
-            for known in read_primaries(coordination, topology)
-            if known.at_s > found.at_s and known.home == found.home
-        ]
-        if later:
-            return {"primary": "", "primary_problem": f"not recorded: {later[-1]} has moved it since"}
-        PrimaryStore(coordination, lock, topology, found.run_id).record(
-            home=found.home, primary=found.primary, topics=found.topics, at_s=found.at_s
-        )
-        return {"primary": found.primary}
-    return {}
+
+def _moves_since(coordination: Coordination, topology: str, records: Sequence[RunEvent]) -> list[str]:
+    """Runs of others between the same clusters that began after all that this run had seen."""
+    first, seen = records[0], _newest_seen(records) or 0
+    between = {str(first.data.get(side, "")) for side in ("source", "target")}
+    facts = read_facts(coordination, topology, (RunBegun, RunEnded))
+    undone, own = undone_runs(facts), first.run_id
+    if any(fact.run_id == own for fact in facts):
+        return []  # imported before: it has its place
+    return [
+        fact.run_id
+        for fact in facts
+        if isinstance(fact.body, RunBegun)
+        and {fact.body.source, fact.body.target} == between
+        and fact.number > seen
+        and fact.run_id not in undone
+    ]
+
+
+def _not_ordered(run_id: str, since: Sequence[str]) -> DcctlError:
+    listed = ", ".join(since[:3]) + (f" and {len(since) - 3} more" if len(since) > 3 else "")
+    return DcctlError(
+        f"run {run_id}",
+        f"knew nothing of {listed}, made with the ensemble: which of them moved first it cannot tell. "
+        "Nothing was written",
+        "say whether this run moved before them or after them: --order earlier, or --order later",
+    )
+
+
+def _write(
+    coordination: Coordination, lock: HeldLock, topology: str, records: Sequence[RunEvent], after: int | None
+) -> dict[str, Any]:
+    """Its records and its facts. By the ensemble's records: one imported before may have gone on since."""
+    run_id = records[0].run_id
+    folder = run_folder(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    estate = EnsembleRecord(lock, topology, run_id)
+    journal = RunJournal(lock, topology, run_id, folder, estate=estate, after=after)
+    for record in records:
+        journal.append(record)
+    told = {}
+    for at_s, body in facts_of(journal_records(coordination, topology, run_id, folder)):
+        if estate.find(type(body)) is None:
+            estate.append([body], at_s=at_s, after=after)
+        if isinstance(body, PrimaryMoved):
+            told["primary"] = body.primary
+    return told
 
 
 def _note(

@@ -8,7 +8,8 @@ from typing import Any
 from orchestrator.engine import RunState, standing, state_from_journal
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.alone import unimported_runs
-from orchestrator.operations.journal import earlier_runs, passed_by
+from orchestrator.operations.earlier_runs import earlier_runs, passed_by
+from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.run import Run
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
@@ -32,8 +33,7 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     """A later move between its clusters: going on, there or back, would work against what that has made.
 
     It can only be where a person has let it pass this run, and then says so itself, or where the ensemble
-    did not know of this run. Only there times are compared: by the clocks of several machines no order is
-    certain.
+    did not know of this run while it was under way.
     """
     if run.is_alone:
         return
@@ -44,12 +44,12 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     if not records[0].data.get("without_coordination"):
         return
     between = (plan.source, plan.target)
+    order = begun_runs(run.coordination, plan.topology)
+    behind = set(order[order.index(run.run_id) + 1 :]) if run.run_id in order else set(order)
     later = [
         known
         for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
-        if known.has_begun
-        and {known.source, known.target} == set(between)
-        and known.started_at_s > records[0].at_s
+        if known.has_begun and {known.source, known.target} == set(between) and known.run_id in behind
     ]
     if later:
         raise _overtaken(run, later[-1])

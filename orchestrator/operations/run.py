@@ -19,13 +19,14 @@ from orchestrator.errors import DcctlError
 from orchestrator.operations.alone import (
     LocalJournal,
     LocalLock,
-    LocalPrimaries,
+    LocalRecord,
     local_journal,
     read_local_journal,
 )
-from orchestrator.operations.journal import RunJournal, about_this_process, journal_records, lock_path
-from orchestrator.operations.primaries import PrimaryStore
-from orchestrator.operations.state_folder import state_folder
+from orchestrator.operations.estate_store import EnsembleRecord, EstateRecord
+from orchestrator.operations.journal import about_this_process, journal_records, lock_path
+from orchestrator.operations.run_journal import RunJournal
+from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.plan import EventKind, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -53,11 +54,6 @@ E = TypeVar("E", bound=RunEstate)
 def new_run_id(verb: str, at_s: float) -> str:
     """An id that sorts by time: `20260131T031245-failover-3f9a1c`."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y%m%dT%H%M%S}-{verb}-{secrets.token_hex(3)}"
-
-
-def run_folder(run_id: str) -> Path:
-    """Where a run keeps its evidence by default: below `$DCCTL_STATE_DIR` or the user's state folder."""
-    return state_folder() / "runs" / run_id
 
 
 class Run(Generic[E]):
@@ -91,6 +87,7 @@ class Run(Generic[E]):
         self._lock: HeldLock | None = None
         self._own_lock: LocalLock | None = None
         self._journal: RunJournal | LocalJournal | None = None
+        self._estate_record: EstateRecord | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -106,10 +103,13 @@ class Run(Generic[E]):
             if self.is_alone:
                 self._own_lock = LocalLock(self.topology.name)
                 self._journal = LocalJournal(self.topology.name, self.run_id, self.folder)
+                self._estate_record = LocalRecord(self.topology.name, self.run_id)
             elif self.estate.coordination is not None:
                 about = about_this_process(self._command, self.run_id)
                 self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
-                self._journal = RunJournal(self._lock, self.topology.name, self.run_id, self.folder)
+                name = self.topology.name
+                self._estate_record = record = EnsembleRecord(self._lock, name, self.run_id)
+                self._journal = RunJournal(self._lock, name, self.run_id, self.folder, estate=record)
         except BaseException:
             self.estate.close()
             raise
@@ -162,11 +162,11 @@ class Run(Generic[E]):
         return self._journal
 
     @property
-    def primaries(self) -> PrimaryStore | LocalPrimaries:
-        """Where this run records which side is primary. Raises `DcctlError` where there is no ensemble."""
-        if self.is_alone:
-            return LocalPrimaries(self.topology.name, self.run_id)
-        return PrimaryStore(self.coordination, self.lock, self.topology.name, self.run_id)
+    def estate_record(self) -> EstateRecord:
+        """Where this run writes what outlives it. Raises `DcctlError` where there is no ensemble."""
+        if self._estate_record is None:
+            raise DcctlError("coordination", self.estate.coordination_problem)
+        return self._estate_record
 
     def earlier_records(self) -> list[RunEvent]:
         """What an interrupted run has written so far."""

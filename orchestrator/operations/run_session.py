@@ -13,8 +13,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.alone import LocalPrimaries
-from orchestrator.operations.primaries import PrimaryStore
+from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.topology.model import Topology
 from orchestrator.watch.estate import kafka_cluster
 
@@ -23,7 +22,9 @@ _LOG_END_TIMEOUT_S = 3.0
 
 
 class RunSession:
-    """One run's connections, opened when they are first needed. `primaries`: of a run that moves topics.
+    """One run's connections, opened when they are first needed.
+
+    `estate_record`: for what outlives the run.
 
     `holds_lock` asks the ensemble whether the run's lock still stands.
     """
@@ -34,10 +35,10 @@ class RunSession:
         folder: Path,
         *,
         run_id: str,
-        primaries: PrimaryStore | LocalPrimaries | None = None,
+        estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.primaries = primaries
+        self.estate_record = estate_record
         self._holds_lock = holds_lock
         self.topology = topology
         self.folder = folder

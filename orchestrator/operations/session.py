@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.alone import LocalPrimaries
 from orchestrator.operations.by_time import offsets_by_time
+from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json
-from orchestrator.operations.primaries import PrimaryStore
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.samples import SampledPosition, SampleHistory
@@ -36,11 +35,13 @@ class Session(RunSession):
         *,
         run_id: str,
         offset_shift: int = 0,
-        primaries: PrimaryStore | LocalPrimaries | None = None,
+        estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
         attested_writers: Iterable[str] = (),
     ) -> None:
-        super().__init__(estate.topology, folder, run_id=run_id, primaries=primaries, holds_lock=holds_lock)
+        super().__init__(
+            estate.topology, folder, run_id=run_id, estate_record=estate_record, holds_lock=holds_lock
+        )
         self.estate = estate
         self.observation = observation
         self.offset_shift = offset_shift

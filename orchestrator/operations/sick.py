@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import Actions
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.alone import has_local_journal, with_local_journals
+from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.fence import Asking
 from orchestrator.operations.left import left_cluster
 from orchestrator.operations.observe import Estate, asked, observe, open_estate
@@ -75,7 +76,7 @@ class SickProcedure:
             target_access = Asking(pool, estate.target).access()
             seen = base.result()
             if self.is_alone and estate.coordination is None:
-                seen = with_local_journals(seen, self.topology.name, own_run)
+                seen = with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
             return SickPicture(observation=seen, left=left.result(), target_access=target_access.result())
 
     def plan(self, picture: SickPicture) -> Plan:
@@ -89,7 +90,7 @@ class SickProcedure:
             picture.observation,
             run.folder,
             run_id=run.run_id,
-            primaries=run.primaries,
+            estate_record=run.estate_record,
             holds_lock=run.holds_lock,
             attested_writers=attested_writers(run.events),
         )

@@ -14,7 +14,7 @@ from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
-from orchestrator.operations.run import run_folder
+from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.checkpoints import why_unknown
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.not_copied import COPY_AGAIN

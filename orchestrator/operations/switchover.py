@@ -97,7 +97,7 @@ class SwitchoverProcedure:
             picture.observation,
             run.folder,
             run_id=run.run_id,
-            primaries=run.primaries,
+            estate_record=run.estate_record,
             holds_lock=run.holds_lock,
             attested_writers=attested_writers(run.events),
         )

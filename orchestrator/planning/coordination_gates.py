@@ -19,7 +19,7 @@ def coordination_gate(part: Part[CoordinationState], *, is_given_up: bool = Fals
     if part.value is None:
         return absent("coordination", part, limit)
     if is_given_up:
-        return _given_up(part.source, part.value.alone)
+        return _given_up(part.source, part.value)
     holder = part.value.holder
     return gate_result(
         "coordination",
@@ -31,14 +31,17 @@ def coordination_gate(part: Part[CoordinationState], *, is_given_up: bool = Fals
     )
 
 
-def _given_up(source: str, why_away: str) -> GateResult:
+def _given_up(source: str, state: CoordinationState) -> GateResult:
     limit = "the ensemble does not answer: only then is it gone on without"
-    if not why_away:
+    if not state.alone:
         reason = "it answers: nothing has to be given up"
         hint = "without --without-coordination; dcctl history --import brings in what was done meanwhile"
         return gate_result("coordination", "refused", source, limit, reason, hint)
-    reason = f"{GIVEN_UP}; the journal is a file of this machine"
-    return gate_result("coordination", "ok", why_away, limit, reason)
+    copy = f"the newest fact that its copy here has is number {state.newest_fact}"
+    if state.newest_fact is None:
+        copy = f"what was done before is not known here ({state.copy_problem or 'no copy of a fact'})"
+    reason = f"{GIVEN_UP}; the journal is a file of this machine; {copy}"
+    return gate_result("coordination", "ok", state.alone, limit, reason)
 
 
 def not_held_gate(part: Part[CoordinationState], topology: Topology, clusters: Iterable[str]) -> GateResult:

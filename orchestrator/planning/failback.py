@@ -22,26 +22,25 @@ from orchestrator.planning.returned import Returned, compare_returned
 from orchestrator.planning.situation import Situation
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.values import LogEnd, TopicPartition
 
 EXPIRES_AFTER_S = 60.0
 CATCH_UP_TIMEOUT_S = 120.0
-# As far back as the watcher keeps every sample.
-_HORIZON_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class FailbackRequest:
     """A failback as asked for. `to` is the primary that has returned.
 
-    `accept_loss`: records that may be missing from its logs. `accept_reread`: records that all groups
-    together may read again where a position has no exact place. `timeout_s`: how long either mirror may
-    take to catch up, and the reverse mirror to drain.
+    `accept_loss`: records that may be missing from its logs. `accept_unrecorded`: go on though it is not
+    recorded how some of its logs stood, so that nobody knows how much is missing from these.
+    `accept_reread`: records that all groups together may read again where a position has no exact place.
+    `timeout_s`: how long either mirror may take to catch up, and the reverse mirror to drain.
     `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
     """
 
     to: str = ""
     accept_loss: int = 0
+    accept_unrecorded: bool = False
     accept_reread: int = 0
     timeout_s: float = CATCH_UP_TIMEOUT_S
     acknowledge: str = ""
@@ -89,6 +88,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
         principals=tuple(sorted({*who_home.principals, *who_standby.principals})),
         returned=returned,
         accept_loss=request.accept_loss,
+        accept_unrecorded=request.accept_unrecorded,
     )
     done_by, passed = done_by_run(common), passed_by_word(common)
     lost = _by_topic(mirror, returned)
@@ -138,21 +138,18 @@ def returned_side(
 ) -> Returned | None:
     """The returned primary against what was recorded; None where something of that is not known."""
     home, copied = picture.observation.log_ends.value, picture.standby.log_ends.value
-    last_read, history = picture.last_read.value, picture.samples.value
-    if home is None or copied is None or last_read is None or history is None:
+    last_read = picture.last_read.value
+    if home is None or copied is None or last_read is None:
         return None
-    sampled: dict[TopicPartition, LogEnd] = {}
-    for tp, end in history.newest_ends().items():
-        # The watcher samples what has returned as well: the log's end before the loss is what counts.
-        highest = max((reading.value for reading in history.end_readings(tp, _HORIZON_S)), default=0)
-        sampled[tp] = end._replace(end_offset=max(highest, end.end_offset))
+    # Not the samples: the watcher samples what has returned as well, and forgets what was before.
+    left = past.left.log_ends() if past.left is not None else {}
     partitions = source_partitions(topology, mirror)
     return compare_returned(
         partitions,
         home=home,
         copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
         last_read=last_read,
-        sampled=sampled,
+        left=left,
         known_cuts=past.cuts,
     )
 

@@ -31,6 +31,7 @@ class FailbackSituation:
     principals: tuple[str, ...]
     returned: Returned | None
     accept_loss: int
+    accept_unrecorded: bool
 
 
 def failback_gates(s: FailbackSituation) -> tuple[GateResult, ...]:
@@ -88,20 +89,29 @@ def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
 
 
 def _same_topics(s: FailbackSituation) -> GateResult:
+    """By the ids that they had when applications left, else by what the watcher has seen."""
     limit = "the topics are those that were mirrored, by their ids"
-    part, samples = s.common.observation.topics, s.picture.samples
+    part, samples, past = s.common.observation.topics, s.picture.samples, s.picture.past
     if part.value is None:
         return absent("same-topics", part, limit)
-    if samples.value is None:
+    if past.value is None:
+        return absent("same-topics", past, limit)
+    recorded = dict(past.value.left.topic_ids) if past.value.left is not None else {}
+    others = [name for name in s.mirror.topics if not recorded.get(name)]
+    if others and samples.value is None:
         return absent("same-topics", samples, limit)
-    known = samples.value.topics
+    made_anew = samples.value.made_anew if samples.value is not None else {}
+    if samples.value is not None:
+        recorded |= {
+            name: samples.value.topics[name].topic_id for name in others if name in samples.value.topics
+        }
     missing = [name for name in s.mirror.topics if name not in part.value]
     anew = [
         name
         for name in s.mirror.topics
-        if name in part.value and name in known and known[name].topic_id != part.value[name].topic_id
+        if (name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id)
+        or (name in others and name in made_anew)
     ]
-    anew += [name for name in samples.value.made_anew if name in s.mirror.topics and name not in anew]
     reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
     return gate_result(
         "same-topics",
@@ -119,8 +129,6 @@ def _returned_log(s: FailbackSituation) -> GateResult:
         if part.value is None:
             absent_part: Part[object] = Part(part.source, part.at_s, None, part.problem, part.hint)
             return absent("returned-log", absent_part, limit)
-    if s.picture.samples.value is None:
-        return absent("returned-log", s.picture.samples, limit)
     found = s.returned
     if s.picture.past.value is None or found is None:
         return absent("returned-log", s.picture.past, limit)
@@ -137,6 +145,13 @@ def _returned_log(s: FailbackSituation) -> GateResult:
         for tp, count in found.orphans.items()
     ]
     is_too_much = lost > s.accept_loss
+    if found.unrecorded and not s.accept_unrecorded and not is_too_much:
+        names = listed(map(str, found.unrecorded))
+        reason = f"how these logs stood when applications left them is not recorded: {names}"
+        hint = f"compare them with {s.mirror.target} yourself, then --accept-unrecorded"
+        return gate_result("returned-log", "unknown", measured, limit, reason, hint)
+    if found.unrecorded:
+        texts.append(f"of {len(found.unrecorded)} partitions nothing tells what is missing")
     return gate_result(
         "returned-log",
         "refused" if is_too_much else "ok",

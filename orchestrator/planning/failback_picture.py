@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.planning.checkpoints import Seen
+from orchestrator.planning.estate_record import LogsLeft
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import GroupOffsets, Observation, Part, TopicState
 from orchestrator.planning.picture import DigestedPicture
@@ -18,11 +19,13 @@ from orchestrator.values import LogEnd, TopicPartition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
     """What earlier runs have recorded: the landing offsets at which the reverse mirror begins (first of
-    all, whenever that was), and every cut of the primary's logs.
+    all, whenever that was), every cut of the primary's logs, and how its logs stood when applications left it
+    (None where nobody has recorded that).
     """
 
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     cuts: Cuts = field(default_factory=dict)
+    left: LogsLeft | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,6 +221,9 @@ def _move_back(
                 step = replace(step, action="write-back", verify="back-is-written")
             case _ if step.action == "relocate-checkpoint":
                 step = replace(step, depends_on=(*step.depends_on, "record-mirror-end"))
+            case "record-landing-ends":
+                # There the copies begin, and where is known: nothing begins anew at the primary.
+                step = replace(step, action="record-ends", arguments={"topics": step.arguments["topics"]})
             case "record-primary":
                 back = {"home": mirror.source, "primary": mirror.source, "topics": list(mirror.topics)}
                 step = replace(step, arguments=back)

@@ -324,12 +324,19 @@ def _not_copied(s: Situation) -> dict[str, int]:
     return {name: records for name, records in found.items() if records and name not in anew}
 
 
+def _newest_fact(s: Situation) -> dict[str, Any]:
+    """Of a run without the ensemble: behind which fact of the estate record it stands once it is imported."""
+    state = s.observation.coordination.value
+    return {"newest_fact": state.newest_fact} if state is not None and state.alone else {}
+
+
 def _facts(s: Situation) -> dict[str, Any]:
     """What the plan rests on, for people who read it later."""
     loss, done_by, passed = s.loss, done_by_run(s), passed_by_word(s)
     return {
         **({"done_by": done_by} if done_by else {}),
         **({"passed": passed} if passed else {}),
+        **_newest_fact(s),
         "source_last_seen_at_s": s.window.last_good_at_s if s.window else None,
         "source_failing_since_s": s.window.first_failed_at_s if s.window else None,
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,

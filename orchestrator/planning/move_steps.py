@@ -23,6 +23,9 @@ from orchestrator.topology.model import Consumer, Replication, Topology
 # Records that the mirror has read but not written keep coming for as long as its producer needs.
 STANDSTILL_S = 0.6
 
+RECORD_LEFT = "record-left"
+"""The step that keeps how the logs of the side that is left stood: a failback is held against that."""
+
 
 def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     """The steps of a failover. What one does not wait for runs beside it."""
@@ -32,7 +35,9 @@ def move_steps(topology: Topology, mirror: Replication) -> tuple[Step, ...]:
     started = producer_clients(topology, mirror.source)
     steps = [*_fence(topology, mirror), *_translate(mirror, groups), *_relocate(queries)]
     steps.append(
-        record_primary_step(mirror.source, mirror.target, mirror.topics, needed=("record-landing-ends",))
+        record_primary_step(
+            mirror.source, mirror.target, mirror.topics, needed=("record-landing-ends", RECORD_LEFT)
+        )
     )
     steps += _redirect(groups, queries, started)
     steps += _verify(topology, mirror, groups, queries)
@@ -102,10 +107,23 @@ def _fence(topology: Topology, mirror: Replication) -> list[Step]:
             id="record-landing-ends",
             phase="fence",
             title="Record where the landing topics end",
-            action="record-ends",
-            arguments={"topics": list(mirror.topics), "or_since_loss": written_early(topology, mirror)},
+            action="record-landing",
+            arguments={
+                "topics": list(mirror.topics),
+                "or_since_loss": written_early(topology, mirror),
+                "home": mirror.source,
+                "standby": mirror.target,
+            },
             # With equal names the mirror itself writes there until it is stopped.
             depends_on=("stop-mirror",) if is_identity else (),
+            expected_s=0.1,
+        ),
+        Step(
+            id=RECORD_LEFT,
+            phase="fence",
+            title=f"Record how the logs at {mirror.source} stood",
+            action="record-left",
+            arguments={"cluster": mirror.source, "topics": list(mirror.topics)},
             expected_s=0.1,
         ),
     ]

@@ -101,9 +101,12 @@ class EarlierRun:
 
 
 def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> EarlierRun | None:
-    """The newest run between these two clusters, either way, that changed anything."""
+    """The newest run between these two clusters, either way, that changed anything.
+
+    `runs` are in the order in which they began, as the ensemble knows it: no clock tells which is newest.
+    """
     moves = [run for run in runs if {run.source, run.target} == {source, target} and run.has_begun]
-    return max(moves, key=lambda run: run.started_at_s, default=None)
+    return moves[-1] if moves else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ class CoordinationState:
     cluster that the file gives a topic and its name, where the moves have left it. `alone` is why there is
     no ensemble, where a person goes on without one: the rest is then what this machine alone knows.
     `kept_closed`: why the guards of all brokers of the source keep applications out, empty where they do not.
+    `runs` are in the order in which they began. Without an ensemble, `newest_fact` is the number of the
+    newest fact in the copy of the estate record, and `copy_problem` why that could not be read.
     """
 
     holder: str
@@ -122,6 +127,8 @@ class CoordinationState:
     primaries: Primaries = field(default_factory=dict)
     alone: str = ""
     kept_closed: str = ""
+    newest_fact: int | None = None
+    copy_problem: str = ""
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

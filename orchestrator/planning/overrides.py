@@ -15,6 +15,7 @@ _OPTIONS: Mapping[str, str] = {
     "sick": "--attest-sick",
     "accept_unfenced": "--accept-unfenced",
     "accept_loss": "--accept-loss",
+    "accept_unrecorded": "--accept-unrecorded",
     "accept_reread": "--accept-reread",
     "acknowledge": "--acknowledge",
     "without_coordination": "--without-coordination",

@@ -44,7 +44,7 @@ def not_flapping(
 def newest_move(state: CoordinationState) -> EarlierRun | None:
     """The newest run that moved applications. An open one is for the gate `needed`: it is gone on with."""
     moves = [run for run in state.runs if run.verb in MOVES and run.outcome == "ok"]
-    return max(moves, key=lambda run: run.started_at_s, default=None)
+    return moves[-1] if moves else None
 
 
 def _minutes(seconds: float) -> str:

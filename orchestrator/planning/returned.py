@@ -7,7 +7,7 @@ earliest offset, or pass over new records once they have grown beyond its positi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.replication.cuts import Cut, Cuts
@@ -21,7 +21,8 @@ class Returned:
     `tail`: records that had not been copied and still arrive: late, not lost. `missing`: records that were
     seen in the log before the loss, were never copied, and are gone. `gap`: records that were not copied
     and have expired since. `set_offsets`: where the mirror's position must be set, the last offset read
-    (None: none at all). `cuts` are all cuts of each log, the new ones last.
+    (None: none at all). `cuts` are all cuts of each log, the new ones last. `unrecorded`: nobody recorded how
+    these logs stood, so that nothing tells what is missing from them.
     """
 
     tail: Mapping[TopicPartition, int]
@@ -30,6 +31,7 @@ class Returned:
     orphans: Mapping[TopicPartition, int]
     set_offsets: Mapping[TopicPartition, int | None]
     cuts: Cuts
+    unrecorded: tuple[TopicPartition, ...] = ()
     problems: tuple[str, ...] = field(default=())
 
     @property
@@ -39,18 +41,18 @@ class Returned:
 
 
 def compare_returned(
-    partitions: Iterable[TopicPartition],
+    partitions: Collection[TopicPartition],
     *,
     home: Mapping[TopicPartition, LogEnd],
     copied: Mapping[TopicPartition, LogEnd],
     last_read: Mapping[TopicPartition, int],
-    sampled: Mapping[TopicPartition, LogEnd],
+    left: Mapping[TopicPartition, LogEnd],
     known_cuts: Cuts,
 ) -> Returned:
     """Judge each partition; all are named as the primary names them.
 
     `home`: its logs now. `copied`: the logs of their copies at the standby. `last_read`: the source
-    connector's stored positions. `sampled`: its logs as the watcher last saw them.
+    connector's stored positions. `left`: its logs as they stood when applications left.
     """
     tail: dict[TopicPartition, int] = {}
     missing: dict[TopicPartition, int] = {}
@@ -64,7 +66,7 @@ def compare_returned(
         if log is None or copy is None:
             problems.append(f"{tp}: there is no log of it at {'either side' if log is copy else 'one side'}")
             continue
-        read, seen = last_read.get(tp, -1) + 1, sampled.get(tp)
+        read, seen = last_read.get(tp, -1) + 1, left.get(tp)
         if seen is not None and -1 < log.leader_epoch < seen.leader_epoch:
             problems.append(f"{tp}: leader epoch {log.leader_epoch}, but {seen.leader_epoch} was seen before")
         if seen is not None and seen.end_offset > max(log.end_offset, read):
@@ -87,5 +89,6 @@ def compare_returned(
         orphans=orphans,
         set_offsets=set_offsets,
         cuts=cuts,
+        unrecorded=tuple(tp for tp in partitions if tp not in left),
         problems=tuple(problems),
     )

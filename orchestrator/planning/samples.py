@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from orchestrator.planning.estate_record import is_copy
 from orchestrator.planning.outage import LossWindow, loss_window
 from orchestrator.planning.rates import Reading, largest_rate
 from orchestrator.planning.sample_blocks import (
@@ -130,7 +131,7 @@ class SampleHistory:
         A record without a value only tells compaction that a dead watcher's part may go: what is no
         longer there is withdrawn by an empty block.
         """
-        if value is None:
+        if value is None or is_copy(key):
             return
         try:
             self.add(decode_sample(key, value))

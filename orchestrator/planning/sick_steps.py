@@ -233,7 +233,7 @@ def _after_drain(step: Step) -> Step:
         return step
     step = replace(step, on_failure="undo")
     match step.id:
-        case "let-land":
+        case "let-land" | "record-left":
             return replace(step, depends_on=("drain",))
         case "record-landing-ends":
             # A sick site was lost at no moment: since when who moves himself writes there, nobody knows.

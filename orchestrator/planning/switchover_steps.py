@@ -182,7 +182,10 @@ def _prepared(step: Step, accept_reread: int) -> Step:
             return replace(step, depends_on=("drain",))
         case "record-landing-ends":
             # Nobody can have written there before: who might have is kept off.
-            return replace(step, depends_on=("drain",), arguments={"topics": step.arguments["topics"]})
+            kept = {name: step.arguments[name] for name in ("topics", "home", "standby")}
+            return replace(step, depends_on=("drain",), arguments=kept)
+        case "record-left":
+            return replace(step, depends_on=("stands-still",))
         case "translate-positions":
             return replace(
                 step,

@@ -9,7 +9,7 @@ is recorded when the mirror is set behind it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.values import TopicPartition
@@ -48,3 +48,13 @@ def inverse_across_cuts(
         reason = f"{found.reason}: from the cut of the source's log on"
         return Translated(passed.upstream, False, downstream - passed.downstream, reason)
     return found
+
+
+def cuts_to_json(cuts: Cuts) -> list[list[Any]]:
+    """[topic, partition, [[upstream, downstream], …]]."""
+    return [[tp.topic, tp.partition, [list(cut) for cut in found]] for tp, found in sorted(cuts.items())]
+
+
+def cuts_from_json(rows: list[list[Any]]) -> dict[TopicPartition, tuple[Cut, ...]]:
+    """The same, read back."""
+    return {TopicPartition(t, int(p)): tuple(Cut(*cut) for cut in found) for t, p, found in rows}

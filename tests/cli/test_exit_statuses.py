@@ -19,8 +19,9 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import ClusterError
 from orchestrator.operations import history
+from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.holds import HOLDS_PATH, put_hold
-from orchestrator.operations.journal import earlier_runs, lock_path
+from orchestrator.operations.journal import lock_path
 from orchestrator.operations.layout import procedure
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Coordination as Ensemble

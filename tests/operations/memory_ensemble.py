@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
-from orchestrator.operations.journal import RunJournal
+from orchestrator.operations.run_journal import RunJournal
 from orchestrator.planning.plan import EventKind, RunEvent
 
 
@@ -45,19 +46,27 @@ class MemoryEnsemble(Coordination):
         below = f"{path}/"
         return sorted({node[len(below) :].partition("/")[0] for node in self.nodes if node.startswith(below)})
 
+    def write_json(self, path: str, data: Any) -> None:
+        """A node as another process has left it."""
+        self.nodes[path] = json.dumps(data).encode()
+
+    def made_at(self, path: str) -> int | None:
+        made = [at for at, node in enumerate(self.nodes) if f"{node}/".startswith(f"{path}/")]
+        return made[0] if made else None
+
 
 class MemoryLock(HeldLock):
     """A lock that is never lost."""
 
     def __init__(self, ensemble: MemoryEnsemble, path: str) -> None:
-        self._ensemble = ensemble
+        self._coordination = self._ensemble = ensemble
         self.path = path
 
     def on_loss(self, callback: Callable[[str], None]) -> None: ...
 
-    def create(self, path: str, value: bytes) -> None:
-        assert self._ensemble.nodes.get(path) in (None, value)
-        self._ensemble.nodes[path] = value
+    def create_all(self, nodes: Mapping[str, bytes]) -> None:
+        assert all(self._ensemble.nodes.get(path) in (None, value) for path, value in nodes.items())
+        self._ensemble.nodes |= nodes
 
     def remove(self, path: str) -> None:
         self._ensemble.nodes.pop(path, None)

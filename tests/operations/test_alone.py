@@ -19,21 +19,26 @@ from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
 from orchestrator.operations import failover, history
 from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
+from orchestrator.operations.earlier_runs import earlier_runs
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.failover import FailoverProcedure, run_failover
 from orchestrator.operations.history_import import import_journal, import_rows
-from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.primaries import PrimaryStore, read_primaries
-from orchestrator.operations.run import run_folder
+from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
+from orchestrator.operations.state_folder import run_folder
+from orchestrator.planning.estate_record import Fact, PrimaryMoved
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.observation import CoordinationState, Observation
+from orchestrator.planning.observation import CoordinationState, Observation, Part
 from orchestrator.planning.plan import Step, canonical_json
+from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
-from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, write_run
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
 
 TOPOLOGY = topology()
@@ -78,6 +83,7 @@ class Night:
     ensemble: MemoryEnsemble
     east: East
     answers: bool = False
+    copied: Part[tuple[Fact, ...]] = ABSENT
 
     def observe(self, _estate: Estate, *, own_lock: bool, own_run: str) -> Observation:  # noqa: ARG002
         if not self.answers:
@@ -98,11 +104,12 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
         return Estate(TOPOLOGY, MIRROR, None, None, ensemble, "no answer")  # type: ignore[arg-type]
 
     def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
-        east.session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, primaries=run.primaries)
+        east.session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record)
         return east
 
     monkeypatch.setattr(failover, "open_estate", open_estate)
     monkeypatch.setattr(failover, "observe", found.observe)
+    monkeypatch.setattr(failover, "copied_facts", lambda _: found.copied)
     monkeypatch.setattr(FailoverProcedure, "actions", actions)
     monkeypatch.setattr(history, "coordination_connection", lambda _: found.ensemble)
     return found
@@ -192,14 +199,57 @@ def test_a_second_one_of_this_machine_is_kept_away(night: Night) -> None:
     assert run_failover(TOPOLOGY, ASKED).outcome == "ok"
 
 
-def test_a_later_move_is_not_overruled_by_an_import(night: Night) -> None:
-    """Somebody has moved it back meanwhile; the night's word came first."""
-    run_failover(TOPOLOGY, ASKED)
+def moved_meanwhile(night: Night, folder: Path) -> None:
+    """A failback by somebody who has the ensemble, and knows nothing of the night."""
+    about = {"verb": "failback", "source": "east", "target": "west"}
+    records = [a_record("meanwhile", 1, "run-started", **about), a_record("meanwhile", 2, "step-intent", "x")]
+    records.append(a_record("meanwhile", 3, "run-ended", outcome="ok"))
+    write_run(night.ensemble, TOPOLOGY.name, "meanwhile", folder / "meanwhile", *records)
+    other = EnsembleRecord(MemoryLock(night.ensemble, "l"), TOPOLOGY.name, "meanwhile")
+    other.write(PrimaryMoved(home="west", primary="west", topics=MIRROR.topics))
+
+
+@pytest.mark.parametrize(("order", "primary"), [("earlier", "west"), ("later", "east")])
+def test_where_others_have_moved_meanwhile_a_person_says_which_came_first(
+    night: Night, tmp_path: Path, order: str, primary: str
+) -> None:
+    """No clock does. Nothing is written before; the same import a second time asks nothing more."""
+    run_id = run_failover(TOPOLOGY, ASKED).run_id
     (file,) = journals()
-    later = PrimaryStore(night.ensemble, MemoryLock(night.ensemble, "l"), TOPOLOGY.name, "later")
-    later.record(home="west", primary="west", topics=list(MIRROR.topics), at_s=9e9)
-    assert "later has moved it since" in import_journal(TOPOLOGY, file)["primary_problem"]
-    assert [record.primary for record in read_primaries(night.ensemble, TOPOLOGY.name)] == ["west"]
+    moved_meanwhile(night, tmp_path)
+    before = dict(night.ensemble.nodes)
+    with pytest.raises(DcctlError, match=r"(?s)knew nothing of meanwhile.*--order earlier, or --order later"):
+        import_journal(TOPOLOGY, file)
+    assert night.ensemble.nodes == before
+    told = import_journal(TOPOLOGY, file, order=order)
+    assert ("primary_problem" in told) == (order == "earlier")
+    runs = [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)]
+    assert runs == ([run_id, "meanwhile"] if order == "earlier" else ["meanwhile", run_id])
+    found = primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))
+    assert found["west", "orders"].cluster == primary
+    import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED))
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == runs
+
+
+def test_what_it_had_seen_came_before_it(night: Night, tmp_path: Path) -> None:
+    """By the copy of the estate record at the target; only what others did since is for a person to order."""
+    moved_meanwhile(night, tmp_path)
+    night.copied = part(read_facts(night.ensemble, TOPOLOGY.name))
+    run_id = run_failover(TOPOLOGY, replace(ASKED, acknowledge="eve: agreed")).run_id
+    (file,) = journals()
+    assert import_journal(TOPOLOGY, file)["primary"] == "east"
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["meanwhile", run_id]
+
+
+def test_the_copy_of_the_record_keeps_a_move_from_being_made_twice(night: Night, tmp_path: Path) -> None:
+    """Another machine has failed over while the ensemble was there; this one never saw it."""
+    about = {"verb": "failover", "source": "west", "target": "east"}
+    records = [a_record("first", 1, "run-started", **about), a_record("first", 2, "step-intent", "x")]
+    records.append(a_record("first", 3, "run-ended", outcome="ok"))
+    write_run(night.ensemble, TOPOLOGY.name, "first", tmp_path / "first", *records)
+    night.copied = part(read_facts(night.ensemble, TOPOLOGY.name))
+    again = run_failover(TOPOLOGY, ASKED)
+    assert (again.outcome, again.reason) == ("nothing-to-do", "east has taken over already, by run first")
 
 
 def test_only_a_whole_journal_of_this_topology_is_imported(night: Night, tmp_path: Path) -> None:
@@ -327,7 +377,7 @@ def test_an_imported_run_that_others_have_overtaken_is_neither_gone_on_with_nor_
     later.append(replace(later[0], sequence=2, kind="step-intent", step="freeze", data={}))
     write_run(night.ensemble, TOPOLOGY.name, later[0].run_id, tmp_path / "later", *later)
     night.east.dies_at, night.answers = 0, True
-    import_journal(TOPOLOGY, file)
+    import_journal(TOPOLOGY, file, order="earlier")
     effects = set(night.east.effects)
     go = partial(abort_run, reason="ada: no") if back else resume_run
     with pytest.raises(GateRefusedError, match="was overtaken: failback east → west"):

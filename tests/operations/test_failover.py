@@ -12,11 +12,12 @@ import pytest
 
 from orchestrator.errors import DcctlError, GateRefusedError, UsageError
 from orchestrator.operations import coordination, failover, procedure, runs
+from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover import run_failover
-from orchestrator.operations.journal import earlier_runs, journal_records
+from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.run import run_folder
 from orchestrator.operations.runs import abort_run, resume_run
+from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
@@ -135,7 +136,7 @@ def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_p
 
     with pytest.raises(KeyboardInterrupt):
         run_failover(TOPOLOGY, REQUEST, approve=interrupted, folder=tmp_path)
-    outcomes = {r.run_id: r.outcome for r in earlier_runs(world.ensemble, TOPOLOGY.name)}
+    outcomes = {r.run_id: r.outcome for r in newest_runs(world.ensemble, TOPOLOGY.name)}
     assert sorted(outcomes.values()) == ["not begun", "refused"]
 
 
@@ -158,7 +159,7 @@ def test_a_local_disk_stops_no_run(world: Rehearsal, tmp_path: Path) -> None:
     world.picture = BACK_AGAIN
     with refused("source-unreachable"):
         run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
-    assert [run.outcome for run in earlier_runs(world.ensemble, TOPOLOGY.name)] == ["refused"]
+    assert [run.outcome for run in newest_runs(world.ensemble, TOPOLOGY.name)] == ["refused"]
 
 
 @pytest.mark.parametrize("blocked", [".", "plan.json"])
@@ -182,7 +183,7 @@ def test_every_override_is_a_record_of_its_own(world: Rehearsal, tmp_path: Path)
     asked = replace(REQUEST, accept_loss=5, acknowledge="eve: agreed")
     with refused("source-unreachable"):
         run_failover(TOPOLOGY, asked, folder=tmp_path)
-    (run,) = earlier_runs(world.ensemble, TOPOLOGY.name)
+    (run,) = newest_runs(world.ensemble, TOPOLOGY.name)
     records = journal_records(world.ensemble, TOPOLOGY.name, run.run_id, tmp_path)
     assert [record.message for record in records if record.kind == "override"] == [
         "--attest-down west by ada: fire",

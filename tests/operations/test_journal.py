@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.history import run_records, run_rows
-from orchestrator.operations.journal import RunJournal, earlier_runs, journal_records, lock_path
+from orchestrator.operations.journal import journal_records, lock_path
 from orchestrator.operations.observe import open_estate
 from orchestrator.operations.run import Run
+from orchestrator.operations.run_journal import RunJournal
 from orchestrator.planning.plan import EventKind, RunEvent
 from tests.planning.pictures import MIRROR, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server

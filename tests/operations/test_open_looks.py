@@ -11,9 +11,9 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.failback import FailbackProcedure
 from orchestrator.operations.failover import FailoverProcedure
-from orchestrator.operations.journal import earlier_runs
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
 from orchestrator.planning.failback_picture import FailbackPicture

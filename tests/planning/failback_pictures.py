@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestrator.planning.estate_record import LogsLeft
 from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
 from orchestrator.planning.fence_gates import AccessState
@@ -53,6 +54,11 @@ def picture() -> FailbackPicture:
         coordination=part(AFTER_A_FAILOVER),
         inventory=part((host("west-1", "west"),)),
     )
+    left = LogsLeft(
+        cluster="west",
+        ends=tuple((tp.topic, tp.partition, END, 1) for tp in partitions),
+        topic_ids={name: name for name in MIRROR.topics},
+    )
     copies = dict.fromkeys((MIRROR.mirrored(tp) for tp in partitions), LogEnd(0, MIRRORED))
     return FailbackPicture(
         observation=observation,
@@ -65,7 +71,7 @@ def picture() -> FailbackPicture:
         home_access=access,
         last_read=part(dict.fromkeys(partitions, MIRRORED - 1)),
         samples=part(pictures.history()),
-        past=part(Past(starts=dict.fromkeys(partitions, 500))),
+        past=part(Past(starts=dict.fromkeys(partitions, 500), left=left)),
         checkpoints=part(
             {
                 "revenue": pictures.checkpoint_at(

@@ -138,7 +138,7 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
             well, observation=replace(seen, coordination=part(_earlier("incomplete")))
         ),
         ("same-topics", "refused"): replace(well, observation=replace(seen, topics=part(anew))),
-        ("same-topics", "unknown"): replace(well, samples=ABSENT),
+        ("same-topics", "unknown"): replace(well, past=ABSENT),
         ("returned-log", "refused"): replace(well, observation=replace(seen, log_ends=part(short))),
         ("returned-log", "unknown"): replace(well, last_read=ABSENT),
         ("standby-healthy", "unknown"): replace(well, standby=replace(well.standby, topics=ABSENT)),
@@ -232,7 +232,7 @@ def test_the_returned_log_against_what_had_been_read_of_it() -> None:
         home={tps[name]: log for name, (log, _, _) in found.items()},
         copied=dict.fromkeys(tps.values(), LogEnd(0, 100)),
         last_read={tps[name]: read for name, (_, read, _) in found.items()},
-        sampled={tps[name]: LogEnd(0, seen) for name, (_, _, seen) in found.items()},
+        left={tps[name]: LogEnd(0, seen) for name, (_, _, seen) in found.items()},
         known_cuts={tps["short"]: (Cut(50, 60),)},
     )
     assert returned.tail == {tps["tail"]: 20, tps["purged"]: 20}

@@ -9,12 +9,12 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.committing import commit_offsets, not_committed
 from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.mirror import record_mirror_end
-from orchestrator.operations.actions.returning import cuts_from_json
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import BackPosition, BothMaps, own_partitions, positions_back
+from orchestrator.replication.cuts import cuts_from_json
 from orchestrator.values import LogEnd, TopicPartition
 
 

@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from time import time
-
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import DcctlError
-from orchestrator.operations.alone import LocalPrimaries
-from orchestrator.operations.primaries import PrimaryStore
+from orchestrator.operations.actions.facts import fact_result, record_of
 from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.estate_record import PrimaryMoved
 from orchestrator.planning.plan import Step
 
 
 def record_primary(session: RunSession, step: Step, _results: Results) -> StepOutcome:
-    """Write the record, once."""
-    _store(session, step).record(
-        home=str(step.arguments["home"]),
-        primary=str(step.arguments["primary"]),
-        topics=list(step.arguments["topics"]),
-        at_s=time(),
-    )
+    """Write the fact, once."""
+    record_of(session, step).write(_wanted(step))
     return StepOutcome("ok")
 
 
 def primary_is_recorded(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """It is there, and says what the step says."""
-    found = _store(session, step).find()
+    found, wanted = record_of(session, step).find(PrimaryMoved), _wanted(step)
     if found is None:
         return StepOutcome("failed", "not recorded")
-    if (found.primary, list(found.topics)) != (step.arguments["primary"], list(step.arguments["topics"])):
+    if found != wanted:
         return StepOutcome("unknown", f"recorded otherwise: {found.primary}, {len(found.topics)} topics")
-    return StepOutcome("ok", f"{found.primary}, {len(found.topics)} topics", {"record": found.as_json()})
+    return StepOutcome("ok", f"{found.primary}, {len(found.topics)} topics", fact_result(found))
 
 
 def forget_primary(session: RunSession, step: Step, _results: Results) -> StepOutcome:
-    """Take the record away."""
-    _store(session, step).forget()
+    """Withdraw the fact; what was recorded before counts again."""
+    record_of(session, step).withdraw(PrimaryMoved)
     return StepOutcome("ok")
 
 
 def primary_is_forgotten(session: RunSession, step: Step, _results: Results) -> StepOutcome:
-    """It is away."""
-    is_there = _store(session, step).find() is not None
+    """It does not hold any more."""
+    is_there = record_of(session, step).find(PrimaryMoved) is not None
     return StepOutcome("failed" if is_there else "ok", "still recorded" if is_there else "as before")
 
 
-def _store(session: RunSession, step: Step) -> PrimaryStore | LocalPrimaries:
-    if session.primaries is None:
-        raise DcctlError(f"step {step.id}", "this run has no store for it")
-    return session.primaries
+def _wanted(step: Step) -> PrimaryMoved:
+    arguments = step.arguments
+    return PrimaryMoved(
+        home=str(arguments["home"]), primary=str(arguments["primary"]), topics=tuple(arguments["topics"])
+    )

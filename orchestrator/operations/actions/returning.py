@@ -12,11 +12,13 @@ from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.draining import await_drained
+from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.guard_words import OPENS_WITHIN_S, GuardSaid, concerning, guards_said
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.gates import sick_partitions
@@ -25,7 +27,7 @@ from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
-from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.replication.cuts import cuts_to_json
 from orchestrator.replication.reverse_connector import reverse_connector
 from orchestrator.values import TopicPartition
 
@@ -114,6 +116,9 @@ def compare_returned_logs(session: FailbackSession, step: Step, _results: Result
     found = returned_side(session.file, mirror, now, picture.past.value or Past())
     if found is None:
         return StepOutcome("unknown", "what was recorded of the primary cannot be read")
+    if found.cuts:
+        cut = LogsCut(home=mirror.source, standby=mirror.target, cuts=cut_rows(found.cuts))
+        record_of(session, step).write(cut)
     result: dict[str, Any] = {
         "set": [[tp.topic, tp.partition, offset] for tp, offset in sorted(found.set_offsets.items())],
         "cuts": cuts_to_json(found.cuts),
@@ -214,6 +219,10 @@ def reverse_exists(session: FailbackSession, step: Step, _results: Results) -> S
 
 def set_reverse_offsets(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """Only where it has none of its own: what it has copied it does not copy again."""
+    starts = {TopicPartition(t, p): n for t, p, n in step.arguments["starts"]}
+    mirror = session.mirror
+    told = ReverseStarts(home=mirror.source, standby=mirror.target, starts=rows(starts), is_set=True)
+    record_of(session, step).write(told)
     wanted = _starts(session, step)
     if not wanted:
         return StepOutcome("ok")
@@ -242,16 +251,6 @@ def await_caught_up(session: FailbackSession, step: Step, _results: Results) -> 
         }
     }
     return await_drained(session, step, standing)
-
-
-def cuts_to_json(cuts: Cuts) -> list[list[Any]]:
-    """[topic, partition, [[upstream, downstream], …]]."""
-    return [[tp.topic, tp.partition, [list(cut) for cut in found]] for tp, found in sorted(cuts.items())]
-
-
-def cuts_from_json(rows: list[list[Any]]) -> dict[TopicPartition, tuple[Cut, ...]]:
-    """The same, read back."""
-    return {TopicPartition(t, int(p)): tuple(Cut(*cut) for cut in found) for t, p, found in rows}
 
 
 def _starts(session: FailbackSession, step: Step) -> dict[TopicPartition, int | None]:

@@ -25,6 +25,7 @@ from orchestrator.operations.actions.leaving_rules import (
     rules_are_in_force_where_it_answers,
     take_left_rules_back,
 )
+from orchestrator.operations.actions.left_logs import record_landing, record_left
 from orchestrator.operations.actions.left_standing import await_left_standing
 from orchestrator.operations.actions.loss_account import account_left
 from orchestrator.operations.actions.mirror import (
@@ -69,6 +70,8 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "await-standstill": await_standstill,
         "stop-connectors": stop_connectors,
         "record-ends": record_ends,
+        "record-landing": record_landing,
+        "record-left": record_left,
         "record-primary": record_primary,
         "record-mirror-end": record_mirror_end,
         "save-offsets": save_offsets,

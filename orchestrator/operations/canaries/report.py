@@ -28,8 +28,8 @@ from orchestrator.operations.report.run_parts import (
     step_part,
     versions_part,
 )
-from orchestrator.operations.run import run_folder
 from orchestrator.operations.run_audit import audit_session
+from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.topology.model import Replication, Topology
 

@@ -1,0 +1,140 @@
+"""The facts of a topology, those too that only the journals of an earlier dcctl tell.
+
+Before there was an estate record, the order of runs was that of their names, starts and cuts lay in the
+results of steps, and primaries in nodes of their own. Until the first fact is written, what they say is
+read there; then it is written as facts, in the transaction of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import count
+from typing import Any
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.engine import state_from_journal
+from orchestrator.errors import CoordinationError
+from orchestrator.operations.estate_record import fact_names, written_facts
+from orchestrator.operations.journal import is_intent, journal_records, runs_path
+from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.operations.parts import unpacked
+from orchestrator.operations.state_folder import run_folder
+from orchestrator.planning.estate_record import (
+    KINDS,
+    Body,
+    Fact,
+    LogsCut,
+    PrimaryMoved,
+    ReverseStarts,
+    RunBegun,
+    RunEnded,
+    cut_rows,
+    rows,
+)
+from orchestrator.planning.plan import plan_from_json
+from orchestrator.planning.primaries import PrimaryRecord
+from orchestrator.replication.cuts import cuts_from_json
+
+_ALL = tuple(KINDS.values())
+_IN_RESULTS = frozenset({ReverseStarts, LogsCut})
+
+
+def read_facts(
+    coordination: Coordination, topology: str, kinds: Collection[type[Body]] = _ALL
+) -> tuple[Fact, ...]:
+    """The facts of some kinds that hold, the oldest first.
+
+    Raises `CoordinationError` where one cannot be read or understood.
+    """
+    if fact_names(coordination, topology):
+        return written_facts(coordination, topology, kinds)
+    return old_facts(coordination, topology, kinds)
+
+
+def begun_runs(coordination: Coordination, topology: str) -> list[str]:
+    """Ids of the runs that have begun a step, in the order in which they began."""
+    names = fact_names(coordination, topology)
+    if names:
+        return list(dict.fromkeys(name.run_id for name in names if name.kind == RunBegun.KIND))
+    return [fact.run_id for fact in old_facts(coordination, topology, [RunBegun])]
+
+
+def old_facts(
+    coordination: Coordination, topology: str, kinds: Collection[type[Body]] = _ALL
+) -> tuple[Fact, ...]:
+    """What the journals and records of an earlier dcctl tell, in the ensemble's order, numbered from 1."""
+    wanted, numbers = frozenset(kinds), count(1)
+    made = {
+        run_id: coordination.made_at(f"{runs_path(topology)}/{run_id}")
+        for run_id in coordination.names(runs_path(topology))
+    }
+    in_order = sorted((at, run_id) for run_id, at in made.items() if at is not None)
+    found = [body for _, run_id in in_order for body in _of_run(coordination, topology, run_id, wanted)]
+    if PrimaryMoved in wanted:
+        found += _primaries(coordination, topology)
+    return tuple(
+        Fact(number=next(numbers), run_id=run_id, at_s=at_s, body=body)
+        for run_id, at_s, body in found
+        if type(body) in wanted
+    )
+
+
+def old_primary_path(topology: str) -> str:
+    """Where an earlier dcctl has recorded which side is primary."""
+    return f"/dcctl/{topology}/primary"
+
+
+def _of_run(
+    coordination: Coordination, topology: str, run_id: str, wanted: frozenset[type[Body]]
+) -> Iterator[tuple[str, float, Body]]:
+    path = f"{runs_path(topology)}/{run_id}"
+    names = coordination.names(path)
+    if not any(map(is_intent, names)):
+        return
+    first, last = (
+        unpacked(coordination.read(f"{path}/{name}") or b"{}", path) for name in (names[0], names[-1])
+    )
+    about: dict[str, Any] = first.get("data", {})
+    begun = RunBegun(**{name: str(about.get(name, "")) for name in ("verb", "source", "target")})
+    yield run_id, float(first.get("at_s", 0.0)), begun
+    if wanted & _IN_RESULTS and begun.verb in {"failover", "switchover", "failback"}:
+        for body in _results(coordination, topology, run_id, begun):
+            yield run_id, float(last.get("at_s", 0.0)), body
+    outcome = str(last.get("data", {}).get("outcome", "")) if last.get("kind") == "run-ended" else ""
+    if outcome and outcome != "refused":
+        yield run_id, float(last.get("at_s", 0.0)), RunEnded(outcome=outcome)
+
+
+def _results(coordination: Coordination, topology: str, run_id: str, begun: RunBegun) -> Iterator[Body]:
+    records = journal_records(coordination, topology, run_id, run_folder(run_id))
+    plan = plan_from_json(records[0].data["plan"]) if "plan" in records[0].data else None
+    results = state_from_journal(plan, run_id, records).results if plan is not None else {}
+    home, standby = begun.source, begun.target
+    if begun.verb == "failback":
+        home, standby = standby, home
+    elif "ends" in (landing := results.get("record-landing-ends", {})):
+        yield ReverseStarts(
+            home=home, standby=standby, starts=rows(offsets_from_json(landing["ends"])), is_set=False
+        )
+    if "starts" in (told := results.get("set-reverse-offsets", {})):
+        yield ReverseStarts(
+            home=home, standby=standby, starts=rows(offsets_from_json(told["starts"])), is_set=True
+        )
+    if "cuts" in (compared := results.get("compare-returned", {})):
+        yield LogsCut(home=home, standby=standby, cuts=cut_rows(cuts_from_json(compared["cuts"])))
+
+
+def _primaries(coordination: Coordination, topology: str) -> Iterator[tuple[str, float, Body]]:
+    path = old_primary_path(topology)
+    for name, value in coordination.read_children(path).items():
+        try:
+            found = PrimaryRecord.from_json(unpacked(value, f"{path}/{name}"))
+        except ValueError:
+            raise CoordinationError(
+                f"{path}/{name}", "is no record of a primary that this version understands"
+            ) from None
+        yield (
+            found.run_id,
+            found.at_s,
+            PrimaryMoved(home=found.home, primary=found.primary, topics=found.topics),
+        )

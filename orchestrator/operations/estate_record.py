@@ -1,0 +1,104 @@
+"""How the estate record lies in the coordination ensemble: one node a fact.
+
+What a node is about shows in its name, so that who needs little reads little: number, kind, run, and for an
+imported fact the number that it stands behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import CoordinationError
+from orchestrator.operations.parts import read_parts, unpacked
+from orchestrator.planning.estate_record import KINDS, Body, Fact, Withdrawn, standing
+from orchestrator.planning.plan import digest
+
+
+def estate_path(topology: str) -> str:
+    """Where the facts of a topology lie."""
+    return f"/dcctl/{topology}/estate"
+
+
+class FactName(NamedTuple):
+    """What the name of a fact's node tells."""
+
+    number: int
+    kind: str
+    run_id: str
+    after: int | None
+
+    @property
+    def text(self) -> str:
+        """As the node is called."""
+        behind = "" if self.after is None else f"~{self.after:08d}"
+        return f"{self.number:08d}-{self.kind}-{self.run_id}{behind}"
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """As `Fact.place`."""
+        return (self.number, 0, 0) if self.after is None else (self.after, 1, self.number)
+
+    @classmethod
+    def of(cls, text: str) -> FactName:
+        """Read back. Raises `CoordinationError` for what is none."""
+        number, _, rest = text.partition("-")
+        kind, _, rest = rest.partition("-")
+        run_id, _, after = rest.partition("~")
+        if not number.isdigit() or not run_id or not (after.isdigit() or not after):
+            raise CoordinationError(text, "is no name of a fact")
+        return cls(int(number), kind, run_id, int(after) if after else None)
+
+
+def fact_names(coordination: Coordination, topology: str) -> list[FactName]:
+    """Every fact by its name, in the order of their places."""
+    names = map(FactName.of, coordination.names(estate_path(topology)))
+    return sorted(names, key=lambda name: name.place)
+
+
+def is_known(name: FactName) -> bool:
+    """Whether this version knows facts of that kind."""
+    return name.kind in KINDS
+
+
+def read_fact(coordination: Coordination, topology: str, name: FactName) -> Fact:
+    """One fact. Raises `CoordinationError` where it cannot be understood, or is not there."""
+    path = f"{estate_path(topology)}/{name.text}"
+    value = coordination.read(path)
+    if value is None:
+        raise CoordinationError(path, "is not there any more: facts are never removed")
+    return fact_from_node(coordination, topology, name, value)
+
+
+def fact_from_node(coordination: Coordination, topology: str, name: FactName, value: bytes) -> Fact:
+    """A fact out of its node; its bulk lies beside it."""
+    path = f"{estate_path(topology)}/{name.text}"
+    data = unpacked(value, path)
+    if "parts" in data:
+        body = read_parts(coordination, f"{bulk_path(topology)}/{name.text}", int(data["parts"]))
+        if digest(body) != data.get("digest"):
+            raise CoordinationError(path, "its parts are not what was written there")
+        data = {**data, "body": body}
+    try:
+        return Fact.from_json(data)
+    except ValueError as error:
+        raise CoordinationError(path, str(error), "was it written by a newer dcctl?") from None
+
+
+def written_facts(
+    coordination: Coordination, topology: str, kinds: Collection[type[Body]], *, of_run: str = ""
+) -> tuple[Fact, ...]:
+    """The facts of some kinds that are there and hold, in their order; all runs' or those of one."""
+    wanted = {kind.KIND for kind in (*kinds, Withdrawn)}
+    names = [
+        name
+        for name in fact_names(coordination, topology)
+        if name.kind in wanted and of_run in {"", name.run_id}
+    ]
+    return standing(read_fact(coordination, topology, name) for name in names)
+
+
+def bulk_path(topology: str) -> str:
+    """Where the bulk of facts lies that is too large for their own nodes."""
+    return f"/dcctl/{topology}/estate-parts"

@@ -1,0 +1,93 @@
+"""The facts of one run, written into the coordination ensemble under its topology's lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.zookeeper import HeldLock
+from orchestrator.operations.estate_facts import old_facts
+from orchestrator.operations.estate_record import FactName, bulk_path, estate_path, fact_names, written_facts
+from orchestrator.operations.parts import packed, write_parts
+from orchestrator.planning.estate_record import Body, Fact, Withdrawn
+from orchestrator.planning.plan import canonical_json, digest
+
+_CLOCK = SystemClock()
+# What is larger lies in parts of its own: a transaction carries a megabyte in all.
+_BODY_BYTES = 4_000
+B = TypeVar("B", bound=Body)
+
+
+class EstateRecord(Protocol):
+    """Where one run writes its facts, in the ensemble or, without one, on this machine."""
+
+    def write(self, body: Body) -> None:
+        """Write a fact; once is enough. A newer one of its kind by this run takes the older one's place."""
+
+    def withdraw(self, kind: type[Body]) -> None:
+        """Take this run's facts of a kind back; what was written before counts again."""
+
+    def find(self, kind: type[B]) -> B | None:
+        """This run's newest fact of a kind that holds."""
+
+
+class EnsembleRecord:
+    """The facts of one run, written while its lock is held. May be used by several threads."""
+
+    def __init__(self, lock: HeldLock, topology: str, run_id: str) -> None:
+        self._lock, self._coordination = lock, lock.coordination
+        self._topology, self._run_id = topology, run_id
+        self._guard = threading.Lock()
+
+    def append(
+        self,
+        bodies: Iterable[Body],
+        *,
+        nodes: Mapping[str, bytes] | None = None,
+        at_s: float | None = None,
+        after: int | None = None,
+    ) -> None:
+        """Write facts of this run and further `nodes`: all of them, or none.
+
+        `after`: the number of the fact behind which they stand. Raises as `HeldLock.create_all` does.
+        """
+        with self._guard:
+            names = fact_names(self._coordination, self._topology)
+            # Before the first fact of all stands what an earlier dcctl has left.
+            facts = [] if names else list(old_facts(self._coordination, self._topology))
+            newest = max([0, *(name.number for name in names), *(fact.number for fact in facts)])
+            for number, body in enumerate(bodies, start=newest + 1):
+                now_s = _CLOCK.now_s() if at_s is None else at_s
+                facts.append(Fact(number=number, run_id=self._run_id, at_s=now_s, body=body, after=after))
+            self._lock.create_all({**dict(map(self._node, facts)), **(nodes or {})})
+
+    def write(self, body: Body) -> None:
+        """See `EstateRecord`."""
+        if self.find(type(body)) != body:
+            self.append([body])
+
+    def withdraw(self, kind: type[Body]) -> None:
+        """See `EstateRecord`."""
+        own = self._own(kind)
+        if own:
+            self.append([Withdrawn(number=fact.number) for fact in own])
+
+    def find(self, kind: type[B]) -> B | None:
+        """See `EstateRecord`."""
+        found = [fact.body for fact in self._own(kind) if isinstance(fact.body, kind)]
+        return found[-1] if found else None
+
+    def _own(self, kind: type[Any]) -> tuple[Fact, ...]:
+        return written_facts(self._coordination, self._topology, [kind], of_run=self._run_id)
+
+    def _node(self, fact: Fact) -> tuple[str, bytes]:
+        name = FactName(fact.number, fact.body.KIND, fact.run_id, fact.after)
+        data = fact.as_json()
+        body = canonical_json(data["body"])
+        if len(packed(body)) > _BODY_BYTES:
+            # They count once the fact's own node is there.
+            parts = write_parts(self._lock, f"{bulk_path(self._topology)}/{name.text}", body)
+            data = {**data, "body": None, "parts": parts, "digest": digest(data["body"])}
+        return f"{estate_path(self._topology)}/{name.text}", packed(canonical_json(data))

@@ -1,0 +1,106 @@
+"""The copy of the estate record in a samples topic, for a place that may have to act without the ensemble.
+
+The watcher's host keeps it: each fact that is in the ensemble is written there once, under its number.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.kafka.writer import RecordWriter
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.coordination import coordination_connection
+from orchestrator.operations.estate_record import FactName, fact_names, is_known, read_fact
+from orchestrator.operations.observe import Estate, asked
+from orchestrator.planning.estate_record import Fact, decode_copy, encode_copy, is_copy
+from orchestrator.planning.observation import Part
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import TopicPartition
+from orchestrator.watch.estate import kafka_cluster
+
+_EVERY_S = 5.0
+_WRITE_TIMEOUT_S = 10.0
+
+
+class FactCopier:
+    """Copies facts from the ensemble to the target of a mirror. `run` returns after `stop`."""
+
+    def __init__(self, topology: Topology, mirror: Replication, log: Any) -> None:
+        self._topology, self._mirror = topology, mirror
+        self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}")
+        self._stopped = threading.Event()
+        self._copied: set[FactName] = set()
+        self._said = ""
+
+    def stop(self) -> None:
+        """End after the look under way."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Copy until stopped. An ensemble or a target that is away is waited for."""
+        while not self._stopped.wait(_EVERY_S if self._copied or self._said else 0.0):
+            try:
+                count = self.copy_once()
+            except DcctlError as error:
+                problem = f"{error.subject}: {error.problem}"
+            except Exception as error:  # noqa: BLE001 - the copy is kept as long as the watcher lives
+                problem = f"bug: {type(error).__name__} {error}"
+            else:
+                problem = " "
+                if count:
+                    self._log.info("facts of the estate record copied", facts=count)
+            if problem.strip() and problem != self._said:
+                self._log.warning("the estate record is not copied", problem=problem)
+            self._said = problem
+
+    def copy_once(self) -> int:
+        """Write what is not there yet; returns how many. Raises `DcctlError`."""
+        coordination = coordination_connection(self._topology)
+        coordination.open()
+        try:
+            name = self._topology.name
+            new = [found for found in fact_names(coordination, name) if found not in self._copied]
+            facts = [read_fact(coordination, name, found) for found in new if is_known(found)]
+        finally:
+            coordination.close()
+        if facts:
+            target = kafka_cluster(self._topology, self._mirror.target)
+            writer = RecordWriter(target.name, target.properties, self._mirror.samples_topic)
+            try:
+                writer.write([encode_copy(fact) for fact in facts], _WRITE_TIMEOUT_S)
+            finally:
+                writer.close()
+        self._copied |= set(new)
+        return len(facts)
+
+
+def read_fact_copies(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0) -> tuple[Fact, ...]:
+    """Every fact whose copy is there. Raises `ClusterError` where the topic cannot be read."""
+    partition = TopicPartition(topic, 0)
+    if topic not in cluster.topics([topic], timeout_s):
+        raise ClusterError(f"{cluster.subject}, topic {topic}", "there is no such topic")
+    log = cluster.log_ends([partition], timeout_s)[partition]
+    found: dict[int, Fact] = {}
+    ranges = {partition: (log.start_offset, log.end_offset)}
+    for chunk in read_records(cluster.name, cluster.properties, ranges):
+        for record in chunk:
+            if record.key is not None and record.value is not None and is_copy(record.key):
+                fact = _decoded(cluster, topic, record.value)
+                found[fact.number] = fact
+    return tuple(found.values())
+
+
+def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
+    """The facts whose copies are at the target of a move, as a part of its picture."""
+    target, topic = estate.target, estate.mirror.samples_topic
+    return asked(f"copy of the estate record at {target.name}", lambda: read_fact_copies(target, topic))
+
+
+def _decoded(cluster: KafkaCluster, topic: str, value: bytes) -> Fact:
+    try:
+        return decode_copy(value)
+    except ValueError as error:
+        raise ClusterError(f"{cluster.subject}, topic {topic}", f"the copy of a fact {error}") from None

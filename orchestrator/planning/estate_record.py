@@ -1,0 +1,306 @@
+"""The estate record: what outlives a run, as typed facts in one order.
+
+Each fact has a number, counted upwards under the topology's lock: it orders everything that moves, and no
+wall clock does. A run that had no ensemble names the number that it saw last (`after`); once imported, its
+facts stand behind that one, before all that others have written since.
+
+A fact is never changed. `Withdrawn` takes one back, where the effect that wrote it was undone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.planning.primaries import PrimaryRecord
+from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.values import LogEnd, TopicPartition
+
+# What a later version adds to a fact does not keep this one from reading the rest.
+_CONFIG = ConfigDict(extra="ignore")
+
+Rows: TypeAlias = tuple[tuple[str, int, int], ...]
+"""[topic, partition, offset], …"""
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class RunBegun:
+    """A run is about to make its first effect. Written in one transaction with that step's intent."""
+
+    KIND: ClassVar[str] = "begun"
+    verb: str
+    source: str
+    target: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class RunEnded:
+    """A run that had begun came to an end; resumed, it may come to another one."""
+
+    KIND: ClassVar[str] = "ended"
+    outcome: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class PrimaryMoved:
+    """`primary` is where topics work from here on; `home` is the cluster that the file gives them."""
+
+    KIND: ClassVar[str] = "primary"
+    home: str
+    primary: str
+    topics: tuple[str, ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class LogsLeft:
+    """How the logs of `cluster` stood when applications left it, as far as they were seen.
+
+    `ends`: [topic, partition, end offset, leader epoch (-1: not known)]. `topic_ids` by topic.
+    """
+
+    KIND: ClassVar[str] = "logs_left"
+    cluster: str
+    ends: tuple[tuple[str, int, int, int], ...]
+    topic_ids: Mapping[str, str]
+
+    def log_ends(self) -> dict[TopicPartition, LogEnd]:
+        """By partition; where the logs began is not recorded, and stands as 0."""
+        return {TopicPartition(t, p): LogEnd(0, end, epoch) for t, p, end, epoch in self.ends}
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ReverseStarts:
+    """Where the mirror from `standby` back to `home` begins in each landing partition.
+
+    `is_set`: Connect has been told so; otherwise it is where the landing topics ended when applications came.
+    """
+
+    KIND: ClassVar[str] = "reverse_starts"
+    home: str
+    standby: str
+    starts: Rows
+    is_set: bool
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class LogsCut:
+    """All cuts of the logs of `home` whose copies at `standby` reach further: [topic, partition, cuts]."""
+
+    KIND: ClassVar[str] = "logs_cut"
+    home: str
+    standby: str
+    cuts: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ClusterIds:
+    """The id of each cluster, as it was when somebody last took them for right."""
+
+    KIND: ClassVar[str] = "cluster_ids"
+    ids: Mapping[str, str]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SettingsBefore:
+    """Settings as they were before a change: resource -> key -> value (None: none of its own)."""
+
+    KIND: ClassVar[str] = "settings_before"
+    cluster: str
+    settings: Mapping[str, Mapping[str, str | None]]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class Withdrawn:
+    """The fact with this number does not hold any more."""
+
+    KIND: ClassVar[str] = "withdrawn"
+    number: int
+
+
+Body: TypeAlias = (
+    RunBegun
+    | RunEnded
+    | PrimaryMoved
+    | LogsLeft
+    | ReverseStarts
+    | LogsCut
+    | ClusterIds
+    | SettingsBefore
+    | Withdrawn
+)
+B = TypeVar("B", bound=Body)
+
+KINDS: Mapping[str, type[Body]] = {kind.KIND: kind for kind in get_args(Body)}
+# Unlike the keys of samples, which are lists: a reader of samples alone passes it over.
+_COPY_KEY = b'{"fact":'
+_ADAPTERS: Mapping[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One entry. `at_s` (Unix epoch seconds by the writer's clock) is for people, and orders nothing."""
+
+    number: int
+    run_id: str
+    at_s: float
+    body: Body
+    after: int | None = None
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """What orders it."""
+        return (self.number, 0, 0) if self.after is None else (self.after, 1, self.number)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the store."""
+        about = {"number": self.number, "run_id": self.run_id, "at_s": self.at_s, "after": self.after}
+        return {**about, **body_to_json(self.body)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Fact:
+        """Out of the store. Raises `ValueError` for what is none, or is of a kind that is not known."""
+        try:
+            return cls(
+                number=int(data["number"]),
+                run_id=str(data["run_id"]),
+                at_s=float(data["at_s"]),
+                after=None if data.get("after") is None else int(data["after"]),
+                body=body_from_json(data),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"is no fact that this version understands: {error}") from None
+
+
+def body_to_json(body: Body) -> dict[str, Any]:
+    """{kind, body}."""
+    return {"kind": body.KIND, "body": _ADAPTERS[body.KIND].dump_python(body, mode="json")}
+
+
+def body_from_json(data: Mapping[str, Any]) -> Body:
+    """Read back. Raises `ValueError` for what is none, or is of a kind that is not known."""
+    try:
+        body: Body = _ADAPTERS[data["kind"]].validate_python(data["body"])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise ValueError(f"is no fact that this version understands: {error}") from None
+    return body
+
+
+def is_copy(key: bytes) -> bool:
+    """Whether a record of a samples topic is the copy of a fact."""
+    return key.startswith(_COPY_KEY)
+
+
+def encode_copy(fact: Fact) -> tuple[bytes, bytes]:
+    """Key and value of the copy of a fact in a samples topic."""
+    value = {"v": 1, **fact.as_json()}
+    return _COPY_KEY + f"{fact.number}}}".encode(), json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode_copy(value: bytes) -> Fact:
+    """The fact in such a record. Raises `ValueError` for what is none."""
+    return Fact.from_json(json.loads(value))
+
+
+def standing(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts that hold, the oldest first."""
+    facts = sorted(facts, key=lambda fact: fact.place)
+    gone = {fact.body.number for fact in facts if isinstance(fact.body, Withdrawn)}
+    return tuple(f for f in facts if f.number not in gone and not isinstance(f.body, Withdrawn))
+
+
+def bodies(facts: Iterable[Fact], kind: type[B]) -> list[B]:
+    """Of one kind, in the order of `facts`."""
+    return [fact.body for fact in facts if isinstance(fact.body, kind)]
+
+
+def undone_runs(facts: Iterable[Fact]) -> frozenset[str]:
+    """Runs of which all was taken back: their newest end says so."""
+    ended = {fact.run_id: fact.body.outcome for fact in facts if isinstance(fact.body, RunEnded)}
+    return frozenset(run_id for run_id, outcome in ended.items() if outcome == "undone")
+
+
+def primary_records(facts: Iterable[Fact]) -> tuple[PrimaryRecord, ...]:
+    """Which run has made which side primary, the oldest first."""
+    return tuple(
+        PrimaryRecord(
+            home=fact.body.home,
+            primary=fact.body.primary,
+            topics=fact.body.topics,
+            at_s=fact.at_s,
+            run_id=fact.run_id,
+        )
+        for fact in standing(facts)
+        if isinstance(fact.body, PrimaryMoved)
+    )
+
+
+def logs_left(facts: Iterable[Fact], cluster: str) -> LogsLeft | None:
+    """How the logs of a cluster stood when applications last left it; None where nobody recorded that."""
+    facts = standing(facts)
+    undone = undone_runs(facts)
+    found = [
+        fact.body
+        for fact in facts
+        if isinstance(fact.body, LogsLeft) and fact.body.cluster == cluster and fact.run_id not in undone
+    ]
+    return found[-1] if found else None
+
+
+def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[TopicPartition, int]:
+    """Where the reverse mirror began, or where it will have to; empty where nothing tells.
+
+    What Connect was told holds, also where that run was taken back. Before that it is where the landing
+    topics ended when applications first came.
+    """
+    facts = standing(facts)
+    undone = undone_runs(facts)
+    found = [
+        fact
+        for fact in facts
+        if isinstance(fact.body, ReverseStarts) and (fact.body.home, fact.body.standby) == (home, standby)
+    ]
+    are_set = [fact.body for fact in found if isinstance(fact.body, ReverseStarts) and fact.body.is_set]
+    if are_set:
+        return offsets(are_set[-1].starts)
+    first = [fact.body for fact in found if fact.run_id not in undone]
+    return offsets(first[0].starts) if first and isinstance(first[0], ReverseStarts) else {}
+
+
+def log_cuts(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
+    """Every cut of the logs of `home`. Each fact names all; a log stays cut, whatever became of the run."""
+    found = [
+        body for body in bodies(standing(facts), LogsCut) if (body.home, body.standby) == (home, standby)
+    ]
+    rows = found[-1].cuts if found else ()
+    return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in rows}
+
+
+def cluster_ids(facts: Iterable[Fact]) -> dict[str, str]:
+    """The remembered id of each cluster."""
+    found: dict[str, str] = {}
+    for body in bodies(standing(facts), ClusterIds):
+        found |= body.ids
+    return found
+
+
+def rows(values: Mapping[TopicPartition, int]) -> Rows:
+    """Offsets as a fact holds them."""
+    return tuple((tp.topic, tp.partition, offset) for tp, offset in sorted(values.items()))
+
+
+def offsets(found: Sequence[tuple[str, int, int]]) -> dict[TopicPartition, int]:
+    """The same, read back."""
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in found}
+
+
+def cut_rows(cuts: Cuts) -> tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]:
+    """Cuts as a fact holds them."""
+    return tuple(
+        (tp.topic, tp.partition, tuple((cut.upstream, cut.downstream) for cut in found))
+        for tp, found in sorted(cuts.items())
+    )

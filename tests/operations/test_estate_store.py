@@ -1,0 +1,123 @@
+"""The estate record in an ensemble: numbers under the lock, one transaction with the journal, any size."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import CoordinationError
+from orchestrator.operations.alone import LocalRecord
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_record import FactName, estate_path, fact_names
+from orchestrator.operations.estate_store import EnsembleRecord
+from orchestrator.planning.estate_record import (
+    LogsLeft,
+    PrimaryMoved,
+    ReverseStarts,
+    RunBegun,
+    RunEnded,
+    logs_left,
+    reverse_starts,
+    rows,
+)
+from orchestrator.values import TopicPartition
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
+
+ABOUT = {"verb": "failback", "source": "east", "target": "west"}
+EAST = PrimaryMoved(home="west", primary="east", topics=("orders",))
+
+
+def large(partitions: int = 20_000) -> LogsLeft:
+    ends = tuple(("orders", number, number * 7919 % 1_000_003, 5) for number in range(partitions))
+    return LogsLeft(cluster="west", ends=ends, topic_ids={"orders": "id"})
+
+
+def store(ensemble: MemoryEnsemble, run_id: str = "r") -> EnsembleRecord:
+    return EnsembleRecord(MemoryLock(ensemble, "lock"), "t", run_id)
+
+
+def test_facts_of_many_threads_get_numbers_of_their_own() -> None:
+    """Steps of one run go side by side."""
+    ensemble = MemoryEnsemble()
+    record = store(ensemble)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda n: record.append([RunEnded(outcome=str(n))]), range(40)):
+            pass
+    assert sorted(name.number for name in fact_names(ensemble, "t")) == list(range(1, 41))
+
+
+@pytest.mark.parametrize("body", [large(), large(3)])
+def test_a_fact_of_any_size_comes_back(body: LogsLeft) -> None:
+    """No node is larger than ZooKeeper takes, and no transaction either."""
+    ensemble = MemoryEnsemble()
+    store(ensemble).write(body)
+    assert logs_left(read_facts(ensemble, "t"), "west") == body
+    assert max(map(len, ensemble.nodes.values())) < 900_000
+    (node,) = (node for node in ensemble.nodes if node.startswith(estate_path("t") + "/"))
+    assert len(ensemble.nodes[node]) < 5_000
+
+
+def test_a_part_that_is_missing_or_changed_is_an_error() -> None:
+    """Never a smaller fact."""
+    ensemble = MemoryEnsemble()
+    store(ensemble).write(large())
+    (part,) = (node for node in ensemble.nodes if "estate-parts" in node)
+    kept = ensemble.nodes.pop(part)
+    with pytest.raises(CoordinationError, match="part 0 of 1 is not there"):
+        read_facts(ensemble, "t")
+    ensemble.nodes[part] = kept[:-9]
+    with pytest.raises(CoordinationError, match="estate-parts"):
+        read_facts(ensemble, "t")
+
+
+@pytest.mark.parametrize("after", [None, 17])
+def test_the_name_of_a_node_tells_what_it_is_about(after: int | None) -> None:
+    """Ids of runs have hyphens."""
+    name = FactName(12, "logs_left", "20260101T000000-failover-3f9a1c", after)
+    assert FactName.of(name.text) == name
+
+
+@pytest.mark.parametrize("text", ["", "x-begun-r", "00000001-begun", "00000001-begun-r~x"])
+def test_another_name_is_an_error(text: str) -> None:
+    """Somebody has put it there."""
+    with pytest.raises(CoordinationError, match="is no name of a fact"):
+        FactName.of(text)
+
+
+def test_that_a_run_has_begun_is_written_with_its_first_intent_and_its_end_with_the_last_record(
+    tmp_path: Path,
+) -> None:
+    """Once each, however often the journal is written; a refused resumption is no end."""
+    ensemble = MemoryEnsemble()
+    records = [a_record("r", 1, "run-started", **ABOUT), a_record("r", 2, "step-intent", "a")]
+    records += [a_record("r", 3, "step-intent", "b"), a_record("r", 4, "run-ended", outcome="refused")]
+    records += [a_record("r", 5, "run-ended", outcome="ok")]
+    for upto in range(1, len(records) + 1):
+        write_run(ensemble, "t", "r", tmp_path, *records[:upto])
+    bodies = [fact.body for fact in read_facts(ensemble, "t")]
+    assert bodies == [RunBegun(**ABOUT), RunEnded(outcome="ok")]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_run_finds_and_withdraws_its_own_facts_and_no_others(
+    alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the ensemble, and in a file without it."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    (tmp_path / "alone" / "t").mkdir(parents=True)
+    ensemble = MemoryEnsemble()
+    mine = LocalRecord("t", "mine") if alone else store(ensemble, "mine")
+    other = LocalRecord("t", "other") if alone else store(ensemble, "other")
+    starts = ReverseStarts(
+        home="west", standby="east", starts=rows({TopicPartition("orders", 0): 5}), is_set=False
+    )
+    for body in (EAST, starts):
+        mine.write(body)
+        other.write(body)
+    mine.withdraw(PrimaryMoved)
+    assert (mine.find(PrimaryMoved), mine.find(ReverseStarts)) == (None, starts)
+    assert other.find(PrimaryMoved) == EAST
+    if not alone:
+        assert reverse_starts(read_facts(ensemble, "t"), "west", "east") == {TopicPartition("orders", 0): 5}
