@@ -13,10 +13,11 @@ import yaml
 
 from orchestrator.cli.main import run
 from orchestrator.operations.layout import procedure
-from orchestrator.planning.observation import CoordinationState, EarlierRun
+from orchestrator.planning.observation import CoordinationState
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.operations.memory_ensemble import a_record, write_run
 from tests.planning.layout.layouts import active_active
 
 Told = Callable[..., tuple[int, str, str]]
@@ -244,12 +245,14 @@ def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told:
 
 
 def test_a_mirror_that_was_moved_away_is_told(
-    world: Rehearsal, file: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+    world: Rehearsal, file: Path, told: Told, tmp_path: Path
 ) -> None:
     """Its connectors are left as they are."""
     told("apply", file)
-    over = EarlierRun("run-7", "failover", "west", "east", 1.0, "ok")
-    monkeypatch.setattr("orchestrator.operations.coordination_state.earlier_runs", lambda *_, **__: (over,))
+    about = {"verb": "failover", "source": "west", "target": "east"}
+    over = [a_record("run-7", 1, "run-started", **about), a_record("run-7", 2, "step-intent", "stop-mirror")]
+    over.append(a_record("run-7", 3, "run-ended", outcome="ok"))
+    write_run(world.ensemble, world.topology.name, "run-7", tmp_path, *over)
     status, out, _ = told("drift", file)
     assert status == 0
     assert "The mirror west → east is left as it is: east has taken over from west by run run-7" in out

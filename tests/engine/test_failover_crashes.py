@@ -76,6 +76,13 @@ class World(CrashingJournal):
             self.problems.append("landing ends recorded after producers had started")
         return {"end": self.landed}
 
+    _record_landing = _record_ends
+
+    def _record_left(self, _step: Step, _results: Results) -> dict[str, int]:
+        if self.primary != "west":
+            self.problems.append("how the logs stood was recorded after the other side was primary")
+        return {}
+
     def _record_mirror_end(self, step: Step, results: Results) -> dict[str, int]:
         return self._record_ends(step, results)
 
