@@ -14,12 +14,14 @@ import pytest
 from orchestrator.adapters.certificates import Authority
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import produce_records
+from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.adapters.secrets import resolve_secrets
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, ConnectError, DcctlError
 from orchestrator.operations.history import coordination_of, run_rows
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
+from orchestrator.values import LogReach
 from orchestrator.watch.estate import connect_cluster, kafka_cluster
 from tests.drill.rehearsal import ROOT, processes_of
 from tests.layouts.estate import Estate
@@ -65,6 +67,21 @@ def test_whatever_listens_speaks_tls_as_one_that_the_authority_knows(
         assert _shaken(trusted, port), name
         with pytest.raises(ssl.SSLCertVerificationError):
             _shaken(astray, port)
+
+
+def test_where_logs_end_is_asked_over_tls(simulation: Simulation) -> None:
+    """With the operator's login, and by nobody whom the authority does not know."""
+    west = simulation.topology.clusters["west"]
+    topic = next(topic.name for topic in simulation.topology.topics if topic.cluster == "west")
+    partitions = kafka_cluster(simulation.topology, "west").topics([topic])[topic].partitions
+    with LogEndReader("west", west.client, 10.0) as reader:
+        found = reader.reaches(west.bootstrap, partitions)
+    assert all(isinstance(reach, LogReach) and reach.is_in_sync for reach in found.values()), found
+    plain = {**west.client, "security.protocol": "SASL_PLAINTEXT"}
+    with LogEndReader("west", plain, 3.0) as reader:
+        assert not any(
+            isinstance(said, LogReach) for said in reader.reaches(west.bootstrap, partitions).values()
+        )
 
 
 def _shaken(context: ssl.SSLContext, port: int) -> str | None:
