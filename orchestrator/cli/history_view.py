@@ -24,7 +24,9 @@ def render_history(runs: Rows, others: Rows, console: Console) -> None:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """A lock taken away, a hold put or released, a change of primary, a journal brought in."""
+    """A lock taken away, a hold put or released, a write by hand, a primary, a journal brought in."""
+    if "by_hand" in row:
+        return f"{escape(row['by_hand'])}, by hand, by {escape(row['by']['who'])}"
     if "taken_from" in row:
         return _unlock_line(row)
     if "event" in row:

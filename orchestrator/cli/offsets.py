@@ -106,14 +106,24 @@ def restore(
 ) -> None:
     """Write saved offsets back; what stood there before is saved beside the file."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import read_snapshot, restore_snapshot, write_snapshot
+    from orchestrator.operations.group_offsets import (
+        Snapshot,
+        read_snapshot,
+        restore_snapshot,
+        write_snapshot,
+    )
     from orchestrator.topology.loading import load_topology
 
     wanted = read_snapshot(saved)
     cluster = at or wanted.cluster
-    before = restore_snapshot(load_topology(file), cluster, wanted, group)
-    kept = saved.with_name(f"{saved.stem}.before-{int(before.taken_at_s)}.json")
-    write_snapshot(before, kept)
+
+    def file_of(before: Snapshot) -> Path:
+        return saved.with_name(f"{saved.stem}.before-{int(before.taken_at_s)}.json")
+
+    before = restore_snapshot(
+        load_topology(file), cluster, wanted, group, keep=lambda found: write_snapshot(found, file_of(found))
+    )
+    kept = file_of(before)
     emit(
         {"cluster": cluster, "groups": sorted(before.groups), "before": str(kept)},
         as_json=as_json,

@@ -93,14 +93,13 @@ def spark(  # noqa: PLR0917 - typer passes them by name
     """Make of a checkpoint one with which the query goes on at another cluster, state and all."""
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
-    from orchestrator.operations.moving import move_query, standby_folder
-    from orchestrator.operations.relocation import new_relocation_id, undo_relocation
+    from orchestrator.operations.moving import move_query, undo_move_of_query
+    from orchestrator.operations.relocation import new_relocation_id
     from orchestrator.topology.loading import load_topology
 
     topology = load_topology(file)
     if undo:
-        folder = destination or standby_folder(topology, query)
-        taken = undo_relocation(folder)
+        folder, taken = undo_move_of_query(topology, query, destination)
         now_at = None if taken is None else str(taken)
         emit({"undone": str(folder), "now_at": now_at}, as_json=as_json, summary=f"{folder} is as before")
         return

@@ -127,6 +127,7 @@ def history(
     """List the runs of a topology, newest last."""
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
+    from orchestrator.operations.by_hand import by_hand_rows
     from orchestrator.operations.history import primary_records, run_rows
     from orchestrator.operations.history_import import import_rows
     from orchestrator.operations.holds import hold_events
@@ -137,7 +138,7 @@ def history(
         _import(topology, import_file, order, as_json)
         return
     rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
-    primaries, imports = primary_records(topology), import_rows(topology)
+    primaries, imports, written = primary_records(topology), import_rows(topology), by_hand_rows(topology)
     emit(
         {
             "runs": rows,
@@ -145,10 +146,13 @@ def history(
             "holds": holds,
             "primaries": primaries,
             "imports": imports,
+            "by_hand": written,
         },
         as_json=as_json,
         summary=f"{len(rows)} runs",
-        render=lambda console: render_history(rows, [*unlocks, *holds, *primaries, *imports], console),
+        render=lambda console: render_history(
+            rows, [*unlocks, *holds, *primaries, *imports, *written], console
+        ),
     )
 
 

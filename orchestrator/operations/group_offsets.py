@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.files import write_whole
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.operations.holds import refuse_held
+from orchestrator.operations.by_hand import ByHand, by_hand
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
@@ -77,15 +77,32 @@ def read_snapshot(file: Path) -> Snapshot:
 
 
 def restore_snapshot(
-    topology: Topology, cluster: str, snapshot: Snapshot, groups: Iterable[str] = ()
+    topology: Topology,
+    cluster: str,
+    snapshot: Snapshot,
+    groups: Iterable[str] = (),
+    *,
+    keep: Callable[[Snapshot], None] = lambda _: None,
 ) -> Snapshot:
     """Write a snapshot's offsets back at `cluster`; returns what stood there before.
 
     Nothing is written if any of the groups has running members, or an offset lies outside its log.
-    Partitions that the snapshot does not name keep their offsets. Raises `DcctlError`.
+    Partitions that the snapshot does not name keep their offsets. `keep` gets what stood there before, while
+    it still does. Raises `DcctlError`, and `LockHeldError` where a run is under way.
     """
     known_cluster(topology, cluster)
-    refuse_held(topology, [cluster], f"offsets restore at {cluster}")
+    with by_hand(topology, [cluster], f"offsets restore at {cluster}") as hand:
+        return _restored(topology, cluster, snapshot, groups, hand, keep)
+
+
+def _restored(  # noqa: PLR0917 - what is restored, and under whose lock
+    topology: Topology,
+    cluster: str,
+    snapshot: Snapshot,
+    groups: Iterable[str],
+    hand: ByHand,
+    keep: Callable[[Snapshot], None],
+) -> Snapshot:
     wanted = {group: snapshot.groups[group] for group in _known_groups(snapshot, groups)}
     kafka = kafka_cluster(topology, cluster)
     running = sorted(group for group, members in kafka.group_members(wanted).items() if members)
@@ -115,8 +132,10 @@ def restore_snapshot(
             "such a group would go on by auto.offset.reset",
         )
     before = Snapshot(cluster, time.time(), kafka.committed(wanted))
+    keep(before)
+    hand.note({"cluster": cluster, "groups": sorted(wanted)})
     for group, offsets in wanted.items():
-        kafka.write_group_offsets(group, offsets)
+        kafka.write_group_offsets(group, offsets, may_write=hand.may_write)
     return before
 
 

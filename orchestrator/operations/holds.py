@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import CoordinationError, DcctlError, GateRefusedError, GateUnknownError, UsageError
+from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.holds import Hold, standing_on
@@ -96,23 +96,6 @@ def holds_in_the_way(coordination: Coordination, topology: Topology, clusters: I
     return "; ".join(
         str(hold) for hold in standing_on(read_holds(coordination), topology, clusters, _CLOCK.now_s())
     )
-
-
-def refuse_held(topology: Topology, clusters: Iterable[str], doing: str) -> None:
-    """For what writes without a run of its own: raise `GateRefusedError` where somebody holds it.
-
-    Raises `GateUnknownError` where that cannot be told. A file without an ensemble has no holds.
-    """
-    if topology.coordination is None:
-        return
-    try:
-        with coordination_of(topology) as coordination:
-            holds = holds_in_the_way(coordination, topology, clusters)
-    except CoordinationError as error:
-        problem = f"not-held unknown: {error.subject}: {error.problem}. Nothing was changed"
-        raise GateUnknownError(doing, problem, error.hint) from None
-    if holds:
-        raise GateRefusedError(doing, f"not-held refused: {holds}. Nothing was changed", "dcctl release")
 
 
 def hold_rows(topology: Topology) -> list[dict[str, Any]]:

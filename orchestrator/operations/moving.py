@@ -10,18 +10,19 @@ from typing import Literal
 from orchestrator.adapters.checkpoint_files import local_checkpoint, newest_write_s
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.operations.by_hand import ByHand, by_hand
 from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.group_offsets import Snapshot
-from orchestrator.operations.holds import refuse_held
 from orchestrator.operations.relocation import (
     RelocationReport,
     checkpoint_positions,
     copy_folder,
     refuse_running_original,
     relocate_checkpoint,
+    undo_relocation,
 )
 from orchestrator.operations.translate import Positions, Translations, current_map, translate_groups
-from orchestrator.planning.checkpoints import placed_by
+from orchestrator.planning.checkpoints import Place, placed_by
 from orchestrator.planning.positions import offsets_to_write, partitions_to_read
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.support import refuse_unsupported
@@ -54,13 +55,27 @@ def move_group(
     """Translate a group's positions and, with `write`, commit them at the target.
 
     Each landing partition gets the start or the end of its log. Raises `DcctlError`, with nothing
-    written, if a position has no translation or the group has running members at either side.
+    written, if a position has no translation or the group has running members at either side, and
+    `LockHeldError` where a run is under way.
     """
     refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, group, "group")
     mirror = _mirror(topology, consumer, to)
-    if write:
-        refuse_held(topology, [to], f"relocate group {group}")
+    if not write:
+        return _moved_group(topology, consumer, mirror, landing, snapshot, None)
+    with by_hand(topology, [to], f"relocate group {group}") as hand:
+        return _moved_group(topology, consumer, mirror, landing, snapshot, hand)
+
+
+def _moved_group(  # noqa: PLR0917 - what is moved, and under whose lock
+    topology: Topology,
+    consumer: Consumer,
+    mirror: Replication,
+    landing: Landing,
+    snapshot: Positions | None,
+    hand: ByHand | None,
+) -> MovedGroup:
+    group, to = consumer.name, mirror.target
     target = kafka_cluster(topology, to)
     translations = translate_groups(topology, mirror, [group], snapshot)
     without = [f"{r.source_partition}: {r.reason}" for r in translations.rows if r.target_offset is None]
@@ -73,12 +88,13 @@ def move_group(
     starts = _landing_offsets(topology, mirror, consumer, target, landing)
     offsets = offsets_to_write(topology, mirror, [consumer], translations.rows, starts)[group]
     before = Snapshot(to, time.time(), target.committed([group]))
-    if write:
+    if hand is not None:
         if translations.origin == "source":
             _refuse_members(kafka_cluster(topology, mirror.source), group)
         _refuse_members(target, group)
-        target.write_group_offsets(group, offsets)
-    return MovedGroup(translations=translations, offsets=offsets, before=before, is_written=write)
+        hand.note({"cluster": to, "groups": [group]})
+        target.write_group_offsets(group, offsets, may_write=hand.may_write)
+    return MovedGroup(translations=translations, offsets=offsets, before=before, is_written=hand is not None)
 
 
 def move_query(
@@ -95,17 +111,51 @@ def move_query(
     """Relocate a Spark query's checkpoint to its standby place, or to `destination`.
 
     Taken is the watcher's copy, or `checkpoint`, which must be at rest unless a person attests that its
-    query is stopped. Raises `DcctlError` for everything that forbids it; then nothing has changed.
+    query is stopped. Raises `DcctlError` for everything that forbids it, and `LockHeldError` where a run is
+    under way; then nothing has changed.
     """
     refuse_unsupported(topology, "relocate")
     consumer = _consumer(topology, query, "spark")
     mirror = _mirror(topology, consumer, to)
-    refuse_held(topology, [to], f"relocate spark {query}")
-    target = kafka_cluster(topology, to)
-    if checkpoint is not None and not is_attested_stopped:
-        refuse_running_original(checkpoint, time.time())
-    copy = checkpoint or copy_folder(consumer)
-    destination = destination or standby_folder(topology, query)
+    with by_hand(topology, [to], f"relocate spark {query}") as hand:
+        if checkpoint is not None and not is_attested_stopped:
+            refuse_running_original(checkpoint, time.time())
+        copy = checkpoint or copy_folder(consumer)
+        place = destination or standby_folder(topology, query)
+        translate, starts = _places_of_query(topology, consumer, mirror, landing, copy)
+        hand.note({"cluster": to, "query": query, "destination": str(place)})
+        return relocate_checkpoint(
+            copy,
+            place,
+            translate,
+            mirror.mirrored_topic,
+            starts,
+            query=query,
+            sink=consumer.sink,
+            run_id=run_id,
+            is_at_rest=checkpoint is not None,
+        )
+
+
+def undo_move_of_query(topology: Topology, query: str, destination: Path | None) -> tuple[Path, Path | None]:
+    """Take the last relocation of a query's checkpoint back.
+
+    Returns its place, and where what was relocated lies now (None: it had never come to its place). Raises as
+    `undo_relocation` does, and `LockHeldError` where a run is under way.
+    """
+    place = destination or standby_folder(topology, query)
+    consumer = _consumer(topology, query, "spark")
+    clusters = [m.target for m in topology.replication if m.source == consumer.cluster]
+    with by_hand(topology, clusters, f"relocate spark {query} --undo") as hand:
+        hand.note({"query": query, "destination": str(place)})
+        return place, undo_relocation(place)
+
+
+def _places_of_query(
+    topology: Topology, consumer: Consumer, mirror: Replication, landing: Landing, copy: Path
+) -> tuple[Place, dict[TopicPartition, int]]:
+    """Where each offset of the checkpoint goes on, and the starts of what it did not know."""
+    target = kafka_cluster(topology, mirror.target)
     offset_map, logs, history = current_map(topology, mirror, target)
     written_at_s = newest_write_s(copy) or 0.0
     by_time: dict[TopicPartition, int] = {}
@@ -126,17 +176,7 @@ def move_query(
     own = {mirror.mirrored_topic(topic) for topic in consumer.topics}
     starts = {tp: log.start_offset for tp, log in logs.items() if tp.topic in own}
     starts |= _landing_offsets(topology, mirror, consumer, target, landing)
-    return relocate_checkpoint(
-        copy,
-        destination,
-        translate,
-        mirror.mirrored_topic,
-        starts,
-        query=query,
-        sink=consumer.sink,
-        run_id=run_id,
-        is_at_rest=checkpoint is not None,
-    )
+    return translate, starts
 
 
 def standby_folder(topology: Topology, query: str) -> Path:

@@ -35,6 +35,7 @@ from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.looking import LOOKING_GATES, open_looks
 from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
+from orchestrator.planning.prices import grown_since
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -129,8 +130,9 @@ def run_procedure(
     """Run a verb, from the lock to the last verification.
 
     `on_plan` gets the plan once it is made, refused ones too; `approve` is asked before anything is
-    changed; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default:
-    one for each run in the user's state folder).
+    changed, and again where its price has grown while it was thought about, behind the plan with the new
+    one; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default: one for
+    each run in the user's state folder).
 
     Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
@@ -161,8 +163,17 @@ def run_procedure(
         _raise_for(run, procedure, plan.gates)
         if not _is_approved(run, plan, approve):
             _refuse(run, procedure, "declined", "")
-        if _CLOCK.now_s() > plan.expires_at_s:
-            picture = _observe_again(run, procedure, plan)
+        approved = plan
+        while _CLOCK.now_s() > approved.expires_at_s:
+            picture, fresh = _observe_again(run, procedure, plan)
+            grown = grown_since(approved, fresh)
+            if not grown:
+                break
+            on_plan(fresh)
+            if not _is_approved(run, fresh, approve):
+                _refuse(run, procedure, f"declined: {'; '.join(grown)}", "")
+            run.record("gates", message=f"approved once more: {'; '.join(grown)}", data=_price_of(fresh))
+            approved = fresh
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
         return _act(run, procedure, plan, picture, timing)
 
@@ -303,7 +314,7 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     )
 
 
-def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> P:
+def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> tuple[P, Plan]:
     """A person has thought for long: is the world still as the plan says?"""
     picture = procedure.observe(run.estate, own_lock=True, own_run=run.run_id)
     moved = picture.moved_since(plan.observed)
@@ -312,7 +323,11 @@ def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> P:
         said = f"since the plan was made these have changed: {', '.join(moved)}"
         _refuse(run, procedure, said, "run the command again")
     _raise_for(run, procedure, fresh.gates)
-    return picture
+    return picture, fresh
+
+
+def _price_of(plan: Plan) -> dict[str, Any]:
+    return {"predicted": to_json(plan)["predicted"]}
 
 
 def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.cli.main import run
 from orchestrator.engine import OnEvent
-from orchestrator.operations import history, holds
+from orchestrator.errors import LockHeldError
+from orchestrator.operations import by_hand, history, holds
 from orchestrator.operations.group_offsets import Snapshot, write_snapshot
 from orchestrator.operations.holds import HOLDS_PATH, put_hold, release_hold
 from orchestrator.operations.layout.apply import plan_apply, run_apply
@@ -182,6 +185,7 @@ def test_what_writes_without_a_run_is_held_too(
     file = topology()
     ensemble = MemoryEnsemble()
     monkeypatch.setattr(history, "coordination_connection", lambda _: ensemble)
+    monkeypatch.setattr(by_hand, "coordination_connection", lambda _: ensemble)
     path = tmp_path / "payments.yaml"
     path.write_text(json.dumps(dump_topology(file)), encoding="utf-8")
     saved = tmp_path / "saved.json"
@@ -198,6 +202,56 @@ def test_what_writes_without_a_run_is_held_too(
     for command in commands:
         assert run(command) == 7
         assert "not-held unknown" in said()
+
+
+class BusyEnsemble(MemoryEnsemble):
+    """A run is under way."""
+
+    def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
+        assert about["run"]
+        raise LockHeldError(f"lock {path}", "held by ada at host-1, run failover-1", "wait for it")
+
+
+def test_nothing_is_written_by_hand_beside_a_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Said
+) -> None:
+    """Between its writing of offsets and its start of consumers: status 5, and who has the lock."""
+    file = topology()
+    ensemble = BusyEnsemble()
+    monkeypatch.setattr(by_hand, "coordination_connection", lambda _: ensemble)
+    path, saved = tmp_path / "payments.yaml", tmp_path / "saved.json"
+    path.write_text(json.dumps(dump_topology(file)), encoding="utf-8")
+    write_snapshot(Snapshot("east", 1.0, {"billing": {}}), saved)
+    moved, place = ["--query", "revenue"], ["--destination", str(tmp_path / "revenue")]
+    for command, doing in (
+        (["offsets", "restore", str(path), str(saved)], "offsets restore at east"),
+        (["relocate", "spark", str(path), *moved, "--to", "east"], "relocate spark revenue"),
+        (["relocate", "spark", str(path), *moved, "--undo", *place], "relocate spark revenue --undo"),
+    ):
+        assert run(command) == 5
+        words = said()
+        assert f"{doing}: held by ada at host-1, run failover-1. Nothing was changed" in words
+    assert ensemble.nodes == {}
+
+
+def test_what_is_written_by_hand_is_kept_and_told_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Said
+) -> None:
+    """Before it is written, and under the lock that a run would have."""
+    file = topology()
+    ensemble = MemoryEnsemble()
+    for module in (by_hand, history):
+        monkeypatch.setattr(module, "coordination_connection", lambda _: ensemble)
+    with by_hand.by_hand(file, ["east"], "offsets restore at east") as hand:
+        assert ensemble.about["run"] == hand.id
+        hand.note({"cluster": "east", "groups": ["billing"]})
+    (row,) = by_hand.by_hand_rows(file)
+    assert row["what"] == {"cluster": "east", "groups": ["billing"]}
+    path = tmp_path / "payments.yaml"
+    path.write_text(json.dumps(dump_topology(file)), encoding="utf-8")
+    assert run(["history", str(path)]) == 0
+    assert "offsets restore at east, by hand, by " in said()
+    assert history.run_rows(file) == [], "it is no run, and stands in no move's way"
 
 
 def test_without_a_file_the_scope_is_checked_first_and_then_a_file_is_asked_for(

@@ -1,0 +1,84 @@
+"""A person who thinks for long approves what they were shown: a price that has grown meanwhile is shown as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import GateRefusedError
+from orchestrator.operations.history import run_records, run_rows
+from orchestrator.operations.layout import procedure
+from orchestrator.operations.layout.apply import run_apply
+from orchestrator.planning.plan import Plan, Predicted
+from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.planning.layout.layouts import active_active
+
+Prices = Callable[[list[int]], Rehearsal]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Prices:
+    """An estate in which each look shows the next price, and every plan but the last is old at once."""
+
+    def make(prices: list[int]) -> Rehearsal:
+        rehearsal = rehearse(monkeypatch, tmp_path, active_active())
+        real = procedure.LayoutProcedure.plan
+        left = list(prices)
+
+        def plan(made: procedure.LayoutProcedure, picture: procedure.LayoutPicture) -> Plan:
+            found = real(made, picture)
+            price = left.pop(0) if len(left) > 1 else left[0]
+            loss = {"orders": {"at_most": price}}
+            expires_at_s = found.expires_at_s if len(left) == 1 and price == prices[-1] else 0.0
+            return replace(found, predicted=Predicted(loss=loss), expires_at_s=expires_at_s)
+
+        monkeypatch.setattr(procedure.LayoutProcedure, "plan", plan)
+        return rehearsal
+
+    return make
+
+
+def shown(plan: Plan) -> int | None:
+    """The price that the question is about."""
+    return plan.predicted.loss["orders"]["at_most"]
+
+
+def test_what_has_grown_is_asked_about_again_and_kept(world: Prices) -> None:
+    """Both answers stand in the journal."""
+    asked: list[int | None] = []
+
+    def approve(plan: Plan) -> bool:
+        asked.append(shown(plan))
+        return True
+
+    estate = world([120, 180])
+    end = run_apply(estate.topology, approve=approve)
+    assert asked == [120, 180]
+    assert end.outcome == "ok"
+    (again,) = (r for r in run_records(estate.topology, end.run_id) if r.kind == "gates")
+    assert "records lost of orders: at most 180, approved were 120" in again.message
+
+
+def test_declined_the_second_time_nothing_was_changed(world: Prices) -> None:
+    """And it says what had grown."""
+    answers = [True, False]
+    estate = world([120, 180])
+    with pytest.raises(GateRefusedError, match="declined: records lost of orders: at most 180"):
+        run_apply(estate.topology, approve=lambda _: answers.pop(0))
+    assert estate.clusters["west"].picture.topics == {}
+    assert [row["outcome"] for row in run_rows(estate.topology)] == ["refused"]
+
+
+def test_what_has_not_grown_is_not_asked_about_again(world: Prices) -> None:
+    """Nobody is asked twice for the same, or less."""
+    asked: list[int | None] = []
+
+    def approve(plan: Plan) -> bool:
+        asked.append(shown(plan))
+        return True
+
+    assert run_apply(world([120, 90]).topology, approve=approve).outcome == "ok"
+    assert asked == [120]
