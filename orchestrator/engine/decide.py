@@ -60,13 +60,22 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class Overdue:
+    """A step has not come back long after its deadline. It may still be at it, and nobody can end it."""
+
+    step: str
+    seconds: float
+    way: Way = "do"
+
+
+@dataclass(frozen=True, slots=True)
 class JournalLost:
     """The lock is lost or the journal cannot be written: nothing more may be begun."""
 
     reason: str
 
 
-Event = Begun | UndoAsked | Recorded | Attempted | Checked | JournalLost
+Event = Begun | UndoAsked | Recorded | Attempted | Checked | Overdue | JournalLost
 
 
 def halted(state: RunState, reason: str) -> RunState:
@@ -119,6 +128,8 @@ _OUTCOME: Mapping[Way, EventKind] = {"do": "step-outcome", "undo": "undo-outcome
 
 def decide(state: RunState, event: Event) -> Decision:
     """The run's next state, and what the driver has to do now."""
+    if isinstance(event, Attempted | Checked | Overdue):
+        return _after_step(state, event)
     match event:
         case Begun():
             return _begin(state)
@@ -126,10 +137,6 @@ def decide(state: RunState, event: Event) -> Decision:
             return _begin(state) if state.undoing else _turn_back(state, reason, leave)
         case Recorded(record):
             return _after_record(state, record)
-        case Attempted(step, found, seconds, way):
-            return _record_outcome(state, step, found, {"seconds": round(seconds, 3)}, way)
-        case Checked(step, found, way):
-            return _after_check(state, step, found, way)
         case JournalLost(reason):
             stopped = replace(state, stopped=state.stopped or reason, has_journal=False)
             # An announced step was never begun: its intent could not be written.
@@ -137,6 +144,19 @@ def decide(state: RunState, event: Event) -> Decision:
                 for step in stopped.with_any("announced", way=way):
                     stopped = stopped.with_status(step, "waiting", way)
             return _go_on(stopped)
+
+
+def _after_step(state: RunState, event: Attempted | Checked | Overdue) -> Decision:
+    step, way = event.step, event.way
+    if (step, way) in state.overdue:
+        return state, ()  # its outcome is in the journal: whoever goes on looks at it anew
+    if isinstance(event, Overdue):
+        late = replace(state, overdue=state.overdue | {(step, way)})
+        said = f"has not come back for {event.seconds:.0f} s, and may still be at it"
+        return _record_outcome(late, step, StepOutcome("unknown", said), {"overdue": True}, way)
+    if isinstance(event, Checked):
+        return _after_check(state, step, event.found, way)
+    return _record_outcome(state, step, event.found, {"seconds": round(event.seconds, 3)}, way)
 
 
 def _begin(state: RunState) -> Decision:
@@ -211,7 +231,11 @@ def _go_on(state: RunState) -> Decision:
     if state.with_any("checking") or state.with_any("checking", way="undo"):
         return state, ()
     why = "" if state.undoing or state.stopped else _why_turn(state, "failed", "unknown", "unsettled")
-    if why:
+    if why and state.overdue:
+        # What it is still at would come about behind the back of its own compensation.
+        late = ", ".join(sorted(step for step, _ in state.overdue))
+        state = replace(state, stopped=f"not taken back by this process, in which {late} may still be at it")
+    elif why:
         return (state, ()) if state.is_busy else _turn_back(state, why, frozenset())
     instructions: list[Instruction] = []
     if not state.stopped:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from orchestrator.engine.decide import (
     INTENTS,
@@ -20,6 +20,7 @@ from orchestrator.engine.decide import (
     Event,
     Instruction,
     JournalLost,
+    Overdue,
     Perform,
     Record,
     Recorded,
@@ -29,10 +30,12 @@ from orchestrator.engine.decide import (
 )
 from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, Way, state_from_journal
+from orchestrator.engine.workers import Workers
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.planning.plan import Plan, RunEvent, Step
 
 OnEvent = Callable[[RunEvent], None]
+_GRACE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,15 @@ class RunEnd:
     state: RunState
 
 
+def patience_s(step: Step) -> float:
+    """Seconds after which a step is left that has not come back: long after it should have by itself.
+
+    Acting and looking have the step's deadline each, and some of it is beyond counting (a copy of much
+    state); this is for a call that never returns, as on a mount whose server is gone.
+    """
+    return 2 * step.timeout_s + _GRACE_S
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """What a run works through."""
@@ -53,6 +65,7 @@ class Ports:
     actions: Actions
     clock: Clock
     brake: Brake | None = None
+    patience_s: Callable[[Step], float] = patience_s
 
 
 def run_plan(
@@ -69,18 +82,23 @@ def run_plan(
 
     With `undo` the run is taken back, and a run that was being taken back already goes on with that in
     any case. `on_event` gets every record once it is in the journal; what it raises ends nothing.
-    Raises `GateRefusedError` for a plan that may not run. An interruption (Ctrl-C) cancels what is waiting
-    and goes up to the caller; the journal then holds all that a later resume needs.
+    A step that does not come back within its patience is unknown, and is left where it is: its thread ends
+    with the process. Raises `GateRefusedError` for a plan that may not run. An interruption (Ctrl-C)
+    cancels what is waiting and goes up to the caller; the journal then holds all that a later resume needs.
     """
     if not plan.is_allowed:
         raise GateRefusedError("plan", "a gate refused or is unknown: it cannot be run")
-    pool = executor or ThreadPoolExecutor(max_workers=max(len(plan.steps), 1))
+    pool = executor or Workers()
     state = state_from_journal(plan, run_id, records)
     try:
-        return _Driver(state, ports, pool, on_event or (lambda _: None)).run(undo or Begun())
+        end = _Driver(state, ports, pool, on_event or (lambda _: None)).run(undo or Begun())
     except BaseException:
         ports.actions.cancel()
         raise
+    else:
+        if end.state.overdue:
+            ports.actions.cancel()
+        return end
     finally:
         if pool is not executor:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -94,18 +112,37 @@ class _Driver:
         self._on_event = on_event
         self._inbox: SimpleQueue[Event | BaseException] = SimpleQueue()
         self._has_journal = True
+        self._under_way: dict[tuple[str, Way], float] = {}
 
     def run(self, first: Begun | UndoAsked) -> RunEnd:
         self._ports.lock.on_loss(self._stop)
         self._inbox.put(first)
         while True:
-            event = self._inbox.get()
+            event = self._next_event()
             if isinstance(event, BaseException):
                 raise event
+            if isinstance(event, Attempted | Checked | Overdue):
+                self._under_way.pop((event.step, event.way), None)
             for instruction in self._decided(event):
                 if isinstance(instruction, End):
                     return RunEnd(instruction.outcome, instruction.reason, self._state)
                 self._carry_out(instruction)
+
+    def _next_event(self) -> Event | BaseException:
+        """What has happened next; a step that has not come back in its time is an event, too."""
+        now_s = self._ports.clock.monotonic_s
+        while self._under_way:
+            (step_id, way), begun_s = min(self._under_way.items(), key=self._due_s)
+            try:
+                return self._inbox.get(timeout=max(0.0, self._due_s(((step_id, way), begun_s)) - now_s()))
+            except Empty:
+                if now_s() >= self._due_s(((step_id, way), begun_s)):
+                    return Overdue(step_id, now_s() - begun_s, way)
+        return self._inbox.get()
+
+    def _due_s(self, under_way: tuple[tuple[str, Way], float]) -> float:
+        (step_id, _), begun_s = under_way
+        return begun_s + self._ports.patience_s(self._state.plan.step(step_id))
 
     def _decided(self, event: Event) -> tuple[Instruction, ...]:
         """What to do now. Before anything is begun it is looked whether a person wants nothing begun."""
@@ -163,6 +200,7 @@ class _Driver:
             self._on_event(record)
 
     def _submit(self, work: Callable[[Step, Results, Way], Event], step_id: str, way: Way) -> None:
+        self._under_way[step_id, way] = self._ports.clock.monotonic_s()
         future = self._executor.submit(work, self._state.plan.step(step_id), self._state.results, way)
         future.add_done_callback(self._deliver)
 

@@ -24,7 +24,8 @@ class RunState:
 
     `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
     said may stay. `begun` are the steps ever begun, `effective` those of whose effect anything may stand,
-    `in_part` those of which it was seen that some of it stands.
+    `in_part` those of which it was seen that some of it stands. `overdue` are attempts of this process that
+    have not come back.
     """
 
     plan: Plan
@@ -37,6 +38,7 @@ class RunState:
     begun: frozenset[str] = frozenset()
     effective: frozenset[str] = frozenset()
     in_part: frozenset[str] = frozenset()
+    overdue: frozenset[tuple[str, Way]] = frozenset()
     undoing: str = ""
     leave: frozenset[str] = frozenset()
     stopped: str = ""

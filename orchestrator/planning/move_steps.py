@@ -179,6 +179,8 @@ def _relocate(queries: tuple[Consumer, ...]) -> list[Step]:
             depends_on=("record-mirrored-ends", "record-landing-ends"),
             compensation="undo-relocation",
             expected_s=0.5,
+            # State of any size, where the file system has no links.
+            timeout_s=300,
         )
         for query in queries
     ]

@@ -82,7 +82,8 @@ class Step:
     undo` the whole run is taken back if this step does not end well; with `note` that is told, and the run
     has still done what it was for.
 
-    `timeout_s` is the deadline of the whole step, `expected_s` what it usually takes.
+    `timeout_s` is the deadline of the whole step, which its action keeps by itself, `expected_s` what it
+    usually takes. One that does not come back is left long after that, and its outcome is unknown.
     """
 
     id: str

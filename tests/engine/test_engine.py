@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from orchestrator.engine import Ports, Results, StepOutcome, run_plan
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.engine import Ports, Results, RunEnd, StepOutcome, run_plan
 from orchestrator.errors import CoordinationError, GateRefusedError
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, Step
 from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
@@ -253,3 +254,58 @@ def test_a_journal_that_breaks_in_an_unheard_of_way_begins_nothing_more() -> Non
     assert "b" not in world.effects
     world.append = written  # type: ignore[method-assign]
     assert run_inline(DIAMOND, world).outcome == "ok"
+
+
+class Hanging(World):
+    """One step hangs until it is let go, as a call to a mount whose server is gone."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__()
+        self.step = step
+        self.let_go = threading.Event()
+
+    def perform(self, step: Step, results: Results) -> StepOutcome:
+        if step.id == self.step and not self.let_go.is_set():
+            self.let_go.wait(60)
+            return StepOutcome("ok", "too late")
+        return super().perform(step, results)
+
+
+def test_a_step_that_never_comes_back_is_unknown_and_the_run_ends_without_it() -> None:
+    """What does not wait for it is done; it is looked at when the run is gone on with."""
+    world = Hanging("b")
+    end = _in_threads(DIAMOND, world)
+    assert end.outcome == "unknown"
+    assert "b unknown: has not come back for 0 s, and may still be at it" in end.reason
+    assert world.effects == ["a", "measure"]
+    assert world.cancelled == 1, "what it is at may be told to write no more"
+    world.let_go.set()
+    assert run_inline(DIAMOND, world).outcome == "ok"
+    assert [record.sequence for record in world.records] == list(range(1, len(world.records) + 1))
+
+
+def test_a_run_is_not_taken_back_under_a_step_that_may_still_be_at_it() -> None:
+    """Its effect would come about behind its own compensation: another process takes it back."""
+    freeze = replace(
+        a_step("freeze", verify=None), compensation="undo", on_failure="undo", verify_undone=None
+    )
+    world = Hanging("freeze")
+    end = _in_threads(a_plan(freeze), world)
+    assert end.outcome == "unknown"
+    assert "not taken back by this process, in which freeze may still be at it" in end.reason
+    assert not [record for record in world.records if record.kind.startswith("undo")]
+    world.let_go.set()
+    world.compensate = lambda *_: StepOutcome("ok")  # type: ignore[method-assign]
+    assert run_inline(a_plan(freeze), world).outcome == "undone"
+
+
+def _in_threads(plan: Plan, world: Hanging) -> RunEnd:
+    """Patience with all but the one that hangs."""
+    world.holder = world.process = "process-1"
+    ports = Ports(
+        world, world, world, SystemClock(), patience_s=lambda step: 0.05 if step.id == world.step else 60.0
+    )
+    try:
+        return run_plan(plan, "run-1", ports, records=tuple(world.records))
+    finally:
+        world.holder = ""

@@ -23,15 +23,19 @@ def read_applied(coordination: Coordination, topology: str) -> Applied | None:
     names = coordination.names(applied_path(topology))
     if not names:
         return None
-    index = json.loads(coordination.read(f"{applied_path(topology)}/{names[-1]}") or b"{}")
+    subject = f"{applied_path(topology)}/{names[-1]}"
+    index = json.loads(coordination.read(subject) or b"{}")
     parts = [
         coordination.read(f"{_parts_path(topology)}/{names[-1]}-{number:03d}")
         for number in range(int(index.get("parts", 0)))
     ]
-    text = zlib.decompress(b"".join(part or b"" for part in parts)) if parts and all(parts) else b"{}"
-    data = json.loads(text)
-    if digest(data) != index.get("digest"):
-        raise DcctlError(f"{applied_path(topology)}/{names[-1]}", "is not what was written there")
+    try:
+        text = zlib.decompress(b"".join(part or b"" for part in parts)) if parts and all(parts) else b"{}"
+        data = json.loads(text)
+    except (zlib.error, ValueError):
+        data = None
+    if data is None or digest(data) != index.get("digest"):
+        raise DcctlError(subject, "is not what was written there")
     return applied_from_json(data)
 
 
