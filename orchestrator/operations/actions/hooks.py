@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.adapters.ansible import run_own_playbook
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, PlaybookError
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.hooks import ACTION as HOOK_ACTION
 from orchestrator.planning.plan import Plan, Step
@@ -15,16 +15,22 @@ from orchestrator.topology.model import Topology
 
 
 def run_hook(session: RunSession, step: Step, _results: Results) -> StepOutcome:
-    """Run it; everything that it says is kept in the run's folder. Raises with the failed task's words."""
+    """Run it; everything that it says is kept in the run's folder. It fails with the failed task's words.
+
+    What it did until then is its own matter, as when it is taken back: nothing of the run's own has changed.
+    """
     topology = session.topology
-    hosts = run_own_playbook(
-        Path(str(step.arguments["playbook"])),
-        inventory=Path(topology.inventory) if topology.inventory else None,
-        variables={**step.arguments["variables"], "dcctl_run": session.run_id},
-        folder=session.folder / "playbooks" / step.id,
-        timeout_s=step.timeout_s,
-        is_cancelled=session.is_cancelled,
-    )
+    try:
+        hosts = run_own_playbook(
+            Path(str(step.arguments["playbook"])),
+            inventory=Path(topology.inventory) if topology.inventory else None,
+            variables={**step.arguments["variables"], "dcctl_run": session.run_id},
+            folder=session.folder / "playbooks" / step.id,
+            timeout_s=step.timeout_s,
+            is_cancelled=session.is_cancelled,
+        )
+    except PlaybookError as error:
+        return StepOutcome("failed", f"{error.subject}: {error.problem}")
     return StepOutcome("ok", f"done on {', '.join(sorted(hosts))}", {"hosts": sorted(hosts)})
 
 
