@@ -20,6 +20,7 @@ from kazoo.exceptions import (
     ConnectionClosedError,
     KazooException,
     NoAuthError,
+    NodeExistsError,
     NoNodeError,
     SessionExpiredError,
 )
@@ -227,7 +228,11 @@ class Coordination:
         """Set one node, whoever holds a lock: for what a server says of itself. Parents are made."""
 
         def put() -> None:
-            self._client.ensure_path(path)
+            # Made with its value: who reads it meanwhile must not find it empty.
+            if self._client.exists(path) is None:
+                with suppress(NodeExistsError):
+                    self._client.create(path, value, makepath=True)
+                    return
             self._client.set(path, value)
 
         self.call(f"writing {path}", put)

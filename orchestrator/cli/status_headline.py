@@ -57,6 +57,9 @@ def _left_side(mirror: Mapping[str, Any]) -> tuple[bool, str]:
     """Whether the side that was left is there again, and how."""
     guards = mirror.get("guards") or ()
     closed = [guard for guard in guards if guard["state"] == "closed" and guard["is_at_work"]]
+    beside = [guard["server"] for guard in guards if guard.get("beside")]
+    if beside and mirror["source_answers"] is not False:
+        return True, f"is back, and OPEN to applications at {', '.join(beside)}: stop these brokers"
     if closed and len(closed) == len(guards):
         return True, "is back, kept closed by its guard"
     if closed:

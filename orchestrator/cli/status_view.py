@@ -104,10 +104,18 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The brokers that were kept closed when their guards last spoke, with the reason."""
+    """The brokers that were closed, opening or wrongly open when their guards last spoke, with the reason."""
     closed: dict[str, list[str]] = {}
     for guard in guards:
-        if guard["state"] == "closed":
+        if guard.get("beside"):
+            yield (
+                f"[red]open to applications, and should be closed[/]: {escape(guard['server'])}: "
+                f"{escape(guard['beside'])}; stop it, or see that access rules keep applications off it"
+            )
+        elif guard["state"] == "opening":
+            since = "" if guard["age_s"] < _SILENT_S else f", said {_age(guard['age_s'])} ago; nothing since"
+            yield f"[yellow]starts, open to applications[/]: {escape(guard['server'])}{since}"
+        elif guard["state"] == "closed":
             silent = "" if guard["is_at_work"] else f", said {_age(guard['age_s'])} ago; nothing since"
             closed.setdefault(f"{guard['reason']}{silent}", []).append(str(guard["server"]))
     for reason, servers in closed.items():

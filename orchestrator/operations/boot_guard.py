@@ -7,19 +7,20 @@ everybody in; with `--closed` nobody but those who run the estate: brokers, oper
 
 - A server whose data folder is new asks as well: its disk may be a replaced one, at a site that was lost. It
   waits longer for an answer, since the ensemble of a new estate comes up beside it.
-- Where the word is *open*, the guard becomes the broker: no process of its own stays.
-- Where it is *closed*, or nobody answers within `--wait-s`, the broker starts closed, and the guard asks on
-  (`guarded_broker`).
+- Where the answer is *closed*, or nobody answers within `--wait-s`, the broker starts closed.
+- The guard stays as the broker's parent, asks on, and ends as the broker ends (`planning.guarding`).
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from orchestrator.adapters.child_process import end_as
+from orchestrator.errors import DcctlError
 
 PLACE = "{properties}"
 
@@ -43,22 +44,14 @@ class Guarded:
 
 
 def start_broker(guarded: Guarded) -> int:
-    """Start the broker as it may be started. Returns its exit status; not at all where it opens at once."""
+    """Start the broker as it may be started, and stay. Returns its exit status, negative for a signal."""
     from orchestrator.operations.guarded_broker import GuardedBroker  # noqa: PLC0415 - it imports this module
 
-    broker = GuardedBroker(guarded)
-    if not broker.may_open():
-        return broker.run()
-    command = guarded.command_with(guarded.opened)
-    return os.execvp(command[0], command)  # noqa: S606 - the broker takes this process's place and pid
-
-
-def is_new(data: Path) -> bool:
-    """Whether no broker has ever run on this folder: it holds no partition, only what formatting leaves."""
     try:
-        return not any(entry.is_dir() for entry in data.iterdir())
-    except OSError:
-        return False  # one that is missing or cannot be read tells nothing
+        return GuardedBroker(guarded).run()
+    except (DcctlError, OSError) as error:
+        print(f"dcctl guard: nothing was started: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return 1
 
 
 def _guarded(arguments: Sequence[str]) -> Guarded:
@@ -83,4 +76,4 @@ def _guarded(arguments: Sequence[str]) -> Guarded:
 
 
 if __name__ == "__main__":
-    sys.exit(start_broker(_guarded(sys.argv[1:])))
+    sys.exit(end_as(start_broker(_guarded(sys.argv[1:]))))

@@ -1,6 +1,7 @@
-"""A broker that starts closed to applications, and opens when the journal's word about its cluster changes.
+"""The guard as the parent of its broker: it carries out what `planning.guarding` decides.
 
-See `boot_guard`. Each guard says in the ensemble whether its broker is open: a failback waits for that.
+The ensemble is asked in a thread of its own, and whether the broker listens is looked at in another one:
+however long the ensemble or a name server takes, it has to be noticed in time that an answer counts no more.
 """
 
 from __future__ import annotations
@@ -10,28 +11,54 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
-from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.adapters.child_process import adopt_orphans, kill_descendants, start_child
+from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
-from orchestrator.operations.boot_guard import Guarded, is_new
+from orchestrator.operations.boot_guard import Guarded
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.estate_facts import begun_runs
-from orchestrator.operations.guard_words import GuardSaid, guards_path
-from orchestrator.operations.journal import is_intent, runs_path
-from orchestrator.operations.parts import unpacked
-from orchestrator.planning.boot_guard import HOLD_STEP, GuardWord, PastRun, guard_word
+from orchestrator.operations.guard_words import guards_path
+from orchestrator.operations.past_runs import GuardReading
+from orchestrator.planning.guard_events import (
+    Ask,
+    Begun,
+    Ended,
+    Event,
+    Exit,
+    Heard,
+    Instruction,
+    Kill,
+    LeaveTurn,
+    Listens,
+    Log,
+    PassOn,
+    Saying,
+    Start,
+    Stop,
+    TakeTurn,
+    Ticked,
+    Told,
+    TurnAnswered,
+)
+from orchestrator.planning.guarding import Guard, decide
+from orchestrator.planning.guards import GuardSaid
 from orchestrator.topology.loading import load_topology
 
-_POLL_S = 1.0
-_STOP_TIMEOUT_S = 60.0
-_TURN_TIMEOUT_S = 120.0
+_TICK_S = 0.2
+_KILL_TIMEOUT_S = 10.0
 _ANSWER_TIMEOUT_S = 3.0
+_LISTENS_EVERY_S = 0.2
 # The ensemble of a new estate comes up beside its first brokers.
 _NEW_WAITS_TIMES = 6
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_OTHER = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_KAFKA_LISTENS_AT = "PLAINTEXT://:9092"
 
 
 def turn_path(topology: str, cluster: str) -> str:
@@ -39,181 +66,200 @@ def turn_path(topology: str, cluster: str) -> str:
     return f"/dcctl/{topology}/guard-turns/{cluster}"
 
 
-def past_runs(coordination: Coordination, topology: str) -> Iterator[PastRun]:
-    """Runs of the journal that have begun, the one that began last first, read as they are asked for."""
-
-    def record(path: str) -> dict[str, object]:
-        return unpacked(coordination.read(path) or b"{}", path)
-
-    for run_id in reversed(begun_runs(coordination, topology)):
-        path = f"{runs_path(topology)}/{run_id}"
-        names = coordination.names(path)
-        if not names:
-            continue
-        first, last = record(f"{path}/{names[0]}"), record(f"{path}/{names[-1]}")
-        about, end = first.get("data"), last.get("data")
-        about, end = about if isinstance(about, dict) else {}, end if isinstance(end, dict) else {}
-        holds = [name for name in names if name.endswith(f"-step-outcome-{HOLD_STEP}")]
-        begun = any(is_intent(name) for name in names)
-        outcome = str(end.get("outcome", "")) if last.get("kind") == "run-ended" else ""
-        yield PastRun(
-            run_id=run_id,
-            verb=str(about.get("verb", "")),
-            source=str(about.get("source", "")),
-            target=str(about.get("target", "")),
-            has_begun=begun,
-            # A resumption that was refused changes nothing of what the run did before.
-            outcome="incomplete" if begun and outcome == "refused" else outcome,
-            is_held=bool(holds) and record(f"{path}/{holds[-1]}").get("outcome") == "ok",
-        )
-
-
 class GuardedBroker:
-    """The broker as a child: closed until it may open, then open until it ends.
+    """The broker as a child, from its start to its end.
 
-    Raises `DcctlError` where the topology file cannot be read: then nothing starts.
+    Raises `DcctlError` where the topology file cannot be read, and `OSError` where the data folder cannot be
+    written: then nothing starts.
     """
 
     def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
-        self._topology = load_topology(guarded.file)
+        topology = load_topology(guarded.file)
+        self._guard = Guard()
+        self._inbox: SimpleQueue[tuple[subprocess.Popen[bytes] | None, Event]] = SimpleQueue()
+        self._ensemble = _Ensemble(
+            guarded,
+            topology.name,
+            GuardReading(topology.name, guarded.cluster, guarded.data),
+            lambda: coordination_connection(topology),
+            lambda event: self._inbox.put((None, event)),
+        )
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_ending = False
-        self._problem = self._logged = ""
-
-    def may_open(self) -> bool:
-        """What the journal says at the start; False too where the ensemble does not answer in time."""
-        wait_s = self._guarded.wait_s * (_NEW_WAITS_TIMES if is_new(self._guarded.data) else 1)
-        deadline = time.monotonic() + wait_s
-        word = self.asked_word(says_open=True)
-        while word is None and time.monotonic() < deadline:
-            time.sleep(_POLL_S / 2)
-            word = self.asked_word(says_open=True)
-        if word is None or not word.is_open:
-            self._log_closed(word)
-        return word is not None and word.is_open
-
-    def asked_word(self, *, says_open: bool = False) -> GuardWord | None:
-        """What the journal says now; None where it cannot be asked, or what it says cannot be understood.
-
-        That the broker is closed is told to the ensemble, that it is open only with `says_open`.
-        """
-        coordination = None
-        try:
-            coordination = coordination_connection(self._topology)
-            coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
-            word = guard_word(self._guarded.cluster, past_runs(coordination, self._topology.name))
-            if says_open or not word.is_open:
-                self._say(coordination, word)
-        except DcctlError as error:
-            self._problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
-            return None
-        except ValueError as error:
-            self._problem = f"the journal cannot be understood ({error})"
-            return None
-        finally:
-            if coordination is not None:
-                coordination.close()
-        return word
-
-    def _log_closed(self, word: GuardWord | None) -> None:
-        """Why it is closed, once for each reason: it is asked again each second, for days perhaps."""
-        reason = self._problem if word is None else word.reason
-        if reason != self._logged:
-            self._logged = reason
-            _log(f"closed to applications: {reason}")
 
     def run(self) -> int:
-        """Start it closed. Returns the broker's exit status."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._pass_on)
-        self._start(self._guarded.closed)
-        while self._is_running() and not self._is_ending:
-            time.sleep(_POLL_S)
-            word = self.asked_word()
-            if word is None or not word.is_open:
-                self._log_closed(word)
-            elif self._is_ending or self._opens_in_turn(word):
-                break
-            else:
-                self._log_closed(None)
-        return self._process.wait() if self._process is not None else 0
+        """Start it, and see to it. Returns the broker's exit status, negative for a signal that ended it."""
+        adopt_orphans()
+        for number in (*_ENDING, *_OTHER):
+            signal.signal(number, self._told)
+        self._ensemble.start()
+        wait_s = self._guarded.wait_s * (_NEW_WAITS_TIMES if self._ensemble.is_new else 1)
+        self._inbox.put((None, Begun(now_s(), wait_s)))
+        while True:
+            try:
+                process, event = self._inbox.get(timeout=_TICK_S)
+            except Empty:
+                process, event = None, Ticked(now_s())
+            if process is not None and process is not self._process:
+                continue  # of a broker that is gone
+            self._guard, instructions = decide(self._guard, event)
+            for instruction in instructions:
+                if isinstance(instruction, Exit):
+                    # A command that does not become the broker may end before it.
+                    self._kill()
+                    self._ensemble.end()
+                    return instruction.status
+                self._carry_out(instruction)
 
-    def _start(self, properties: Path) -> subprocess.Popen[bytes]:
-        self._process = subprocess.Popen(self._guarded.command_with(properties))
-        return self._process
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case Ask() | TakeTurn() | LeaveTurn():
+                self._ensemble.do(instruction)
+            case Start(is_open):
+                self._start(self._guarded.opened if is_open else self._guarded.closed)
+            case PassOn(number):
+                self._send(number)
+            case Stop():
+                self._send(signal.SIGTERM)
+            case Kill():
+                self._kill()
+            case Log(text):
+                _log(text)
 
-    def _is_running(self) -> bool:
-        """Whether the broker is, closed or open; in its turn it is started anew."""
-        return self._process is not None and self._process.poll() is None
+    @staticmethod
+    def _kill() -> None:
+        left = kill_descendants(_KILL_TIMEOUT_S)
+        if left:
+            _log(f"cannot be killed: {', '.join(f'process {process.pid}' for process in left)}")
 
-    def _pass_on(self, number: int, _frame: object) -> None:
-        self._is_ending = True
+    def _start(self, properties: Path) -> None:
+        process = self._process = start_child(self._guarded.command_with(properties))
+        for watch in (self._await_end, self._await_listener):
+            threading.Thread(target=watch, args=(process, properties), daemon=True).start()
+
+    def _await_end(self, process: subprocess.Popen[bytes], _properties: Path) -> None:
+        status = process.wait()
+        self._inbox.put((process, Ended(now_s(), status)))
+
+    def _await_listener(self, process: subprocess.Popen[bytes], properties: Path) -> None:
+        while process.poll() is None:
+            if listens(properties):
+                self._inbox.put((process, Listens(now_s())))
+                return
+            time.sleep(_LISTENS_EVERY_S)
+
+    def _told(self, number: int, _frame: object) -> None:
+        self._inbox.put((None, Told(now_s(), number, ends=number in _ENDING)))
+
+    def _send(self, number: int) -> None:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
-    def _opens_in_turn(self, word: GuardWord) -> bool:
-        """Stop the closed broker and start it open, while no other server of the cluster does.
 
-        The turn ends when the open one listens: until then a quorum must not lose another member. False
-        where it is another's turn, or nobody answers: it is asked again. The word that led here is as old as
-        the stop has taken; if it is another one by then, the broker is closed again.
-        """
-        coordination = None
-        about = {"who": self._guarded.server, "command": "opens to applications"}
+class _Ensemble:
+    """The guard's connection to the ensemble: what is to be done there is done one after the other."""
+
+    def __init__(
+        self,
+        guarded: Guarded,
+        topology: str,
+        reading: GuardReading,
+        connect: Callable[[], Coordination],
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._guarded, self._topology, self._reading = guarded, topology, reading
+        self._connect, self._tell = connect, tell
+        self._jobs: SimpleQueue[Ask | TakeTurn | LeaveTurn] = SimpleQueue()
+        self._connection: Coordination | None = None
+        self._turn: tuple[Coordination, HeldLock] | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the broker's data folder came new."""
+        return self._reading.disk.is_new
+
+    def start(self) -> None:
+        """Begin to work."""
+        threading.Thread(target=self._work, name="guard-ensemble", daemon=True).start()
+
+    def do(self, job: Ask | TakeTurn | LeaveTurn) -> None:
+        """Do this next."""
+        self._jobs.put(job)
+
+    def end(self) -> None:
+        """Let go of the turn, if it is this server's; the sessions end with the process."""
+        self._leave_turn()
+
+    def _work(self) -> None:
+        while True:
+            match self._jobs.get():
+                case Ask(says):
+                    self._tell(self._asked(says))
+                case TakeTurn():
+                    self._tell(self._turn_taken())
+                case LeaveTurn():
+                    self._leave_turn()
+
+    def _asked(self, says: Saying | None) -> Heard:
+        """First what is to be said is in the ensemble, then what stands there is read."""
+        said = None
         try:
-            coordination = coordination_connection(self._topology)
-            coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
-            self._say(coordination, GuardWord(False, f"opens in its turn: {word.reason}"))
-            turn = coordination.acquire(turn_path(self._topology.name, self._guarded.cluster), about)
+            if self._connection is None:
+                connection = self._connect()
+                connection.open(timeout_s=_ANSWER_TIMEOUT_S)
+                self._connection = connection
+            if says is not None:
+                self._say(self._connection, says)
+                said = says
+            return Heard(now_s(), self._reading.word(self._connection), said=said)
         except DcctlError as error:
-            self._problem = f"may open, and waits for its turn ({error.problem})"
-            if coordination is not None:
-                coordination.close()
-            return False
-        self._stop()
-        now = None if self._is_ending else self.asked_word()
-        opens = now is not None and now.is_open
-        if now is not None:
-            self._problem = now.reason
-        if opens:
-            _log(f"opens to applications: {self._problem}")
-        if not self._is_ending:
-            properties = self._guarded.opened if opens else self._guarded.closed
-            process, deadline = self._start(properties), time.monotonic() + _TURN_TIMEOUT_S
-            while process.poll() is None and time.monotonic() < deadline:
-                if listens(properties):
-                    if now is not None and opens:
-                        with suppress(DcctlError):
-                            self._say(coordination, now)
-                    break
-                time.sleep(_POLL_S / 10)
-        turn.release()
-        coordination.close()
-        return opens or self._is_ending
+            problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody has said that the broker may be open
+            problem = f"the journal cannot be understood ({type(error).__name__}: {error})"
+        failed, self._connection = self._connection, None
+        if failed is not None:
+            failed.close()
+        return Heard(now_s(), None, problem, said)
 
-    def _stop(self) -> None:
-        if self._process is None:
-            return
-        self._process.terminate()
+    def _turn_taken(self) -> TurnAnswered:
+        about = {"who": self._guarded.server, "command": "opens to applications"}
+        coordination = self._connect()
         try:
-            self._process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
+            lock = coordination.acquire(turn_path(self._topology, self._guarded.cluster), about)
+        except DcctlError as error:
+            coordination.close()
+            return TurnAnswered(now_s(), is_ours=False, problem=error.problem)
+        self._turn = coordination, lock
+        return TurnAnswered(now_s(), is_ours=True)
 
-    def _say(self, coordination: Coordination, word: GuardWord) -> None:
+    def _leave_turn(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            coordination, lock = turn
+            lock.release()
+            coordination.close()
+
+    def _say(self, coordination: Coordination, says: Saying) -> None:
         said = GuardSaid(
             server=self._guarded.server,
-            state="open" if word.is_open else "closed",
-            reason=word.reason,
+            state=says.state,
+            reason=says.reason,
             host=socket.gethostname(),
             at_s=time.time(),
             broker_id=broker_id(self._guarded.opened),
+            has_listened=says.state == "open",
+            beside=says.beside,
         )
-        path = f"{guards_path(self._topology.name, self._guarded.cluster)}/{said.server}"
+        path = f"{guards_path(self._topology, self._guarded.cluster)}/{said.server}"
         coordination.write(path, json.dumps(said.as_json()).encode())
+
+
+def now_s() -> float:
+    """Seconds of a clock that never goes back, and that goes on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
 
 
 def broker_id(properties: Path) -> int | None:
@@ -235,11 +281,15 @@ def _value(properties: Path, key: str) -> str:
 
 
 def listens(properties: Path) -> bool:
-    """Whether something takes connections at the first address of `listeners`."""
-    listeners = _value(properties, "listeners")
-    host, _, port = listeners.partition("://")[2].partition(",")[0].rpartition(":")
+    """Whether something takes connections at every address of `listeners`."""
+    listeners = (_value(properties, "listeners") or _KAFKA_LISTENS_AT).split(",")
+    return all(_is_open(listener.strip().partition("://")[2]) for listener in listeners)
+
+
+def _is_open(address: str) -> bool:
+    host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host or "127.0.0.1", int(port)), timeout=1.0):
+        with socket.create_connection((host.strip("[]") or "127.0.0.1", int(port)), timeout=1.0):
             return True
     except (OSError, ValueError):
         return False

@@ -13,15 +13,14 @@ from orchestrator.adapters.ansible import host_variables
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.operations.guard_words import guards_said, kept_closed
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
+from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.move_steps import STANDSTILL_S
@@ -41,8 +40,6 @@ from orchestrator.watch.estate import connect_cluster, kafka_cluster
 
 T = TypeVar("T")
 
-PROBE_TIMEOUT_S = 1.0
-METADATA_TIMEOUT_S = 3.0
 CONNECT_OFFSETS_TIMEOUT_S = 1.0
 # A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
 REACHED_WITHIN_S = 7.0
@@ -129,7 +126,9 @@ def observe(
         def ask_target(question: Callable[[], T]) -> Future[Part[T]]:
             return ask(subject, lambda: once_reached(brokers, question))
 
-        source = ask(f"cluster {estate.mirror.source}", lambda: _source_probe(estate))
+        source = ask(
+            f"cluster {estate.mirror.source}", lambda: probe_source(estate.topology, estate.mirror.source)
+        )
         samples = ask_target(lambda: _samples(estate, source))
         offset_map = ask_target(lambda: _offset_map(estate, samples))
         by_time = ask_target(lambda: _by_time(estate, samples, offset_map))
@@ -185,20 +184,6 @@ def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T
     if reached.value is None:
         raise ClusterError(reached.source, reached.problem, reached.hint)
     return question()
-
-
-def _source_probe(estate: Estate) -> SourceProbe:
-    """Seconds before a Kafka client would give up, a refused connection tells that nothing is there."""
-    name = estate.mirror.source
-    source = estate.topology.clusters[name]
-    addresses = listening(source.bootstrap, PROBE_TIMEOUT_S)
-    if "yes" not in addresses.values():
-        return SourceProbe(addresses, "no address takes a connection")
-    try:
-        kafka_cluster(estate.topology, name).brokers(METADATA_TIMEOUT_S)
-    except ClusterError as error:
-        return SourceProbe(addresses, error.problem)
-    return SourceProbe(addresses, "")
 
 
 def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory:
@@ -314,17 +299,8 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
     )
     if estate.coordination is None:
         return found
-    topology, source = estate.topology, estate.mirror.source
-
-    def living() -> set[int] | None:
-        try:
-            return set(kafka_cluster(topology, source).brokers(METADATA_TIMEOUT_S))
-        except ClusterError:
-            return None
-
-    said = guards_said(estate.coordination, topology.name, source)
-    closed = kept_closed(said, topology.clusters[source].brokers, _CLOCK.now_s(), living)
-    return replace(found, kept_closed=closed)
+    said, closed = words_of_guards(estate.coordination, estate.topology, estate.mirror.source)
+    return replace(found, guards=said, kept_closed=closed)
 
 
 def _inventory(estate: Estate) -> tuple[ClientHost, ...]:

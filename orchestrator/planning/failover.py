@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from orchestrator.planning.gates import done_by_run, gate_results, passed_by_word
+from orchestrator.planning.guard_steps import with_guards
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.move_steps import move_steps
@@ -39,7 +40,8 @@ def plan_failover(topology: Topology, observation: Observation, request: Failove
     """
     mirror = mirror_to_fail_over(topology, request)
     s = failover_situation(topology, mirror, observation, request)
-    return failover_plan(s, gate_results(s), move_steps(topology, mirror), observation.digests())
+    steps = with_guards(move_steps(topology, mirror), mirror, observation, s.window, is_lost=True)
+    return failover_plan(s, gate_results(s), steps, observation.digests())
 
 
 def failover_plan(

@@ -15,6 +15,9 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
+from orchestrator.planning.guard_steps import guards_of, open_since_s
+from orchestrator.planning.guarding import WAITED_FOR_S
+from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.looking import how_to_end, is_by_word, not_seen_gate
 from orchestrator.planning.observation import EarlierRun, TopicState, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
@@ -146,7 +149,28 @@ def _source_unreachable(s: Situation) -> GateResult:
         reason = (
             f"no address answers here; the watcher sees it failing since {_clock(window.first_failed_at_s)}"
         )
-    return gate_result("source-unreachable", outcome, measured=states, limit=limit, reason=reason, hint=hint)
+    found = gate_result("source-unreachable", outcome, measured=states, limit=limit, reason=reason, hint=hint)
+    return _with_guards(s, found) if outcome == "ok" else found
+
+
+def _with_guards(s: Situation, found: GateResult) -> GateResult:
+    """Whether a broker that nobody can see yet may be on its way to open."""
+    said, since_s = guards_of(s.observation), open_since_s(s.observation, s.window)
+    unclear = not_clear(said, since_s)
+    if unclear:
+        return replace(
+            found,
+            outcome="unknown",
+            reason=f"{'; '.join(unclear)}: its broker may be starting, open to applications",
+            hint="see that this broker is off, then remove the guard's node in the ensemble: "
+            f"/dcctl/{s.topology.name}/guards/{s.mirror.source}/SERVER",
+        )
+    opening = may_open_yet(said, since_s)
+    if not opening:
+        return found
+    servers = listed(f"{word.server} at {_clock(word.at_s)}" for word in opening)
+    reason = f"guards have let brokers start open: {servers}; the run waits up to {WAITED_FOR_S:g} s for them"
+    return replace(found, reason=f"{found.reason}; {reason}")
 
 
 def _clock(at_s: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from orchestrator.planning.checkpoints import Seen
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import digest
@@ -116,7 +117,8 @@ class CoordinationState:
     `holds` is all that people have put there to keep the tool's hands off something; `primaries`, by the
     cluster that the file gives a topic and its name, where the moves have left it. `alone` is why there is
     no ensemble, where a person goes on without one: the rest is then what this machine alone knows.
-    `kept_closed`: why the guards of all brokers of the source keep applications out, empty where they do not.
+    `guards`: what the guards of the source's brokers have said; `kept_closed`: why they keep applications out
+    of all of these, empty where they do not.
     `runs` are in the order in which they began. Without an ensemble, `newest_fact` is the number of the
     newest fact in the copy of the estate record, and `copy_problem` why that could not be read.
     """
@@ -129,6 +131,7 @@ class CoordinationState:
     kept_closed: str = ""
     newest_fact: int | None = None
     copy_problem: str = ""
+    guards: tuple[GuardSaid, ...] = ()
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

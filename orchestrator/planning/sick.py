@@ -6,6 +6,7 @@ from orchestrator.errors import UsageError
 from orchestrator.planning.failover import failover_plan, failover_situation
 from orchestrator.planning.fence import Fenced
 from orchestrator.planning.fence_gates import fenceable
+from orchestrator.planning.guard_steps import with_guards
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.sick_gates import SickPicture, SickSituation, can_fence, sick_gates, symptoms
@@ -36,6 +37,7 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
         unread=unread,
         kept_off_target=_kept_off_target(topology, mirror, picture, who),
     )
+    steps = with_guards(steps, mirror, picture.observation, common.window, is_lost=False)
     facts = {
         "symptoms": symptoms(s),
         "unread": {str(tp): why for tp, why in sorted(unread.items())},

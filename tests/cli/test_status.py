@@ -172,6 +172,19 @@ def test_brokers_that_their_guard_keeps_closed_are_listed_with_the_reason() -> N
     assert "guard" not in shown(mirror(guards=None))
 
 
+def test_a_broker_that_is_open_beside_the_primary_is_named() -> None:
+    """It was at work when the other side took over, and nobody has stopped it."""
+    opened = {"server": "kafka1", "state": "open", "reason": "", "age_s": 9.0, "is_at_work": False}
+    wrong = {**opened, "server": "kafka2", "beside": "east has taken over from it (run r1)"}
+    starting = {**opened, "server": "kafka3", "state": "opening"}
+    text = shown(mirror(guards=[{**opened, "beside": ""}, wrong, starting]), width=200)
+    assert "open to applications, and should be closed: kafka2: east has taken over from it (run r1)" in text
+    assert "starts, open to applications: kafka3" in text
+    assert "kafka1" not in text
+    told = headline({**moved(), "source_answers": True, "guards": [opened, wrong]})
+    assert "west is back, and OPEN to applications at kafka2: stop these brokers; the way back" in told
+
+
 def moved(**changes: Any) -> dict[str, Any]:
     """After a good failover: east is primary, west is lost, and the loss of west is of no interest any more."""
     side = {

@@ -11,6 +11,9 @@ import pytest
 
 from orchestrator.adapters.kafka import produce_records
 from orchestrator.errors import ClusterError
+from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.history import coordination_of
+from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import client_programs
 from orchestrator.simulation.workload.progress import workload_progress
@@ -125,6 +128,49 @@ def test_a_disk_that_was_replaced_opens_nothing_and_the_standby_may_start_anew(
         simulation.site("east").stop(["broker-1"])
         simulation.site("east").start(["broker-1"])
         produce_records("east", east, "orders", [(b"k", b"v")], timeout_s=60)
+
+
+def test_a_failover_while_the_lost_site_is_starting_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Power is back for a moment: its brokers were told *open*, and take 40 s before they listen."""
+    with at_work(tmp_path / "state", monkeypatch) as estate:
+        time.sleep(_WORK_S)
+        simulation = estate.simulation()
+        slow = tmp_path / "slow"
+        slow.write_text('#!/bin/sh\nsleep 40\nexec "$@"\n', encoding="utf-8")
+        slow.chmod(0o755)
+        programs = list((simulation.site("west").supervisor.folder / "programs").glob("broker-*.conf"))
+        assert programs
+        for file in programs:
+            text = file.read_text(encoding="utf-8")
+            assert text.count(" -- ") == 1
+            file.write_text(text.replace(" -- ", f" -- {slow} "), encoding="utf-8")
+        estate.must("sim", "kill", "west")
+        simulation.site("west").restart()
+        _await_words(simulation, "opening")
+        plan = json.loads(estate.must(*FAILOVER[:-1], "--dry-run", "--json"))
+        assert plan["predicted"]["seconds"] > WAITED_FOR_S
+        gates = {gate["id"]: gate for gate in plan["gates"]}
+        assert "guards have let brokers start open" in gates["source-unreachable"]["reason"]
+
+        estate.must(*FAILOVER)
+        _await_words(simulation, "closed")
+        _assert_said(simulation, "closed to applications: east has taken over from it")
+        simulation.await_site("west", lambda _stage, _detail: None)
+        before_ends = _ends(simulation)
+        simulation.site("west").start(client_programs(simulation.topology, "west"))
+        time.sleep(_WORK_S)
+        _assert_refused(simulation)
+        assert _ends(simulation) == before_ends
+
+
+def _await_words(simulation: Simulation, state: str) -> None:
+    deadline = time.monotonic() + 60
+    with coordination_of(simulation.topology) as coordination:
+        while {word.state for word in guards_said(coordination, simulation.topology.name, "west")} != {state}:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
 
 def _replace_disk(data: Path) -> None:

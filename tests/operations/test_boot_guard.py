@@ -9,15 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.boot_guard import is_new
-from orchestrator.operations.guard_words import (
-    GuardSaid,
-    concerning,
-    guards_path,
-    guards_said,
-    kept_closed,
-)
-from orchestrator.operations.guarded_broker import broker_id, listens, past_runs
+from orchestrator.operations.guard_disk import is_new
+from orchestrator.operations.guard_words import guards_path, guards_said
+from orchestrator.operations.guarded_broker import broker_id, listens
+from orchestrator.operations.past_runs import past_runs
+from orchestrator.planning.guards import GuardSaid, concerning, kept_closed
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
 

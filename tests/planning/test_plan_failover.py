@@ -13,6 +13,8 @@ from orchestrator.errors import UsageError
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.guarding import WAITED_FOR_S
+from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
@@ -135,6 +137,35 @@ def test_a_source_that_is_back_and_kept_closed_is_no_reason_to_stop() -> None:
     assert "keeps applications out: east takes over (run 1)" in gates["source-unreachable"].reason
 
 
+def said_by_guards(*words: GuardSaid) -> Observation:
+    state = replace(HEALTHY.coordination.value or CoordinationState(""), guards=words)
+    return changed(coordination=state)
+
+
+def test_brokers_that_may_be_starting_open_are_waited_for() -> None:
+    """It is said before anything is done, and costs its seconds; where nobody has let one start, nothing."""
+    plain = plan(said_by_guards(GuardSaid(server="k1", state="open", at_s=LOST_AT_S - 3600)))
+    assert plain.is_allowed
+    assert plain.predicted.seconds == plan().predicted.seconds
+    for word in (
+        GuardSaid(server="k1", state="opening", at_s=LOST_AT_S - 3600),
+        GuardSaid(server="k1", state="open", at_s=LOST_AT_S + 60, has_listened=True),
+    ):
+        made = plan(said_by_guards(word))
+        gate = next(gate for gate in made.gates if gate.id == "source-unreachable")
+        assert made.is_allowed
+        assert "guards have let brokers start open: k1 at" in gate.reason
+        assert made.predicted.seconds > plain.predicted.seconds + WAITED_FOR_S - 5
+
+
+def test_the_primary_is_recorded_behind_the_guards_and_a_last_look() -> None:
+    """Whoever let a broker start open before the run began has been told otherwise by then."""
+    step = plan().step("record-primary")
+    assert "guards-closed" in step.depends_on
+    assert step.action == "record-primary-unless-back"
+    assert waits_for(plan().graph(), "guards-closed") == set()
+
+
 REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
     "the source answers": (
         "source-unreachable",
@@ -159,6 +190,18 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "unknown",
         "watcher has not seen",
         lambda: changed(samples=_source_still_sampled()),
+    ),
+    "what a guard has said cannot be read": (
+        "source-unreachable",
+        "unknown",
+        "what the guard of k1 has said cannot be read",
+        lambda: said_by_guards(GuardSaid(server="k1")),
+    ),
+    "a guard of an earlier version has let its broker start": (
+        "source-unreachable",
+        "unknown",
+        "which does not ask again",
+        lambda: said_by_guards(GuardSaid(server="k1", state="open", at_s=LOST_AT_S + 60)),
     ),
     "no leader": (
         "target-healthy",
@@ -545,7 +588,8 @@ def test_what_a_person_let_stand_is_known_to_the_next_move() -> None:
 def test_producers_wait_for_nothing_but_the_ends_of_their_topics() -> None:
     """And for what is only noted. Under the identity policy the mirror writes there, until it is stopped."""
     graph = plan().graph()
-    assert waits_for(graph, "start-producers") == {"record-landing-ends", "record-left", "record-primary"}
+    needed = {"guards-closed", "record-landing-ends", "record-left", "record-primary"}
+    assert waits_for(graph, "start-producers") == needed
     same_names = replace(topology(), replication=(replace(MIRROR, policy="identity"),))
     needed = waits_for(plan_failover(same_names, HEALTHY, REQUEST).graph(), "start-producers")
     assert "stop-mirror" in needed

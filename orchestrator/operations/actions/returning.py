@@ -15,13 +15,14 @@ from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
-from orchestrator.operations.guard_words import OPENS_WITHIN_S, GuardSaid, concerning, guards_said
+from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.gates import sick_partitions
+from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part

@@ -11,6 +11,7 @@ from orchestrator.operations.actions.clients import (
 from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.first_writes import await_landing_records
+from orchestrator.operations.actions.guards import await_guards, record_primary_unless_back
 from orchestrator.operations.actions.leaving import (
     copy_left_checkpoint,
     drain_left,
@@ -73,6 +74,8 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "record-landing": record_landing,
         "record-left": record_left,
         "record-primary": record_primary,
+        "record-primary-unless-back": record_primary_unless_back,
+        "await-guards": await_guards,
         "record-mirror-end": record_mirror_end,
         "save-offsets": save_offsets,
         "translate-positions": translate_positions,
