@@ -12,6 +12,7 @@ from rich.table import Table
 from orchestrator.adapters.clock import utc_text
 from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.planning.holds import Hold
+from orchestrator.planning.watcher_records import CLOCKS_APART_S
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
@@ -138,6 +139,9 @@ def _watcher(mirror: Mapping[str, Any]) -> str:
     watcher = mirror["watcher"]
     if watcher["problem"]:
         return f"[red]{escape(watcher['problem'])}[/]"
+    if watcher.get("clock_ahead_s", 0.0) > CLOCKS_APART_S:
+        ahead = _age(watcher["clock_ahead_s"])
+        return f"[red]its clock is {ahead} ahead of this machine's: no age can be told; set both right[/]"
     if watcher["round_age_s"] is None:
         return "[red]never ran here[/]"
     age, aim = watcher["round_age_s"], watcher.get("aim_s")

@@ -24,6 +24,7 @@ from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
+from orchestrator.planning.watcher_records import age_s
 from orchestrator.planning.working_side import working_side
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import mirrors_into
@@ -188,8 +189,9 @@ def _watcher(observation: Observation, history: SampleHistory) -> dict[str, Any]
     last, good = history.last_sign_of_life_s, history.last_good_at_s
     return {
         "names": sorted(history.watchers),
-        "round_age_s": None if last is None else max(0.0, observation.at_s - last),
-        "good_round_age_s": None if good is None else max(0.0, observation.at_s - good),
+        "round_age_s": None if last is None else age_s(observation.at_s, last),
+        "good_round_age_s": None if good is None else age_s(observation.at_s, good),
+        "clock_ahead_s": history.ahead_s(observation.at_s),
         "aim_s": INTERVAL_S,
         "unreadable_records": history.unreadable,
         "problem": observation.samples.problem,
@@ -240,11 +242,11 @@ def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
     found = []
     for group in estate.groups:
         rows = [row for row in plan.facts.get("translations", []) if row["group"] == group]
-        ages = [row["position_age_s"] for row in rows if row["position_age_s"] is not None]
+        ages = [row["position_age_s"] for row in rows if row["source_offset"] is not None]
         found.append(
             {
                 "group": group,
-                "position_age_s": max(ages, default=None),
+                "position_age_s": None if None in ages else max(ages, default=None),
                 "partitions": len(rows),
                 "exact": sum(row["exact"] for row in rows),
                 "reread": dict(plan.predicted.reread.get(group, {})),

@@ -11,11 +11,14 @@ from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.prediction import LossPrediction
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
+from orchestrator.planning.watcher_records import age_s
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
 # and may lack no more than the batch that was being written.
 BATCHES_BEHIND = 2
 _START_ANEW = "take the query out of the file, and start it anew by hand"
+_UNDATED = "the clock by which the copy was dated differs"
+_SET_CLOCKS = "set the clocks of both right (NTP); a watcher at work notices it within a round"
 
 
 def watcher_alive(s: Situation) -> GateResult:
@@ -30,12 +33,21 @@ def watcher_alive(s: Situation) -> GateResult:
             "watcher-alive", "refused", "no round", limit, "the watcher never ran here", "dcctl watch FILE"
         )
     # Against the moment of reading: observing the rest may take its time on a busy machine.
-    age_s = max(0.0, part.at_s - last)
-    is_silent = age_s > s.age_limit_s
+    age = age_s(part.at_s, last)
+    if age is None:
+        return gate_result(
+            "watcher-alive",
+            "unknown",
+            measured=f"{last - part.at_s:.1f} s in the future of this machine",
+            limit=limit,
+            reason="the clock of the machine that watches and the clock of this one differ",
+            hint=_SET_CLOCKS,
+        )
+    is_silent = age > s.age_limit_s
     return gate_result(
         "watcher-alive",
         "refused" if is_silent else "ok",
-        measured=f"{age_s:.1f} s ago",
+        measured=f"{age:.1f} s ago",
         limit=limit,
         reason="the watcher is silent: what it recorded may be old" if is_silent else "it is at work",
         hint="start the watcher at the target again: dcctl watch FILE" if is_silent else "",
@@ -56,6 +68,9 @@ def positions_fresh(s: Situation) -> GateResult:
     ages = [p.position_age_s for p in s.positions if p.position_age_s is not None]
     known = {p.group for p in s.positions if p.source_offset is not None}
     unknown = [c.name for c in s.groups if c.name not in known]
+    undated = sorted(
+        {p.group for p in s.positions if p.source_offset is not None and p.position_age_s is None}
+    )
     old = [
         f"{p.group} {p.topic}-{p.partition}" for p in s.positions if (p.position_age_s or 0) > s.age_limit_s
     ]
@@ -64,13 +79,17 @@ def positions_fresh(s: Situation) -> GateResult:
         reason = f"too old: {listed(old)}"
     elif unknown:
         reason = f"no position was ever recorded of {listed(unknown)}"
+    elif undated:
+        reason = (
+            f"the clock by which they were dated differs: nobody knows how old those of {listed(undated)} are"
+        )
     return gate_result(
         "positions-fresh",
-        "refused" if old or unknown else "ok",
+        "refused" if old or unknown else "unknown" if undated else "ok",
         measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
         limit=limit,
         reason=reason,
-        hint=_hint_of_positions(old, unknown),
+        hint=_hint_of_positions(old, unknown) or (_SET_CLOCKS if undated else ""),
     )
 
 
@@ -180,18 +199,22 @@ def checkpoints_copied(s: Situation) -> GateResult:
         if copy is None or copy.batch is None:
             wrong.append(f"{query.name}: no copy")
             continue
-        age_s = max(0.0, lost_at_s - copy.at_s)
+        age = age_s(lost_at_s, copy.at_s)
         behind = max(0, (copy.source_batch or copy.batch) - copy.batch)
-        seen.append(f"{query.name} batch {copy.batch}, {behind} behind, {age_s:.1f} s")
+        seen.append(
+            f"{query.name} batch {copy.batch}, {behind} behind, "
+            + ("age not known" if age is None else f"{age:.1f} s")
+        )
         void = [
             topic
             for topic in query.topics
             if topic in anew and (copy.committed_at_s or copy.at_s) < anew[topic].seen_s
         ]
         # Of a site that is only sick it is copied once more, as long as it can be read.
-        is_old = age_s > s.age_limit_s and not (s.request.sick and not copy.problem)
+        is_old = (age is None or age > s.age_limit_s) and not (s.request.sick and not copy.problem)
         if behind > BATCHES_BEHIND or is_old:
-            wrong.append(f"{query.name}: {copy.problem or 'the copy is old'}")
+            is_undated = age is None and bool(copy.at_s)
+            wrong.append(f"{query.name}: {copy.problem or (_UNDATED if is_undated else 'the copy is old')}")
         elif void:
             wrong.append(f"{query.name}: committed before {listed(void)} was made anew at the source")
     if wrong:

@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.errors import DcctlError
 from orchestrator.planning.samples import SampledPosition
+from orchestrator.planning.watcher_records import age_s
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.translation import Fitted, fit_to_log
@@ -21,7 +22,8 @@ Readings = Mapping[str, tuple[TopicPartition, ...]]
 class TargetPosition:
     """One translated position. `target_offset` is None where the rules allow none; `reason` tells why.
 
-    `source_offset` is None for a partition of which the group never committed anything.
+    `source_offset` is None for a partition of which the group never committed anything. `position_age_s` is
+    None for such a one, and where clocks differ so that nobody knows how old the position is.
     """
 
     group: str
@@ -109,7 +111,7 @@ def target_positions(
                 topic=source.topic,
                 partition=source.partition,
                 source_offset=None if position is None else position.offset,
-                position_age_s=None if position is None else max(0.0, lost_at_s - position.sampled_at_s),
+                position_age_s=None if position is None else age_s(lost_at_s, position.sampled_at_s),
                 target=mirror.target,
                 target_topic=target.topic,
                 target_offset=placed.offset,

@@ -29,6 +29,7 @@ from types import MappingProxyType
 
 from orchestrator.planning.rates import Reading, largest_rate, largest_step, mean_rate
 from orchestrator.planning.samples import SampledEnd, SampledPosition, SampleHistory
+from orchestrator.planning.watcher_records import age_s
 from orchestrator.values import TopicPartition
 
 # Records below a sampled end may not have been acknowledged yet when the site died, right after the sample:
@@ -159,25 +160,27 @@ def _partition_loss(
         return PartitionLoss(at_least=0, expected=None, at_most=None, replicated=replicated, reason=reason)
     end = sampled.end.end_offset
     copied = sampled.end.start_offset if replicated is None else replicated
-    age_s = max(0.0, until_s - sampled.sampled_at_s)
+    age = age_s(until_s, sampled.sampled_at_s)
     rate, mean = largest_rate(readings), mean_rate(readings)
     at_least = 0
     if replicated_at_most is not None:
         acknowledged = _acknowledged_end(readings, sampled)
         at_least = max(0, acknowledged - max(copied, replicated_at_most))
-    if rate is None or mean is None:
+    if rate is None or mean is None or age is None:
         return PartitionLoss(
             at_least=at_least,
             expected=None,
             at_most=None,
             sampled_end=end,
             replicated=copied,
-            reason="too few samples to know how fast it grows",
+            reason="too few samples to know how fast it grows"
+            if rate is None or mean is None
+            else "the clock by which its log end was dated differs: nobody knows how old it is",
         )
     passed_over = max(0, min(first_copied, end) - sampled.end.start_offset)
-    at_most = max(0, end + math.ceil(rate * age_s) - copied) + passed_over
+    at_most = max(0, end + math.ceil(rate * age) - copied) + passed_over
     # The source died at some moment of the window: in the middle of it, for all that is known.
-    likely = end + round(mean * age_s / 2) - max(copied, replicated_at_most or 0)
+    likely = end + round(mean * age / 2) - max(copied, replicated_at_most or 0)
     return PartitionLoss(
         at_least=min(at_least, at_most),
         expected=min(max(at_least, likely), at_most),
@@ -222,15 +225,16 @@ def _topic_loss(
 ) -> TopicLoss:
     rate = largest_rate(history.topic_end_readings(topic))
     sampled = [ends[tp].sampled_at_s for number in losses if (tp := TopicPartition(topic, number)) in ends]
-    age_s = max(0.0, until_s - min(sampled)) if len(sampled) == len(losses) else None
+    ages = [age for at_s in sampled if (age := age_s(until_s, at_s)) is not None]
+    oldest_s = max(ages, default=None) if len(ages) == len(losses) else None
     at_most = _total(loss.at_most for loss in losses.values())
-    if at_most is not None and rate is not None and age_s is not None:
+    if at_most is not None and rate is not None and oldest_s is not None:
         # Partitions have their fastest seconds at different times; the topic as a whole is steadier.
         waiting = sum(
             max(0, (loss.sampled_end or 0) - (loss.replicated or 0)) + loss.passed_over
             for loss in losses.values()
         )
-        at_most = min(at_most, waiting + math.ceil(rate * age_s))
+        at_most = min(at_most, waiting + math.ceil(rate * oldest_s))
     at_least = sum(loss.at_least for loss in losses.values())
     expected = _total(loss.expected for loss in losses.values())
     return TopicLoss(
@@ -239,7 +243,7 @@ def _topic_loss(
         expected=expected if expected is None or at_most is None else min(expected, at_most),
         at_most=at_most,
         rate_records_per_s=rate,
-        sample_age_s=age_s,
+        sample_age_s=oldest_s,
         seconds_at_most=_seconds_at_most(history, topic, losses, until_s),
         partitions=losses,
     )
@@ -301,13 +305,13 @@ def predict_reread(
     committed: int | None = 0
     total: int | None = 0
     for tp, position in positions.items():
-        age_s = max(0.0, until_s - position.sampled_at_s)
+        age = age_s(until_s, position.sampled_at_s)
         ahead = _ahead_at_most(history, tp, position.offset, ends.get(tp), until_s)
         readings = history.position_readings(consumer, tp)
         rate = largest_rate(readings)
-        if rate is not None:
+        if rate is not None and age is not None:
             step = largest_step(readings)
-            pace = max(math.ceil(rate * age_s), step)
+            pace = max(math.ceil(rate * age), step)
             later = pace if ahead is None else min(pace, ahead)
             both = pace + step if ahead is None else min(pace + step, ahead)
         elif ahead is not None:
@@ -318,13 +322,14 @@ def predict_reread(
         committed = None if committed is None else committed + later
         total = None if total is None else total + both
     by_map = _total(reread_by_map.get(tp, 0) for tp in positions)
-    oldest = min(position.sampled_at_s for position in positions.values())
+    ages = [age_s(until_s, position.sampled_at_s) for position in positions.values()]
+    dated = [age for age in ages if age is not None]
     return RereadPrediction(
         consumer=consumer,
         map=by_map,
         position_age=committed,
         at_most=None if by_map is None or total is None else by_map + total,
-        position_age_s=max(0.0, until_s - oldest),
+        position_age_s=max(dated) if len(dated) == len(ages) else None,
     )
 
 
@@ -333,9 +338,10 @@ def _ahead_at_most(
 ) -> int | None:
     """How many records lay beyond `offset` at the loss, at most; None where that cannot be said."""
     rate = history.rate_records_per_s(tp)
-    if sampled is None or rate is None:
+    age = None if sampled is None else age_s(until_s, sampled.sampled_at_s)
+    if sampled is None or rate is None or age is None:
         return None
-    grown = math.ceil(rate * max(0.0, until_s - sampled.sampled_at_s))
+    grown = math.ceil(rate * age)
     return max(0, sampled.end.end_offset + grown - offset)
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias, TypeVar
 
 from orchestrator.planning.sample_codec import (
     BLOCK_PARTITIONS,
-    CheckpointCopy,
     GroupPositions,
     Round,
     Sample,
@@ -41,17 +40,17 @@ def is_of_another_topic(block: Block, newest: Block) -> bool:
     )
 
 
+def is_withdrawn(block: Block) -> bool:
+    """Whether the block says that there is no such part any more."""
+    return not (block.offsets if isinstance(block, GroupPositions) else block.ends)
+
+
 def begun_at_s(sample: Round) -> float:
     return sample.begun_at_s
 
 
 def ended_at_s(sample: Round) -> float:
     return sample.ended_at_s
-
-
-def copy_order(copy: CheckpointCopy) -> tuple[float, str, str]:
-    """Newest first by time; a problem found later keeps the time of the last good look."""
-    return copy.at_s, copy.watcher, copy.problem
 
 
 def at_s(block: Block) -> float:

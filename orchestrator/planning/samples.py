@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.planning.estate_record import is_copy
@@ -16,17 +17,10 @@ from orchestrator.planning.sample_blocks import (
     ENDS,
     Block,
     Part,
-    at_s,
     begun_at_s,
     confirmed_by,
-    copy_order,
-    ended_at_s,
-    insert_ordered,
-    is_of_another_topic,
-    missed_as,
-    part_of,
+    is_withdrawn,
     part_of_partition,
-    scope_of,
     value_in,
 )
 from orchestrator.planning.sample_codec import (
@@ -44,6 +38,13 @@ from orchestrator.planning.sample_codec import (
     group_subject,
     sample_key,
     topic_subject,
+)
+from orchestrator.planning.watcher_records import (
+    Placed,
+    WatcherRecords,
+    placement_s,
+    readings_of,
+    shifted,
 )
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
@@ -72,6 +73,7 @@ __all__ = [
 
 HISTORY_S = 3600.0
 RATE_HORIZON_S = 15.0
+_AT_WORK_S = 60.0
 
 
 class SampledPosition(NamedTuple):
@@ -96,68 +98,67 @@ class SampledEnd(NamedTuple):
     sampled_at_s: float
 
 
-class _Watcher:
-    """The records of one watcher process."""
-
-    def __init__(self) -> None:
-        self.rounds: list[Round] = []  # that did not fail, by begin
-        self.failed: list[Round] = []  # by end
-        self.scopes: dict[str, dict[Part, list[Block]]] = {}  # each list by time
-
-    def confirmed_at_s(self, block: Block) -> float:
-        """The newest moment at which the block was still what the source said."""
-        return confirmed_by(self.rounds[-1] if self.rounds else None, block)
-
-
 class SampleHistory:
     """What is known of one source cluster. `add` takes records; everything else answers questions.
 
-    Readings older than `keep_s` before the newest are forgotten, but never the newest of each part.
+    Readings older than `keep_s` before the newest are forgotten, but never the newest of each part; earlier
+    positions of groups after `keep_positions_s`. All times that are told are by the clock of the watcher that
+    wrote last. Of a watcher whose clock was ahead of it, nobody knows by how much, they are `LONG_AGO_S`.
     """
 
-    def __init__(self, keep_s: float = HISTORY_S) -> None:
+    def __init__(self, keep_s: float = HISTORY_S, keep_positions_s: float | None = None) -> None:
         self.keep_s = keep_s
+        self.keep_positions_s = keep_s if keep_positions_s is None else keep_positions_s
         self.unreadable = 0
-        self._watchers: dict[str, _Watcher] = {}
-        self._copies: dict[str, CheckpointCopy] = {}
-        self._trimmed_at_s = 0.0
+        self._next_order = 0
+        self._watchers: dict[str, WatcherRecords] = {}
         # What many consumers ask of the same samples; made when first asked, until a sample is added.
+        self._placed: tuple[Placed, ...] | None = None
         self._ends: dict[TopicPartition, SampledEnd] | None = None
         self._topics: dict[str, SampledTopic] | None = None
 
-    def add_record(self, key: bytes, value: bytes | None) -> None:
+    def add_record(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
         """Take one record of the samples topic. One that is not ours is counted in `unreadable`.
 
-        A record without a value only tells compaction that a dead watcher's part may go: what is no
-        longer there is withdrawn by an empty block.
+        `order`: its offset there; by default the next one. A record without a value only tells compaction
+        that a dead watcher's part may go: what is no longer there is withdrawn by an empty block.
         """
         if value is None or is_copy(key):
             return
         try:
-            self.add(decode_sample(key, value))
+            self.add(decode_sample(key, value), order)
         except ValueError:
             self.unreadable += 1
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, order: int | None = None) -> None:
         """Take one sample."""
-        self._ends = self._topics = None
-        if isinstance(sample, CheckpointCopy):
-            known = self._copies.get(sample.query)
-            if known is None or copy_order(known) < copy_order(sample):
-                self._copies[sample.query] = sample
-            return
-        watcher = self._watchers.setdefault(sample.watcher, _Watcher())
+        order = self._next_order if order is None else order
+        self._next_order = max(self._next_order, order + 1)
+        self._placed = self._ends = self._topics = None
+        watcher = self._watchers.setdefault(sample.watcher, WatcherRecords())
+        watcher.add(sample, order)
         if isinstance(sample, Round):
-            if sample.outcome == "failed":
-                insert_ordered(watcher.failed, sample, ended_at_s)
-            else:
-                insert_ordered(watcher.rounds, sample, begun_at_s)
-            self._trim(sample.begun_at_s - self.keep_s)
-        else:
-            blocks = watcher.scopes.setdefault(scope_of(sample), {}).setdefault(part_of(sample), [])
-            insert_ordered(blocks, sample, at_s)
-            if any(is_of_another_topic(block, blocks[-1]) for block in (sample, blocks[-2:][0])):
-                blocks[:] = [block for block in blocks if not is_of_another_topic(block, blocks[-1])]
+            watcher.trim(
+                self.keep_s, self.keep_positions_s, lambda *part: self._is_alone(sample.watcher, *part)
+            )
+
+    def _is_alone(self, name: str, scope: str, part: Part) -> bool:
+        """Whether no other watcher says anything of a part."""
+        return not any(
+            part in watcher.scopes.get(scope, {})
+            for other, watcher in self._watchers.items()
+            if other != name
+        )
+
+    @property
+    def _all(self) -> tuple[Placed, ...]:
+        if self._placed is None:
+            last = max(self._watchers.values(), key=lambda w: w.last_written.order, default=None)
+            self._placed = tuple(
+                Placed(name, watcher, placement_s(watcher, last or watcher))
+                for name, watcher in self._watchers.items()
+            )
+        return self._placed
 
     @property
     def watchers(self) -> frozenset[str]:
@@ -165,24 +166,34 @@ class SampleHistory:
         return frozenset(self._watchers)
 
     @property
+    def seen_s(self) -> dict[str, float]:
+        """When each watcher was last at work; one of which nobody knows it is left out."""
+        return {w.name: w.records.newest_s + w.offset_s for w in self._all if w.offset_s is not None}
+
+    @property
     def last_sign_of_life_s(self) -> float | None:
         """End of the newest round of any kind, of any watcher."""
         ends = [
-            rounds[-1].ended_at_s
-            for w in self._watchers.values()
-            for rounds in (w.rounds, w.failed)
-            if rounds
+            rounds[-1].ended_at_s + w.offset_s
+            for w in self._all
+            for rounds in (w.records.rounds, w.records.failed)
+            if rounds and w.offset_s is not None
         ]
         return max(ends, default=None)
 
+    def ahead_s(self, now_s: float) -> float:
+        """How far the newest round lies in the future of who asks: so far at least their clocks differ."""
+        last = self.last_sign_of_life_s
+        return 0.0 if last is None else max(0.0, last - now_s)
+
     @property
     def last_good_at_s(self) -> float | None:
-        """Begin of the newest round that did not fail, of any watcher."""
-        times = [w.rounds[-1].begun_at_s for w in self._watchers.values() if w.rounds]
+        """Begin of the newest round that did not fail, of any watcher; 0 where nobody knows when that was."""
+        times = [w.at(w.records.rounds[-1].begun_at_s) for w in self._all if w.records.rounds]
         times += [
-            w.failed[-1].last_good_at_s
-            for w in self._watchers.values()
-            if w.failed and w.failed[-1].last_good_at_s is not None
+            w.at(told)
+            for w in self._all
+            if w.records.failed and (told := w.records.failed[-1].last_good_at_s) is not None
         ]
         return max(times, default=None)
 
@@ -193,33 +204,46 @@ class SampleHistory:
 
     def loss_window(self) -> LossWindow | None:
         """The window in which the source was lost; None while it answers, or when it never did."""
-        return loss_window(self.last_good_at_s, [watcher.failed for watcher in self._watchers.values()])
-
-    @property
-    def full_at_s(self) -> float | None:
-        """Begin of the newest complete picture: records from then on suffice to know everything."""
-        times = [
-            w.rounds[-1].full_at_s
-            for w in self._watchers.values()
-            if w.rounds and w.rounds[-1].full_at_s is not None
+        failed = [
+            [shifted(round_, w.offset_s) for round_ in w.records.failed]
+            for w in self._all
+            if w.offset_s is not None
         ]
-        return max(times, default=None)
+        return loss_window(self.last_good_at_s, failed)
+
+    def is_complete(self, history_s: float) -> bool:
+        """Whether the end of the topic that was read tells everything, and readings of the last `history_s`.
+
+        It does if it holds all that each watcher at work wrote since it began its newest complete picture:
+        an earlier round of that watcher is in it. And some watcher's rounds reach back so far.
+        """
+        rounds = [(w, w.records.rounds) for w in self._all if w.records.rounds and w.offset_s is not None]
+        last_good_s = self.last_good_at_s or 0.0
+        at_work = [
+            found[0].begun_at_s < found[-1].full_at_s
+            for w, found in rounds
+            if found[-1].full_at_s is not None and w.at(found[-1].begun_at_s) >= last_good_s - _AT_WORK_S
+        ]
+        reach_s = min((w.at(found[0].begun_at_s) for w, found in rounds), default=None)
+        return any(at_work) and all(at_work) and reach_s is not None and reach_s <= last_good_s - history_s
 
     @property
     def groups(self) -> frozenset[str]:
         """Every group with recorded positions."""
-        return frozenset(
-            block.group
-            for watcher in self._watchers.values()
-            for parts in watcher.scopes.values()
-            for blocks in parts.values()
-            if isinstance(block := blocks[-1], GroupPositions) and block.offsets
-        )
+        return frozenset(block.group for block, _ in self.known() if isinstance(block, GroupPositions))
 
     @property
     def copies(self) -> dict[str, CheckpointCopy]:
         """The newest word on each Spark query's checkpoint copy."""
-        return dict(self._copies)
+        newest: dict[str, tuple[float, str, str]] = {}
+        found: dict[str, CheckpointCopy] = {}
+        for w in self._all:
+            for query, copy in w.records.copies.items():
+                told = replace(copy, at_s=w.at(copy.at_s)) if copy.at_s else copy
+                order = (told.at_s, w.name, told.problem)
+                if query not in found or newest[query] < order:
+                    newest[query], found[query] = order, told
+        return found
 
     def positions(self, group: str) -> dict[TopicPartition, SampledPosition]:
         """Committed offsets of one group, each with its time; empty for a group that is not known."""
@@ -236,12 +260,13 @@ class SampleHistory:
         confirmed = max((at_s for _, at_s in self._newest(subject)), default=None)
         if confirmed is None:
             return None
-        rounds = [round_ for w in self._watchers.values() for round_ in (*w.rounds, *w.failed)]
         return min(
             (
-                round_.ended_at_s
-                for round_ in rounds
-                if round_.begun_at_s > confirmed and (round_.outcome == "failed" or subject in round_.missed)
+                w.at(round_.ended_at_s)
+                for w in self._all
+                for round_ in (*w.records.rounds, *w.records.failed)
+                if w.at(round_.begun_at_s) > confirmed
+                and (round_.outcome == "failed" or subject in round_.missed)
             ),
             default=None,
         )
@@ -287,7 +312,8 @@ class SampleHistory:
 
     def topic_end_readings(self, topic: str, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
         """End offsets of one topic, summed over its partitions, over the last `horizon_s`."""
-        parts = {part for w in self._watchers.values() for part in w.scopes.get(ENDS, {}) if part[0] == topic}
+        watchers = self._watchers.values()
+        parts = {part for watcher in watchers for part in watcher.scopes.get(ENDS, {}) if part[0] == topic}
         series = [self._readings(ENDS, part, horizon_s, None) for part in sorted(parts)]
         by_time = [{(r.begun_at_s, r.ended_at_s): r.value for r in readings} for readings in series]
         if not by_time:
@@ -301,15 +327,17 @@ class SampleHistory:
         Records from `offset` on were written after it. None where the history does not reach back so far.
         """
         moments = []
-        for watcher in self._watchers.values():
-            blocks = watcher.scopes.get(ENDS, {}).get(part_of_partition(tp), [])
+        for w in self._all:
+            blocks = w.records.scopes.get(ENDS, {}).get(part_of_partition(tp), [])
             index = bisect_right(blocks, offset, key=lambda block: value_in(block, tp.partition) or 0)
-            if index == len(blocks) and blocks:
-                moments.append(watcher.confirmed_at_s(blocks[-1]))
-            elif index > 0:
-                before = bisect_left(watcher.rounds, blocks[index].at_s, key=begun_at_s)
-                last = watcher.rounds[before - 1] if before else None
-                moments.append(confirmed_by(last, blocks[index - 1]))
+            if w.offset_s is None or index == 0:
+                continue
+            if index == len(blocks):
+                moments.append(w.at(w.records.confirmed_at_s(blocks[-1])))
+            else:
+                before = bisect_left(w.records.rounds, blocks[index].at_s, key=begun_at_s)
+                last = w.records.rounds[before - 1] if before else None
+                moments.append(w.at(confirmed_by(last, blocks[index - 1])))
         return max(moments, default=None)
 
     def position_readings(
@@ -322,52 +350,38 @@ class SampleHistory:
         """The largest growth of any second in the last 15 s; None while there are too few samples to say."""
         return largest_rate(self.end_readings(tp))
 
+    def known(self) -> list[tuple[Block, float]]:
+        """Everything that is known: of each part the newest word, and when it was confirmed."""
+        return [(block, confirmed) for block, confirmed in self.words() if not is_withdrawn(block)]
+
+    def words(self) -> list[tuple[Block, float]]:
+        """The same, and of what is no longer there the word that it is gone."""
+        scopes = {scope for watcher in self._watchers.values() for scope in watcher.scopes}
+        return [found for scope in sorted(scopes) for found in self._newest(scope)]
+
     def _newest(self, scope: str) -> Iterator[tuple[Block, float]]:
-        """For each part of a scope, the block confirmed last, and when that was."""
-        best: dict[Part, tuple[float, str, Block]] = {}
-        for name, watcher in self._watchers.items():
-            for part, blocks in watcher.scopes.get(scope, {}).items():
-                confirmed = watcher.confirmed_at_s(blocks[-1])
-                if part not in best or (confirmed, name) > best[part][:2]:
-                    best[part] = (confirmed, name, blocks[-1])
+        """For each part of a scope, the block confirmed last by the common clock, and when that was."""
+        best: dict[Part, tuple[float, int, Block]] = {}
+        for w in self._all:
+            place = w.records.last_written.order
+            for part, blocks in w.records.scopes.get(scope, {}).items():
+                confirmed = w.at(w.records.confirmed_at_s(blocks[-1]))
+                if part not in best or (confirmed, place) > best[part][:2]:
+                    best[part] = (confirmed, place, shifted(blocks[-1], w.offset_s or 0.0))
         for confirmed, _, block in best.values():
             yield block, confirmed
 
     def _readings(self, scope: str, part: Part, horizon_s: float, partition: int | None) -> list[Reading]:
         """Readings of the watcher that knows the part best, one for each round that did not miss it."""
-        known = {
-            name: (watcher, parts[part])
-            for name, watcher in self._watchers.items()
-            if part in (parts := watcher.scopes.get(scope, {}))
-        }
-        if not known:
-            return []
-        name = max(known, key=lambda name: (known[name][0].confirmed_at_s(known[name][1][-1]), name))
-        watcher, blocks = known[name]
-        since = watcher.confirmed_at_s(blocks[-1]) - horizon_s
-        subject = missed_as(blocks[-1])
-        readings = []
-        for round_ in watcher.rounds[bisect_left(watcher.rounds, since, key=begun_at_s) :]:
-            index = bisect_right(blocks, round_.begun_at_s, key=at_s) - 1
-            value = (
-                value_in(blocks[index], partition) if index >= 0 and subject not in round_.missed else None
-            )
-            if value is not None:
-                ends_at_s = round_.ends_at_s if scope == ENDS else None
-                readings.append(Reading(*(ends_at_s or (round_.begun_at_s, round_.ended_at_s)), value))
-        return readings
-
-    def _trim(self, before_s: float) -> None:
-        if before_s - self._trimmed_at_s < 60:
-            return
-        self._trimmed_at_s = before_s
-        for watcher in self._watchers.values():
-            del watcher.rounds[: max(0, bisect_left(watcher.rounds[:-1], before_s, key=begun_at_s))]
-            del watcher.failed[: max(0, bisect_left(watcher.failed[:-1], before_s, key=ended_at_s))]
-            for parts in watcher.scopes.values():
-                for blocks in parts.values():
-                    # The last one before the limit still tells what held at the limit.
-                    del blocks[: max(0, bisect_left(blocks[:-1], before_s, key=at_s) - 1)]
+        known = [
+            (w.at(w.records.confirmed_at_s(blocks[-1])), w, blocks)
+            for w in self._all
+            if (blocks := w.records.scopes.get(scope, {}).get(part))
+        ]
+        newest_s = max((confirmed for confirmed, _, _ in known), default=0.0)
+        # A later watcher may repeat what an earlier one knew, without the readings that it rests on.
+        told = [readings_of(w, blocks, horizon_s, partition) for at, w, blocks in known if at == newest_s]
+        return max(told, key=len, default=[])
 
 
 def _sampled_at_s(topic: SampledTopic) -> float:

@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from orchestrator.errors import DcctlError
 from orchestrator.planning.prediction import predict_loss
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.planning.watcher_records import age_s
 from orchestrator.watch.health import UNKNOWN, MirrorHealth
 from orchestrator.watch.watcher import Watcher
 
@@ -121,7 +122,8 @@ def serve_metrics(watchers: Sequence[Watcher], port: int, address: str) -> None:
 
 
 def _age(now_s: float, at_s: float | None) -> float:
-    return _UNKNOWN if at_s is None else max(0.0, now_s - at_s)
+    """Not known as well where it lies in the future: another clock has dated it."""
+    return _UNKNOWN if at_s is None else _number(age_s(now_s, at_s))
 
 
 def _number(value: float | None) -> float:

@@ -10,7 +10,6 @@ from orchestrator.values import TopicPartition
 _FIRST_READ_RECORDS = 2_000
 _GROWTH = 5
 RECENT_S = RATE_HORIZON_S + 5.0
-_CLOCKS_APART_S = 5.0
 
 
 def read_samples(
@@ -33,27 +32,16 @@ def read_samples(
     wanted = _FIRST_READ_RECORDS
     while True:
         start = max(log.start_offset, log.end_offset - wanted)
-        history, oldest_s = _read(cluster, partition, start, log.end_offset)
-        if start == log.start_offset or _reaches_back(history, oldest_s, history_s):
+        history = _read(cluster, partition, start, log.end_offset)
+        if start == log.start_offset or history.is_complete(history_s):
             return history
         wanted *= _GROWTH
 
 
-def _read(
-    cluster: KafkaCluster, partition: TopicPartition, start: int, end: int
-) -> tuple[SampleHistory, float | None]:
+def _read(cluster: KafkaCluster, partition: TopicPartition, start: int, end: int) -> SampleHistory:
     history = SampleHistory()
-    oldest_s: float | None = None
     for chunk in read_records(cluster.name, cluster.properties, {partition: (start, end)}):
         for record in chunk:
-            oldest_s = record.timestamp_ms / 1000 if oldest_s is None else oldest_s
             if record.key is not None:
-                history.add_record(record.key, record.value)
-    return history, oldest_s
-
-
-def _reaches_back(history: SampleHistory, oldest_s: float | None, history_s: float) -> bool:
-    full_at_s, last_good_at_s = history.full_at_s, history.last_good_at_s
-    if oldest_s is None or full_at_s is None or last_good_at_s is None:
-        return False
-    return oldest_s <= min(full_at_s, last_good_at_s - history_s) - _CLOCKS_APART_S
+                history.add_record(record.key, record.value, record.offset)
+    return history

@@ -1,10 +1,9 @@
-"""Records of watchers that are long dead: told to compaction, so that the samples topic does not grow."""
+"""The samples topic: how it is made, and what is told to compaction so that it does not grow."""
 
 from __future__ import annotations
 
-import json
-
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.planning.sample_tidying import useless_records
 from orchestrator.values import TopicPartition
 
 SAMPLES_CONFIG = {
@@ -12,7 +11,6 @@ SAMPLES_CONFIG = {
     "min.compaction.lag.ms": str(3_600_000),
     "segment.ms": str(600_000),
 }
-_FORGOTTEN_AFTER_S = 24 * 3600.0
 
 
 def create_samples_topic(cluster: KafkaCluster, topic: str) -> None:
@@ -22,36 +20,24 @@ def create_samples_topic(cluster: KafkaCluster, topic: str) -> None:
     cluster.create_topics({topic: (1, replicas, {**SAMPLES_CONFIG, "min.insync.replicas": in_sync})}, 10.0)
 
 
-def withdraw_dead_watchers(cluster: KafkaCluster, topic: str, now_s: float) -> int:
-    """Withdraw the records of watchers silent for a day; returns how many. Raises `ClusterError`.
-
-    The newest watcher's records stay whatever their age: they may be all that is known of a lost source.
-    """
+def withdraw_useless(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0) -> int:
+    """Withdraw the records that say nothing any more; returns how many. Raises `ClusterError`."""
     partition = TopicPartition(topic, 0)
-    log = cluster.log_ends([partition], 10.0)[partition]
-    keys: dict[str, set[bytes]] = {}
-    seen_s: dict[str, float] = {}
-    ranges = {partition: (log.start_offset, log.end_offset)}
-    for chunk in read_records(cluster.name, cluster.properties, ranges):
+    log = cluster.log_ends([partition], timeout_s)[partition]
+    newest: dict[bytes, tuple[int, bytes]] = {}
+    place = 0
+    for chunk in read_records(
+        cluster.name, cluster.properties, {partition: (log.start_offset, log.end_offset)}
+    ):
         for record in chunk:
-            watcher = _watcher(record.key)
-            if watcher is None or record.key is None:
+            place += 1
+            if record.key is None:
                 continue
             if record.value is None:
-                keys.get(watcher, set()).discard(record.key)
-                continue
-            keys.setdefault(watcher, set()).add(record.key)
-            seen_s[watcher] = max(seen_s.get(watcher, 0.0), record.timestamp_ms / 1000)
-    newest = max(seen_s, key=lambda watcher: seen_s[watcher], default=None)
-    dead = [w for w, at_s in seen_s.items() if now_s - at_s > _FORGOTTEN_AFTER_S and w != newest]
-    withdrawn = sorted(key for watcher in dead for key in keys[watcher])
+                newest.pop(record.key, None)
+            else:
+                newest[record.key] = (place, record.value)
+    withdrawn = useless_records(newest)
     if withdrawn:
         produce_records(cluster.name, cluster.properties, topic, [(key, None) for key in withdrawn])
     return len(withdrawn)
-
-
-def _watcher(key: bytes | None) -> str | None:
-    try:
-        return str(json.loads(key or b"")[1])
-    except (ValueError, IndexError, TypeError, KeyError):
-        return None

@@ -12,9 +12,10 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.adapters.kafka.writer import RecordWriter
+from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.planning.samples import (
@@ -23,6 +24,7 @@ from orchestrator.planning.samples import (
     SampleHistory,
     TopicEnds,
     encode_sample,
+    sample_key,
 )
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.copies import CopyKeeper
@@ -31,15 +33,17 @@ from orchestrator.watch.health import HealthKeeper, mirror_health
 from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
 from orchestrator.watch.sampler import SourceSampler
-from orchestrator.watch.tidying import create_samples_topic, withdraw_dead_watchers
+from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
 
 INTERVAL_S = 0.5
 ROUND_TIMEOUT_S = 1.0
 # While the source stays away, rounds only say that the watcher lives.
 _OUTAGE_INTERVAL_S = 1.0
 _WRITE_TIMEOUT_S = 2.0
+_WRITTEN_PER_S = 1_000
 _COPY_RECORD_EVERY_S = 1.0
 _REMEMBERED_S = 60.0
+_TIDY_EVERY_S = 6 * 3600.0
 
 
 class Watcher:
@@ -53,7 +57,7 @@ class Watcher:
     ) -> None:
         self.mirror = mirror
         self.name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        self.history = SampleHistory(keep_s=_REMEMBERED_S)
+        self.history = SampleHistory(keep_s=_REMEMBERED_S, keep_positions_s=0.0)
         self.lock = threading.Lock()
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}", watcher=self.name)
         self._interval_s = interval_s
@@ -108,7 +112,7 @@ class Watcher:
                 self._say_problem(error)
                 self._stopped.wait(1.0)
                 continue
-            self._recorder.take_over(known)
+            self._recorder.take_over(known, time.time())
             with self.lock:
                 for copy in known.copies.values():
                     self.history.add(copy)
@@ -116,13 +120,19 @@ class Watcher:
             return
 
     def _tidy(self) -> None:
-        try:
-            withdrawn = withdraw_dead_watchers(self._target, self.mirror.samples_topic, time.time())
-        except DcctlError as error:
-            self._log.info("records of dead watchers stay", problem=error.problem)
-        else:
-            if withdrawn:
-                self._log.info("records of dead watchers withdrawn", records=withdrawn)
+        """Now and then, for groups come and go while the watcher stays."""
+        while True:
+            try:
+                withdrawn = withdraw_useless(self._target, self.mirror.samples_topic)
+            except DcctlError as error:
+                self._log.info("useless records stay", problem=error.problem)
+            except Exception:  # noqa: BLE001 - the next time it may do better
+                self._log.exception("bug: useless records stay")
+            else:
+                if withdrawn:
+                    self._log.info("useless records withdrawn", records=withdrawn)
+            if self._stopped.wait(_TIDY_EVERY_S):
+                return
 
     def _rounds(self) -> None:
         due = time.monotonic()
@@ -144,25 +154,36 @@ class Watcher:
     def _record(self, reading: SourceReading) -> None:
         samples, round_ = self._recorder.records(reading)
         self._say_made_anew(samples)
-        copies = changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
+        copies = [
+            replace(copy, set_back_s=self._recorder.set_back_s)
+            for copy in changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
+        ]
         try:
             if samples or copies:
                 self._write([*samples, *copies])
-            # Only once all else is acknowledged may the round confirm it.
-            self._write([round_])
-        except ClusterError:
-            self._recorder.forget(round_)
+        except UnacknowledgedError as error:
             self._written_copies.clear()
+            there = error.acknowledged
+            self._recorder.forget(samples, round_, is_acknowledged=there.__contains__)
+            self._remember([sample for sample in samples if sample_key(sample) in there])
             raise
+        # Only once all else is acknowledged may the round confirm it.
         self._recorder.written(samples, round_)
         self._written_copies |= {copy.query: copy for copy in copies}
-        with self.lock:
-            for sample in (*samples, *copies, round_):
-                self.history.add(sample)
+        self._remember([*samples, *copies])
+        self._write([round_])
+        self._remember([round_])
         self._said_problem = ""
 
+    def _remember(self, samples: Sequence[Sample]) -> None:
+        with self.lock:
+            for sample in samples:
+                self.history.add(sample)
+
     def _write(self, samples: Sequence[Sample]) -> None:
-        self._writer.write([encode_sample(sample) for sample in samples], _WRITE_TIMEOUT_S)
+        """A batch gets time by its size: what it takes where a replica of the target is slow."""
+        timeout_s = _WRITE_TIMEOUT_S + len(samples) / _WRITTEN_PER_S
+        self._writer.write([encode_sample(sample) for sample in samples], timeout_s)
 
     def _say_outcome(self, reading: SourceReading) -> None:
         if reading.outcome == self._said_outcome:

@@ -114,6 +114,11 @@ def test_everything_fits_into_80_columns() -> None:
     [
         ("watcher", {"problem": "there is no such topic"}, "there is no such topic"),
         ("watcher", {"round_age_s": None}, "never ran here"),
+        (
+            "watcher",
+            {"round_age_s": None, "clock_ahead_s": 3600.0},
+            "its clock is 60 min ahead of this machine's",
+        ),
         ("watcher", {"good_round_age_s": None}, "never saw the source answer"),
         ("watcher", {"good_round_age_s": 600.0}, "source seen 10 min ago"),
         ("watcher", {"unreadable_records": 3}, "3 records not understood"),

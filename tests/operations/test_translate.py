@@ -33,7 +33,7 @@ from orchestrator.replication.formats import (
 )
 from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, Topic, Topology
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.tidying import create_samples_topic, withdraw_dead_watchers
+from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
 from tests.kafka_broker import kafka_broker
 
 ORDERS = TopicPartition("orders", 0)
@@ -126,11 +126,14 @@ def test_the_samples_tell_where_a_lost_sources_group_stood(east: KafkaCluster) -
         translate_groups(topology, mirror, ["revenue"])
     assert translate_groups(topology, mirror, ["nobody"]).without == ("nobody",)
 
-    # A watcher that has been silent for days leaves its records, unless it was the last one.
-    assert withdraw_dead_watchers(east, mirror.samples_topic, time.time() + 10 * 86_400) == 0
-    later = Round(watcher="v", begun_at_s=102, ended_at_s=102.1, outcome="good", full_at_s=102)
+    # What a watcher that is long silent knows stays until a later one knows it better.
+    days_s = 10 * 86_400
+    later = Round(watcher="v", begun_at_s=days_s, ended_at_s=days_s, outcome="good", full_at_s=days_s)
     write(east, mirror.samples_topic, [encode_sample(later)])
-    assert withdraw_dead_watchers(east, mirror.samples_topic, time.time() + 10 * 86_400) == 4
+    assert withdraw_useless(east, mirror.samples_topic) == 0
+    known = [replace(sample, watcher="v", at_s=days_s) for sample in samples[:2]]
+    write(east, mirror.samples_topic, [encode_sample(sample) for sample in known])
+    assert withdraw_useless(east, mirror.samples_topic) == 3
 
 
 @pytest.mark.integration

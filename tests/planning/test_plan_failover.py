@@ -298,7 +298,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "revenue: the copy is old",
         lambda: changed(
             samples=history(
-                CheckpointCopy(watcher="w", query="revenue", at_s=2_000, batch=7, source_batch=90)
+                CheckpointCopy(watcher="w", query="revenue", at_s=LOST_AT_S, batch=7, source_batch=90)
             )
         ),
     ),

@@ -105,6 +105,16 @@ def test_what_connect_does_not_say_is_told_as_unknown(monkeypatch: pytest.Monkey
     assert math.isnan(scraped(steady_history(), None, monkeypatch)["dcctl_mirror_look_age_seconds"])
 
 
+def test_what_lies_in_the_future_has_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clocks differ: nobody knows how old it is, and 0 would be the most reassuring of all answers."""
+    history = steady_history()
+    history.add(Round(watcher="w", begun_at_s=NOW_S + 3600, ended_at_s=NOW_S + 3600, outcome="good"))
+    found = scraped(history, None, monkeypatch)
+    assert math.isnan(found["dcctl_watch_round_age_seconds"])
+    assert math.isnan(found["dcctl_watch_good_round_age_seconds"])
+    assert math.isnan(found["dcctl_group_position_age_seconds g"])
+
+
 def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ages stop growing when the site is gone: they tell what a failover has to work with."""
     history = steady_history()

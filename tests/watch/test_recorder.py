@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.planning.samples import (
     CheckpointCopy,
     Sample,
+    SampledPosition,
     SampleHistory,
     encode_sample,
     group_subject,
+    sample_key,
     topic_subject,
 )
+from orchestrator.planning.watcher_records import age_s
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.recorder import FULL_EVERY_S, Recorder, SourceReading, changed_copies
 
@@ -57,8 +61,7 @@ def test_after_a_failed_write_everything_is_written_anew() -> None:
     """It is not known what arrived: the round may not confirm what may be missing."""
     recorder = Recorder("w")
     recorder.written(*recorder.records(reading(1, 10, 5)))
-    _, round_ = recorder.records(reading(2, 11, 6))
-    recorder.forget(round_)
+    recorder.forget(*recorder.records(reading(2, 11, 6)))
     samples, round_ = recorder.records(reading(3, 11, 6))
     assert len(samples) == 2
     assert round_.full_at_s == 3
@@ -108,15 +111,122 @@ def test_a_later_watcher_knows_of_it_too() -> None:
     """Whether it happened under an earlier watcher's eyes, or while nobody watched."""
     history = told(Recorder("a"), SampleHistory(), of_topic("old", 1, 900), of_topic("new", 30, 3))
     later = Recorder("b")
-    later.take_over(history)
+    later.take_over(history, 50)
     told(later, history, of_topic("new", 50, 5))
     assert history.made_anew["orders"].seen_s == 30.02
     third = Recorder("c")
-    third.take_over(history)
+    third.take_over(history, 90)
     told(third, history, of_topic("newest", 90, 1))
     assert history.made_anew["orders"].seen_s == 90.02
     assert 30 < history.made_anew["orders"].before_s <= 50
     assert "orders" not in told(Recorder("d"), SampleHistory(), of_topic("new", 1, 5)).made_anew
+
+
+def of_groups(at_s: float, *groups: str) -> SourceReading:
+    """A round in which just these groups are there."""
+    return replace(reading(at_s, 10, None), positions={group: {ORDERS: 5} for group in groups})
+
+
+def test_groups_that_came_and_went_leave_nothing_behind() -> None:
+    """Neither in what is written with each round, nor in what is remembered."""
+    recorder, history = Recorder("w"), SampleHistory(keep_s=60)
+    sizes = []
+    for number in range(300):
+        samples, round_ = recorder.records(of_groups(number * 5.0, f"pod-{number}"))
+        recorder.written(samples, round_)
+        for sample in (*samples, round_):
+            history.add(sample)
+        sizes.append(len(samples))
+    assert max(sizes) == 3  # the new one, the one that is gone, and now and then the log's end
+    assert recorder.groups == history.groups == {"pod-299"}
+    assert len(history.words()) < 30
+
+
+def test_what_was_acknowledged_of_a_large_batch_is_not_written_again() -> None:
+    """A target that takes a part of it each time has it all in the end, and is told since when."""
+    recorder, history, tries = Recorder("w"), SampleHistory(), 0
+    groups = [f"g{number}" for number in range(100)]
+    while history.groups != frozenset(groups):
+        tries += 1
+        samples, round_ = recorder.records(of_groups(float(tries), *groups))
+        there = {sample_key(sample) for sample in samples[:30]}
+        for sample in samples[:30]:
+            history.add_record(*encode_sample(sample))
+        if len(there) == len(samples):
+            recorder.written(samples, round_)
+        else:
+            recorder.forget(samples, round_, is_acknowledged=there.__contains__)
+    assert tries == 4  # 101 records, 30 each time
+    assert (round_.outcome, round_.full_at_s) == ("good", 1.0)
+    history.add_record(*encode_sample(round_))
+    assert {history.positions(group)[ORDERS].sampled_at_s for group in groups} == {4.0}
+
+
+def test_what_could_not_be_written_is_written_although_the_source_is_gone() -> None:
+    """The target was slow in the last second before the loss: the watcher still knows what was there."""
+    recorder, history = Recorder("w"), SampleHistory()
+    told(recorder, history, reading(1, 10, 5))
+    recorder.forget(*recorder.records(reading(2, 20, 9)))
+    told(recorder, history, failed(3))
+    assert history.positions("g") == {ORDERS: SampledPosition(9, 2)}
+    assert history.newest_ends()[ORDERS].end_offset == 20
+    window = history.loss_window()
+    assert window is not None
+    assert window[:2] == (2, 3)
+
+
+def test_what_a_later_watcher_does_not_see_stays_known_until_it_sees_that_it_is_gone() -> None:
+    """Its coordinator is silent since before the restart: the age goes on, in the later one's own records."""
+    history = told(Recorder("a"), SampleHistory(), reading(1, 10, 5))
+    later = Recorder("b")
+    later.take_over(history, 50)
+    assert later.groups == {"g"}
+    own = told(later, SampleHistory(), reading(50, 20, None, frozenset({group_subject("g")})))
+    assert own.positions("g") == {ORDERS: SampledPosition(5, 1)}
+    assert told(later, history, reading(60, 30, None)).groups == set()
+
+
+def test_a_clock_that_is_set_back_changes_no_age() -> None:
+    """An hour fast, put right, and the source lost ten minutes later: the newest word is the newest."""
+    recorder, history = Recorder("w"), SampleHistory()
+    told(recorder, history, reading(4600, 100, 10))
+    told(recorder, history, *[reading(1000.0 + second, 200 + second, second) for second in range(600)])
+    told(recorder, history, failed(1600), failed(1601))
+    assert history.positions("g")[ORDERS] == pytest.approx((599, 1599))
+    assert history.newest_ends()[ORDERS] == LogEnd(0, 799, 1)
+    window = history.loss_window()
+    assert window is not None
+    assert window[:2] == pytest.approx((1599, 1600))
+    assert history.last_sign_of_life_s == pytest.approx(1601)
+    assert history.rate_records_per_s(ORDERS) is not None
+
+
+def test_a_clock_that_is_set_back_while_the_source_is_lost_leaves_the_ages_at_the_loss() -> None:
+    """What was known before has been dated by the clock as it was; how long before the loss is what counts."""
+    recorder, history = Recorder("w"), SampleHistory()
+    told(recorder, history, reading(4600, 100, 10), reading(4601, 120, 11), failed(4602), failed(1002.5))
+    window = history.loss_window()
+    assert window is not None
+    assert window.first_failed_at_s - window.last_good_at_s == pytest.approx(1, abs=0.1)
+    position = history.positions("g")[ORDERS]
+    assert window.first_failed_at_s - position.sampled_at_s == pytest.approx(1, abs=0.1)
+    assert history.last_sign_of_life_s == pytest.approx(1002.5)
+    assert history.ahead_s(1002.5) == 0
+
+
+def test_a_later_watcher_whose_clock_is_behind_dates_nothing_of_the_earlier_one() -> None:
+    """It held some time ago, and nobody knows when: no age is better than one of an hour in the future."""
+    history = told(Recorder("a"), SampleHistory(), reading(4600, 100, 10))
+    later = Recorder("b")
+    later.take_over(history, 1000)
+    told(later, history, failed(1000))
+    window = history.loss_window()
+    assert window is not None
+    assert window.first_failed_at_s == 1000
+    position = history.positions("g")[ORDERS]
+    assert position.offset == 10
+    assert age_s(window.first_failed_at_s, position.sampled_at_s) is None
+    assert history.groups == {"g"}
 
 
 def test_an_outage_keeps_its_beginning() -> None:
@@ -127,7 +237,7 @@ def test_an_outage_keeps_its_beginning() -> None:
     for at_s, cause in ((2.0, "silent"), (3.0, "refused"), (4.0, "refused")):
         samples, round_ = recorder.records(failed(at_s, cause))
         assert samples == []
-        recorder.forget(round_) if at_s == 3.0 else recorder.written(samples, round_)
+        recorder.forget(samples, round_) if at_s == 3.0 else recorder.written(samples, round_)
         rounds.append(round_)
     assert [round_.failing_since_s for round_ in rounds] == [2.0, 2.0, 2.0]
     assert [round_.refused_since_s for round_ in rounds] == [None, 3.0, 3.0]
@@ -184,11 +294,13 @@ def test_what_is_claimed_was_seen_at_that_moment(
     history, recorder = SampleHistory(), Recorder("w0")
     seen_positions: dict[float, int] = {}
     seen_ends: dict[float, int] = {}
+    at_s = 0.0
     for watcher, found, is_written in events:
         if found is None:
             recorder = Recorder(watcher)
-            recorder.last_good_at_s = history.last_good_at_s
+            recorder.take_over(history, now_s=at_s)
             continue
+        at_s = found.ended_at_s
         if found.outcome != "failed":
             if found.positions:
                 seen_positions[found.begun_at_s] = found.positions["g"][ORDERS]
@@ -196,7 +308,7 @@ def test_what_is_claimed_was_seen_at_that_moment(
                 seen_ends[found.begun_at_s] = found.ends[ORDERS].end_offset
         samples, round_ = recorder.records(found)
         arrived: list[Sample] = [*samples, round_] if is_written else samples[: len(samples) // 2]
-        recorder.written(samples, round_) if is_written else recorder.forget(round_)
+        recorder.written(samples, round_) if is_written else recorder.forget(samples, round_)
         for sample in arrived:
             history.add_record(*encode_sample(sample))
     for offset, sampled_at_s in history.positions("g").values():

@@ -6,10 +6,16 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 
-from orchestrator.adapters.kafka.client import cluster_error, logger
+from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
+
+
+class UnacknowledgedError(ClusterError):
+    """Not all records of a batch are known to be there. `acknowledged`: the keys of those that are."""
+
+    acknowledged: frozenset[bytes] = frozenset()
 
 
 class RecordWriter:
@@ -26,29 +32,42 @@ class RecordWriter:
         self._producer: Producer | None = None
 
     def write(self, records: Iterable[tuple[bytes, bytes | None]], timeout_s: float) -> None:
-        """Write records and wait until all are acknowledged. Raises `ClusterError`."""
-        failures: list[object] = []
+        """Write records of different keys and wait until all are acknowledged.
 
-        def on_delivery(error: object, _message: object) -> None:
-            if error is not None:
-                failures.append(error)
-
-        deadline = time.monotonic() + timeout_s
-        producer = self._open(timeout_s)
+        Raises `UnacknowledgedError`, which tells those that are.
+        """
+        acknowledged: list[bytes] = []
         try:
-            for key, value in records:
-                self._produce(producer, key, value, on_delivery, deadline)
-            unsent = producer.flush(max(0.0, deadline - time.monotonic()))
-        except KafkaException as error:
+            self._write(records, timeout_s, acknowledged)
+        except ClusterError as error:
             self.close()
-            raise cluster_error(self._subject, "writing records", error.args[0]) from None
+            told = UnacknowledgedError(error.subject, error.problem, error.hint, code=error.code)
+            told.acknowledged = frozenset(acknowledged)
+            raise told from None
         except BaseException:
             self.close()
             raise
-        if failures or unsent:
-            self.close()
-            if failures:
-                raise cluster_error(self._subject, "writing records", failures[0])
+
+    def _write(
+        self, records: Iterable[tuple[bytes, bytes | None]], timeout_s: float, acknowledged: list[bytes]
+    ) -> None:
+        failures: list[object] = []
+
+        def on_delivery(error: object, message: Any) -> None:
+            if error is not None:
+                failures.append(error)
+            else:
+                acknowledged.append(message.key())
+
+        deadline = time.monotonic() + timeout_s
+        with translated_errors(self._subject, "writing records"):
+            producer = self._open(timeout_s)
+            for key, value in records:
+                self._produce(producer, key, value, on_delivery, deadline)
+            unsent = producer.flush(max(0.0, deadline - time.monotonic()))
+        if failures:
+            raise cluster_error(self._subject, "writing records", failures[0])
+        if unsent:
             raise ClusterError(self._subject, f"{unsent} records not acknowledged within {timeout_s:g} s")
 
     def close(self) -> None:
