@@ -27,7 +27,9 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class UndoAsked:
-    """A person wants the run taken back. `leave` names the steps that may stay."""
+    """A person wants the run taken back. `leave` names the steps that may stay; of a run that is being taken
+    back already, further ones.
+    """
 
     reason: str
     leave: frozenset[str] = frozenset()
@@ -134,7 +136,9 @@ def decide(state: RunState, event: Event) -> Decision:
         case Begun():
             return _begin(state)
         case UndoAsked(reason, leave):
-            return _begin(state) if state.undoing else _turn_back(state, reason, leave)
+            if state.undoing and leave <= state.leave:
+                return _begin(state)
+            return _turn_back(state, state.undoing or reason, state.leave | leave)
         case Recorded(record):
             return _after_record(state, record)
         case JournalLost(reason):

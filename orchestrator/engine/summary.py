@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.engine.state import RunOutcome, RunState
-from orchestrator.engine.undoing import kept_by, standing, steps_to_undo, undo_outcome
+from orchestrator.engine.undoing import kept_by, left_undone, standing, steps_to_undo, undo_outcome
 
 _NAMED = 3
 
@@ -64,7 +64,7 @@ def _way_back(state: RunState) -> list[str]:
             open_steps.append(step.id)
     if open_steps:
         parts.append("not undone: " + _first(open_steps))
-    left = [step.id for step in standing(state) if step.id in state.leave]
+    left = [step.id for step in (*standing(state), *left_undone(state)) if step.id in state.leave]
     parts += ["let stand: " + ", ".join(left)] if left else []
     stands = [step.id for step in standing(state) if step.id not in state.leave]
     if stands:

@@ -24,6 +24,17 @@ def standing(state: RunState) -> tuple[Step, ...]:
     return tuple(step for step in state.plan.steps if step.irreversible and step.id in state.effective)
 
 
+def left_undone(state: RunState) -> tuple[Step, ...]:
+    """Steps that could be taken back and are not, because a person lets them stand by name."""
+    return tuple(
+        step
+        for step in state.plan.steps
+        if step.compensation is not None
+        and step.id in state.begun & state.leave
+        and state.status(step.id, "undo") != "ok"
+    )
+
+
 def kept_by(state: RunState) -> dict[str, tuple[str, ...]]:
     """Steps that would be undone but for an irreversible one built on them: step -> what keeps it."""
     graph = _followers(state)
@@ -51,14 +62,16 @@ def undo_outcome(state: RunState) -> RunOutcome:
     """Of a run that is taken back."""
     if state.with_any("unknown", way="undo"):
         return "unknown"
-    return "undone" if _is_all_gone(state) and not standing(state) else "incomplete"
+    is_all = _is_all_gone(state) and not standing(state) and not left_undone(state)
+    return "undone" if is_all else "incomplete"
 
 
 def let_stand(state: RunState) -> tuple[str, ...]:
     """Of a run that is taken back as far as was asked for: what a person has let stand."""
-    stands = tuple(step.id for step in standing(state))
+    stands = {step.id for step in standing(state)}
     is_done = bool(state.undoing) and _is_all_gone(state) and state.leave.issuperset(stands)
-    return stands if is_done else ()
+    stands |= {step.id for step in left_undone(state)}
+    return tuple(step.id for step in state.plan.steps if step.id in stands) if is_done else ()
 
 
 def _is_all_gone(state: RunState) -> bool:

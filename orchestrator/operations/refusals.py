@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.engine import RunState, standing, state_from_journal
+from orchestrator.engine import RunState, standing, state_from_journal, steps_to_undo
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.earlier_runs import earlier_runs, passed_by
@@ -75,9 +75,13 @@ def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: 
         raise GateRefusedError(
             subject, "has ended well: it is past, not on its way", "run the verb that leads back"
         )
-    wrong = sorted(leave - {step.id for step in standing(state)})
+    # What was tried and did not go may stand as well: else it would keep all that it was built on for good.
+    tried = {step.id for step in steps_to_undo(state) if state.status(step.id, "undo") == "unsettled"}
+    wrong = sorted(leave - {step.id for step in standing(state)} - tried - state.leave)
     if wrong:
-        raise GateRefusedError(subject, f"these do not stand irreversibly: {', '.join(wrong)}")
+        raise GateRefusedError(
+            subject, f"these do not stand irreversibly, nor was taking them back tried: {', '.join(wrong)}"
+        )
     # One that can be looked at is: the journal alone may not know that it never happened.
     stands = [
         step.id

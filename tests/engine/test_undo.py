@@ -247,3 +247,38 @@ def test_what_stands_in_part_is_completed_when_the_run_goes_on() -> None:
     world.effects.discard("promote")
     assert run_inline(MOVE, world).outcome == "ok"
     assert "promote" in world.effects
+
+
+class StuckWorld(AnyWorld):
+    """One effect does not go."""
+
+    stuck = "drain"
+
+    def compensate(self, step: Step, results: Results) -> StepOutcome:
+        if step.id == self.stuck:
+            return StepOutcome("failed", "somebody works with it")
+        return super().compensate(step, results)
+
+
+def test_what_cannot_be_taken_back_may_be_let_stand_once_that_was_tried() -> None:
+    """The rest then goes from under it; the run says what stands, and is not called undone."""
+    world = StuckWorld(plan=MOVE, fails={"promote": StepOutcome("failed", "no")})
+    assert run_inline(MOVE, world).outcome == "incomplete"
+    untried = state_from_journal(MOVE, "run-1", world.records)
+    with pytest.raises(GateRefusedError, match="nor was taking them back tried: drain"):
+        refuse_unless_undoable(untried, world.records, frozenset({"drain"}))
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert end.outcome == "incomplete"
+    assert "undoing drain failed: somebody works with it" in end.reason
+    assert world.left == {"freeze", "drain"}
+    state = state_from_journal(MOVE, "run-1", world.records)
+    refuse_unless_undoable(state, world.records, frozenset({"drain"}))
+    world.plan = None  # nobody notices that something is undone under what stands: it was asked for
+    end = run_inline(MOVE, world, undo=UndoAsked("ada", frozenset({"drain"})))
+    assert end.outcome == "incomplete"
+    assert "let stand: drain" in end.reason
+    assert world.records[-1].data["let_stand"] == ["drain"]
+    assert world.effects == {"drain", "measure"}
+    again = run_inline(MOVE, world)
+    assert again.outcome == "incomplete"
+    assert world.effects == {"drain", "measure"}
