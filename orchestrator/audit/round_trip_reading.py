@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from orchestrator.audit.ledgers import (
     sends_path,
 )
 from orchestrator.audit.round_trip import NOTHING, PRODUCER_SHIFT, Ledgers, Log, Numbers, Side, Span
-from orchestrator.audit.sends import FENCING_MS
+from orchestrator.audit.sends import FENCING_MS, missing_end, read_send_notes
 from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
 
@@ -76,6 +77,7 @@ def read_ledgers(
     unserved: dict[str, dict[int, int]] = {}
     for name, topics in producers.items():
         lived = list(lives(folder, "producers", name))
+        _refuse_missing_ends(folder, name, lived)
         for life in lived:
             lines = _whole_lines(sends_path(folder, name, life))
             acks = [line for line in lines if line[0] == "ack"]
@@ -112,6 +114,17 @@ def read_ledgers(
         stopped_ms=stopped_ms,
         unserved=unserved,
     )
+
+
+def _refuse_missing_ends(folder: Path, producer: str, lived: Sequence[int]) -> None:
+    paths = [sends_path(folder, producer, life) for life in lived]
+    try:
+        notes = [read_send_notes(path) for path in paths]
+    except (OSError, ValueError) as error:
+        raise AuditError(f"producer {producer}", f"a ledger cannot be read: {error}") from None
+    for path, (before, after) in zip(paths, pairwise(notes), strict=False):
+        if problem := missing_end(before, after):
+            raise AuditError(str(path), problem)
 
 
 def unserved_numbers(lines: Sequence[Sequence[str]], *, was_left: bool) -> set[int]:

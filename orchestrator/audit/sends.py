@@ -27,6 +27,17 @@ class SendNotes:
     clocks: Sequence[ClockReading]
 
 
+def missing_end(before: SendNotes, after: SendNotes) -> str:
+    """Why the end of the older of two ledgers must be missing; empty where nothing tells so.
+
+    A producer reads its older ledgers when it begins: what it knew then is not there any more.
+    """
+    until = before.announced_until or 0
+    if after.began_with is None or after.began_with <= until:
+        return ""
+    return f"ends at number {until:,}, and the next life began with {after.began_with:,}: its end is missing"
+
+
 def read_send_notes(path: Path) -> SendNotes:
     """Read one ledger without its torn lines. Raises `OSError`, or `ValueError` for what is no such line."""
     began_with: int | None = None

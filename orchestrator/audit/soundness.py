@@ -18,7 +18,7 @@ from orchestrator.audit.ledgers import (
 )
 from orchestrator.audit.positions import Positions, read_positions
 from orchestrator.audit.result import Finding
-from orchestrator.audit.sends import SendNotes, read_send_notes
+from orchestrator.audit.sends import SendNotes, missing_end, read_send_notes
 
 
 @dataclass(slots=True)
@@ -101,22 +101,12 @@ def _sends(found: Soundness, key: tuple[str, int, int], name: str, folder: Path)
 
 
 def _is_cut_off(found: Soundness, inputs: AuditInputs, name: str, notes: Sequence[SendNotes | None]) -> bool:
-    """Whether the life after the move began with a number that the life before it never announced.
-
-    Its program had read the older ledger when it began: what it knew then is not there any more.
-    """
     before, after = notes
-    if before is None or after is None or after.began_with is None:
-        return False
-    until = before.announced_until or 0
-    if after.began_with <= until:
-        return False
-    text = (
-        f"{name}: its life {inputs.life_after} began with number {after.began_with:,}, and the ledger of life"
-        f" {inputs.life_before} ends at {until:,}: the end of that ledger is missing"
-    )
-    found.findings.append(Finding("unknown", text))
-    return True
+    problem = missing_end(before, after) if before is not None and after is not None else ""
+    if problem:
+        text = f"{name}: {sends_path(Path(), name, inputs.life_before).name} {problem}"
+        found.findings.append(Finding("unknown", text))
+    return bool(problem)
 
 
 def _note(found: Soundness, index: int, life: int, path: Path, name: str) -> bool:

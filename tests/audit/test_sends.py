@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from orchestrator.audit.clocks import ClockReading
 from orchestrator.audit.inputs import (
@@ -19,7 +20,9 @@ from orchestrator.audit.inputs import (
 )
 from orchestrator.audit.ledgers import SENDS_COLUMNS, sends_path
 from orchestrator.audit.packing import pack_sends
+from orchestrator.audit.round_trip_reading import Names, read_ledgers
 from orchestrator.audit.soundness import soundness
+from orchestrator.errors import AuditError
 
 INPUTS = AuditInputs(
     ledgers="",
@@ -111,7 +114,11 @@ def test_a_ledger_whose_end_is_missing_is_noticed(tmp_path: Path) -> None:
     assert found.producers == {0}
     ((verdict, reason),) = found.findings
     assert verdict == "unknown"
-    assert "life 2 began with number 750, and the ledger of life 1 ends at 500" in reason
+    assert reason == (
+        "checkout: life-1.csv ends at number 500, and the next life began with 750: its end is missing"
+    )
+    with pytest.raises(AuditError, match="its end is missing"):
+        read_ledgers(tmp_path, {"checkout": ("orders", "payments")}, [], Names(["checkout"]))
 
 
 def test_a_ledger_that_was_cut_back_does_not_tell_where_its_life_began(tmp_path: Path) -> None:
