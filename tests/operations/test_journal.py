@@ -39,7 +39,7 @@ def incompressible(size_bytes: int) -> str:
 
 
 def test_records_of_every_size_come_back(server: ZooKeeperServer, tmp_path: Path) -> None:
-    """What does not fit into a znode lies in a file, and its digest in the journal."""
+    """What does not fit into a znode lies in parts beside it, with its digest: any machine can read it."""
     with connected(server) as coordination:
         lock = coordination.acquire(lock_path("sizes"), {})
         journal = RunJournal(lock, "sizes", "r", tmp_path)
@@ -49,10 +49,13 @@ def test_records_of_every_size_come_back(server: ZooKeeperServer, tmp_path: Path
             journal.append(event)
             journal.append(event)  # a repetition after a lost answer
         assert journal_records(coordination, "sizes", "r", tmp_path) == events
-        (kept,) = tmp_path.glob("000003*.json")
-        kept.write_text(kept.read_text().replace("0", "1"))
-        with pytest.raises(DcctlError, match="was changed since"):
-            journal_records(coordination, "sizes", "r", tmp_path)
+        elsewhere = tmp_path / "another-machine"
+        assert journal_records(coordination, "sizes", "r", elsewhere) == events
+        parts = coordination.names("/dcctl/sizes/run-parts/r")
+        assert len(parts) > 1
+        coordination.write(f"/dcctl/sizes/run-parts/r/{parts[-1]}", b"")
+        with pytest.raises(DcctlError, match="is no JSON that dcctl writes"):
+            journal_records(coordination, "sizes", "r", elsewhere)
 
 
 def test_a_huge_plan_hides_no_run(server: ZooKeeperServer, tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""The copy of the estate record on a real broker: what a place knows once the ensemble is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka import KafkaCluster, produce_records
+from orchestrator.errors import ClusterError, CoordinationError
+from orchestrator.operations import fact_copies
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_store import EnsembleRecord
+from orchestrator.operations.fact_copies import FactCopier, read_fact_copies
+from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved, standing
+from orchestrator.topology.model import Topology
+from orchestrator.watch.log import watch_log
+from orchestrator.watch.reader import read_samples
+from orchestrator.watch.tidying import create_samples_topic
+from tests.kafka_broker import kafka_broker
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.planning.pictures import MIRROR, topology
+
+pytestmark = pytest.mark.integration
+
+SAMPLES = MIRROR.samples_topic
+
+
+@pytest.fixture(scope="module")
+def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    folder = tmp_path_factory.mktemp("east")
+    with kafka_broker(kafka_runtime("4.3.1", find_java()), folder) as cluster:
+        yield cluster
+
+
+def file_with(east: KafkaCluster) -> Topology:
+    found = topology()
+    addressed = replace(found.clusters["east"], bootstrap=(east.properties["bootstrap.servers"],), client={})
+    return replace(found, clusters={**found.clusters, "east": addressed})
+
+
+def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
+    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also by a second copier after the first one's death; an ensemble that is away costs nothing."""
+    found, ensemble = file_with(east), MemoryEnsemble()
+    with pytest.raises(ClusterError, match="there is no such topic"):
+        read_fact_copies(east, SAMPLES)
+    create_samples_topic(east, SAMPLES)
+    monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
+    record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
+    with watch_log(tmp_path / "log") as log:
+        copier = FactCopier(found, MIRROR, log)
+        assert (copier.copy_once(), read_fact_copies(east, SAMPLES)) == (0, ())
+        record.write(PrimaryMoved(home="west", primary="east", topics=("orders",)))
+        many = tuple(("orders", number, number * 7919, 5) for number in range(5_000))
+        record.write(LogsLeft(cluster="west", ends=many, topic_ids={"orders": "id"}))
+        assert (copier.copy_once(), copier.copy_once()) == (2, 0)
+        record.withdraw(PrimaryMoved)
+        assert FactCopier(found, MIRROR, log).copy_once() == 3
+        copied = read_fact_copies(east, SAMPLES)
+        assert standing(copied) == read_facts(ensemble, found.name)
+        assert read_samples(east, SAMPLES).unreadable == 0
+
+        def away(_: object) -> MemoryEnsemble:
+            raise CoordinationError("coordination", "no answer")
+
+        monkeypatch.setattr(fact_copies, "coordination_connection", away)
+        with pytest.raises(CoordinationError):
+            copier.copy_once()
+    assert standing(read_fact_copies(east, SAMPLES)) == standing(copied)
+
+
+def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:
+    """Then it is not known what was done before."""
+    topic = "other-samples"
+    create_samples_topic(east, topic)
+    produce_records(east.name, east.properties, topic, [(b'{"fact":1}', b"{}")])
+    with pytest.raises(ClusterError, match="the copy of a fact is no fact that this version understands"):
+        read_fact_copies(east, topic)
