@@ -59,7 +59,7 @@ def _left_side(mirror: Mapping[str, Any]) -> tuple[bool, str]:
     closed = [guard for guard in guards if guard["state"] == "closed" and guard["is_at_work"]]
     beside = [guard["server"] for guard in guards if guard.get("beside")]
     if beside and mirror["source_answers"] is not False:
-        return True, f"is back, and OPEN to applications at {', '.join(beside)}: stop these brokers"
+        return True, f"is up, and only access rules can keep applications off {', '.join(beside)}"
     if closed and len(closed) == len(guards):
         return True, "is back, kept closed by its guard"
     if closed:

@@ -190,11 +190,12 @@ class World:
         """How long until it is done, what is done (None: nothing), and how long until that is known."""
         kind = self.random.random()
         if not self.is_ensemble_up:
+            self.calls_well_since_s = max(self.calls_well_since_s, self.now_s + 6.0)
             return 3.0, None, 0.0
         late = self.random.uniform(2.0, 8.0) if kind < 0.08 else self.random.uniform(0.0, 0.3)
         back = self.random.uniform(2.0, 9.0) if kind > 0.92 else self.random.uniform(0.0, 0.3)
         if late > 1.0 or back > 1.0:
-            self.calls_well_since_s = self.now_s + late + back + 1.0
+            self.calls_well_since_s = max(self.calls_well_since_s, self.now_s + late + back + 1.0)
         return late, what, back
 
     def word(self, broker: Broker) -> object:
