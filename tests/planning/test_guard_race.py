@@ -7,21 +7,24 @@ import pytest
 from tests.planning.guard_world import Habits, scenario
 
 SEEDS = range(2_000)
-FEWER = range(700)
 
 
 def test_never_are_two_sides_open_unless_the_attestation_was_not_true() -> None:
-    """And then the open side is named within 5 s. Clocks of machines are up to two hours apart."""
-    found = {seed: world.problems for seed in SEEDS if (world := scenario(seed)).problems}
-    assert not found, "\n".join(scenario(min(found)).log)
+    """And then the open side is named within 5 s. Clocks of machines are up to two hours apart.
 
-
-def test_the_stories_get_where_it_matters() -> None:
-    """Sites are moved away from, and some that were called down stand still and go on, open, and are named."""
-    worlds = [scenario(seed) for seed in FEWER]
-    assert sum(any(run.recorded for run in world.runs) for world in worlds) > len(FEWER) / 4
-    assert any(world.is_lie for world in worlds)
-    assert any(world.named for world in worlds)
+    Sites are moved away from in many of the stories, and in some a machine that was called down only stood
+    still and goes on, open.
+    """
+    moved = lies = named = 0
+    for seed in SEEDS:
+        world = scenario(seed)
+        assert not world.problems, "\n".join([f"story {seed}", *world.log, *world.problems[:1]])
+        moved += any(run.recorded for run in world.runs)
+        lies += world.is_lie
+        named += bool(world.named)
+    assert moved > len(SEEDS) / 4
+    assert lies
+    assert named
 
 
 @pytest.mark.parametrize(
