@@ -7,7 +7,17 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_REREAD, ACKNOWLEDGE, DRY_RUN, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_REREAD,
+    ACKNOWLEDGE,
+    DRY_RUN,
+    FILE,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +39,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         120.0, "--timeout-s", metavar="S", min=1, help="How long each mirror may take to catch up."
     ),
     acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
@@ -41,6 +52,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.operations.failback import preview_failback, run_failback
     from orchestrator.planning.failback import FailbackRequest
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.same_clusters import accepted_clusters
 
     topology = given_topology(file)
     request = FailbackRequest(
@@ -50,6 +62,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         accept_reread=accept_reread,
         timeout_s=timeout_s,
         acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),
         reason=reason,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACKNOWLEDGE, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import ACCEPT_CLUSTER, ACKNOWLEDGE, FILE, JSON, OUT, REASON, YES
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +40,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Accept the loss of N records, in place of the budget.",
     ),
     acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     without_coordination: bool = typer.Option(
         False,
         "--without-coordination",
@@ -57,6 +58,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.errors import UsageError
     from orchestrator.operations.failover import FailoverRequest, preview_failover, run_failover
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.same_clusters import accepted_clusters
 
     topology = given_topology(file)
     if accept_unfenced and not (attest_sick and reason.strip()):
@@ -74,6 +76,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         to=to,
         accept_loss=accept_loss,
         acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
         without_coordination=without_coordination,
         by=account_name(),
         reason=reason,

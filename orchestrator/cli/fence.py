@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import DRY_RUN, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
     from orchestrator.operations.fence import FenceVerb
@@ -33,6 +33,7 @@ def fence(  # noqa: PLR0917 - typer passes them by name
     consumers: bool = typer.Option(
         False, "--consumers", help="Also keep the consumers from reading and committing there."
     ),
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
@@ -42,7 +43,7 @@ def fence(  # noqa: PLR0917 - typer passes them by name
     """Deny writing to the file's producers at a cluster, and see that nothing is written any more."""
     _run(
         file, "fence", cluster, principal, consumers, reason,
-        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+        accept_cluster=accept_cluster, dry_run=dry_run, out=out, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -53,6 +54,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     acknowledge: str = typer.Option(
         "", "--acknowledge", metavar="OWNER: COMMENT", help="Who wants it where another cluster is primary."
     ),
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
@@ -62,7 +64,8 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     """Take away what a fence denies at a cluster, whoever brought it in."""
     _run(
         file, "unfence", cluster, principal, True, reason,
-        acknowledge=acknowledge, dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+        acknowledge=acknowledge, accept_cluster=accept_cluster,
+        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -75,6 +78,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
     reason: str,
     *,
     acknowledge: str = "",
+    accept_cluster: list[str],
     dry_run: bool,
     out: Path | None,
     yes: bool,
@@ -85,6 +89,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
     from orchestrator.operations.fence import preview_fence, run_fence
     from orchestrator.planning.fence import FenceRequest
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.same_clusters import accepted_clusters
 
     topology = given_topology(file)
     request = FenceRequest(
@@ -94,6 +99,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
         by=account_name(),
         reason=reason,
         acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
     )
     run_verb(
         preview=lambda: preview_fence(topology, request, verb),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestrator.cli.move_options import ACCEPT_CLUSTER, REASON
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,18 +29,24 @@ def plan(
     out: Path | None = typer.Option(
         None, "-o", metavar="PLAN", help="Write the plan for `dcctl apply PLAN`."
     ),
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     as_json: bool = _JSON,
 ) -> None:
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.layout_view import render_layout_plan, summary_of
     from orchestrator.cli.output import emit
     from orchestrator.cli.verb import gate_status, refusal_of
     from orchestrator.operations.layout.apply import plan_apply, write_plan
     from orchestrator.planning.layout.layout import changes_of
+    from orchestrator.planning.layout.request import ApplyRequest
     from orchestrator.planning.plan import to_json
+    from orchestrator.planning.same_clusters import accepted_clusters
     from orchestrator.topology.loading import load_topology
 
-    found = plan_apply(load_topology(file))
+    topology = load_topology(file)
+    request = ApplyRequest(accept_cluster=accepted_clusters(topology, accept_cluster), by=account_name())
+    found = plan_apply(topology, request)
     if out is not None:
         write_plan(found, out)
     summary = refusal_of(found) or summary_of(found)
@@ -53,23 +61,34 @@ def plan(
 
 def apply(
     file: Path = typer.Argument(..., metavar="FILE|PLAN", help="A topology file, or a plan of `dcctl plan`."),
-    reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
+    reason: str = REASON,
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
     as_json: bool = _JSON,
 ) -> None:
     """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved."""
+    from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.layout_view import render_layout_plan
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
     from orchestrator.cli.run_end import end_with
-    from orchestrator.errors import GateRefusedError
+    from orchestrator.errors import GateRefusedError, UsageError
     from orchestrator.operations.layout.apply import read_plan, run_apply, topology_of
     from orchestrator.planning.layout.layout import changes_of
+    from orchestrator.planning.layout.request import ApplyRequest
     from orchestrator.planning.plan import to_json
+    from orchestrator.planning.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology
 
     given = read_plan(file)
     topology = load_topology(file) if given is None else topology_of(given, file)
+    if given is not None and accept_cluster:
+        raise UsageError(
+            f"{OPTION} with a plan", "it says itself what was accepted", f"dcctl plan {OPTION} …"
+        )
+    accepted = accepted_clusters(topology, accept_cluster)
+    if given is not None:
+        accepted = ApplyRequest.of_plan(given).accept_cluster
     # What was reviewed was the plan: giving it is the word.
     assume_yes = yes or given is not None
     with RunView(err_console) as view:
@@ -86,11 +105,11 @@ def apply(
         try:
             result = run_apply(
                 topology,
+                ApplyRequest(accept_cluster=accepted, by=account_name(), reason=reason),
                 given=given,
                 on_plan=take_plan,
                 approve=ask,
                 on_event=view.take_event,
-                reason=reason,
             )
         except GateRefusedError:
             if as_json and view.plan is not None:
@@ -105,7 +124,7 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     from orchestrator.cli.output import emit
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.operations.layout.apply import plan_apply
-    from orchestrator.planning.layout.layout import not_compared
+    from orchestrator.planning.layout.layout import is_of_other_clusters, not_compared
     from orchestrator.planning.plan import to_json
     from orchestrator.topology.loading import load_topology
 
@@ -133,9 +152,10 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
         summary=summary_of(found),
         render=render,
     )
-    if rows:
+    others = [gate for gate in unseen if is_of_other_clusters(gate)]
+    if rows and not others:
         raise typer.Exit(3)
     if unseen:
-        # Where a cluster was not seen, that is the plainest reason.
-        gate = next((gate for gate in unseen if gate.id == "clusters-known"), unseen[0])
+        # Where a cluster was not seen, or is another one, that is the plainest reason.
+        gate = next((gate for gate in unseen if gate in others or gate.id == "clusters-known"), unseen[0])
         raise OutcomeUnknownError(f"topology {found.topology}", gate.reason, gate.hint)

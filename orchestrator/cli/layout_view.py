@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.adapters.clock import utc_text
-from orchestrator.planning.layout.layout import not_compared
+from orchestrator.planning.layout.layout import is_of_other_clusters, not_compared
 from orchestrator.planning.plan import Plan
 
 Row = Mapping[str, Any]
@@ -86,6 +86,9 @@ def render_gates(plan: Plan, console: Console) -> None:
 def summary_of(plan: Plan) -> str:
     """How much of what, in one line."""
     rows: Sequence[Row] = plan.facts["differences"]
+    others = next((gate.reason for gate in plan.gates if is_of_other_clusters(gate)), "")
+    if others:
+        return f"{plan.topology}: compared with other clusters than the file's: {others}"
     planned = sum(row["mend"] == "planned" for row in rows)
     drift = sum(row["cause"] == "drift" for row in rows)
     left = len(rows) - planned

@@ -18,6 +18,12 @@ ACKNOWLEDGE = typer.Option(
     metavar="OWNER: COMMENT",
     help="Who answers for a move so soon after another one, and why.",
 )
+ACCEPT_CLUSTER = typer.Option(
+    [],
+    "--accept-cluster",
+    metavar="NAME=ID",
+    help="A cluster that is right though it is another one than before, with the id that it has now.",
+)
 REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")

@@ -7,7 +7,17 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_REREAD, ACKNOWLEDGE, DRY_RUN, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_REREAD,
+    ACKNOWLEDGE,
+    DRY_RUN,
+    FILE,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -23,6 +33,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     ),
     accept_reread: int = ACCEPT_REREAD,
     acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
@@ -34,6 +45,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.switchover import preview_switchover, run_switchover
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.same_clusters import accepted_clusters
     from orchestrator.planning.switchover import SwitchoverRequest
 
     topology = given_topology(file)
@@ -42,6 +54,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         timeout_s=timeout_s,
         accept_reread=accept_reread,
         acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),
         reason=reason,
     )

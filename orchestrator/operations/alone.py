@@ -29,6 +29,7 @@ from orchestrator.planning.estate_record import (
     RunEnded,
     body_from_json,
     body_to_json,
+    cluster_ids,
     primary_records,
     standing,
 )
@@ -153,6 +154,7 @@ def local_state(
         tuple(runs),
         primaries=primaries_of(primaries),
         alone=problem,
+        cluster_ids=cluster_ids(facts),
         newest_fact=max((fact.number for fact in facts), default=None),
         copy_problem=copied.problem,
     )

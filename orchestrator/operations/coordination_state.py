@@ -8,9 +8,11 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.estate_facts import begun_runs
+from orchestrator.operations.estate_record import written_facts
 from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import lock_path
 from orchestrator.operations.primaries import read_primaries
+from orchestrator.planning.estate_record import ClusterIds, cluster_ids
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.model import Topology
@@ -57,4 +59,5 @@ def read_coordination(
         tuple(in_order),
         read_holds(coordination),
         primaries_of(read_primaries(coordination, name)),
+        cluster_ids=cluster_ids(written_facts(coordination, name, [ClusterIds])),
     )

@@ -58,7 +58,7 @@ class FailbackProcedure:
     verb = "failback"
     is_alone = False
     gates_of_resumed = frozenset(
-        {"coordination", "not-held", "target-healthy", "standby-healthy", "fenceable"}
+        {"coordination", "not-held", "same-clusters", "target-healthy", "standby-healthy", "fenceable"}
     )
 
     def __init__(self, topology: Topology, request: FailbackRequest) -> None:

@@ -32,7 +32,15 @@ class FailoverProcedure:
 
     verb = "failover"
     gates_of_resumed = frozenset(
-        {"attested", "coordination", "not-held", "source-unreachable", "target-healthy", "mirror-controlled"}
+        {
+            "attested",
+            "coordination",
+            "not-held",
+            "same-clusters",
+            "source-unreachable",
+            "target-healthy",
+            "mirror-controlled",
+        }
     )
 
     def __init__(self, topology: Topology, request: FailoverRequest, offset_shift: int = 0) -> None:

@@ -52,7 +52,7 @@ class FenceProcedure:
     """See `operations.procedure.Procedure`."""
 
     is_alone = False
-    gates_of_resumed = frozenset({"coordination", "not-held", "reachable", "primary-here"})
+    gates_of_resumed = frozenset({"coordination", "not-held", "same-clusters", "reachable", "primary-here"})
 
     def __init__(self, topology: Topology, request: FenceRequest, verb: FenceVerb) -> None:
         if request.cluster not in topology.clusters:
@@ -131,6 +131,7 @@ def fence_picture(cluster: KafkaCluster, coordination: Part[CoordinationState]) 
         brokers=brokers,
         access=asked(cluster.subject, lambda: read_access(cluster, brokers.value or {})),
         coordination=coordination,
+        cluster_id=None if brokers.value is None else cluster.cluster_id,
     )
 
 

@@ -162,6 +162,7 @@ def observe(
             checkpoints=checkpoints.result(),
             coordination=coordination.result(),
             inventory=inventory.result(),
+            target_id=None if brokers.result().value is None else target.cluster_id,
             at_s=_CLOCK.now_s(),
         )
 

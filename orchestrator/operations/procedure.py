@@ -32,10 +32,12 @@ from orchestrator.operations.refusals import (
 )
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.planning.coordination_gates import GIVEN_UP
+from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.looking import LOOKING_GATES, open_looks
 from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.planning.prices import grown_since
+from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -149,6 +151,8 @@ def run_procedure(
         run.write_file("plan.json", to_json(plan))
         on_plan(plan)
         if "done_by" in plan.facts:
+            if plan.is_allowed:
+                _remember_clusters(run, plan)
             now_s = _CLOCK.now_s()
             timing = Timing(started_at_s, observed_at_s, now_s, now_s)
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
@@ -174,6 +178,7 @@ def run_procedure(
                 _refuse(run, procedure, f"declined: {'; '.join(grown)}", "")
             run.record("gates", message=f"approved once more: {'; '.join(grown)}", data=_price_of(fresh))
             approved = fresh
+        _remember_clusters(run, approved)
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
         return _act(run, procedure, plan, picture, timing)
 
@@ -312,6 +317,13 @@ def _act(  # noqa: PLR0917 - all that a run is made of
         timing=timing,
         folder=run.folder,
     )
+
+
+def _remember_clusters(run: Run[E], plan: Plan) -> None:
+    """Which clusters a run that may begin has found: seen first, or taken for right by a person."""
+    ids = plan.facts.get(IDS_TO_REMEMBER)
+    if ids:
+        run.estate_record.write(ClusterIds(ids=ids))
 
 
 def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> tuple[P, Plan]:

@@ -34,7 +34,7 @@ class SickProcedure:
     verb = "failover"
     # Whatever has become of the source meanwhile: what is begun is gone on with, or taken back.
     gates_of_resumed = frozenset(
-        {"attested", "coordination", "not-held", "target-healthy", "mirror-controlled"}
+        {"attested", "coordination", "not-held", "same-clusters", "target-healthy", "mirror-controlled"}
     )
 
     def __init__(self, topology: Topology, request: FailoverRequest) -> None:

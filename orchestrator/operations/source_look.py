@@ -23,10 +23,11 @@ def probe_source(topology: Topology, name: str) -> SourceProbe:
     if "yes" not in addresses.values():
         return SourceProbe(addresses, "no address takes a connection")
     try:
-        kafka_cluster(topology, name).brokers(METADATA_TIMEOUT_S)
+        cluster = kafka_cluster(topology, name)
+        cluster.brokers(METADATA_TIMEOUT_S)
     except ClusterError as error:
         return SourceProbe(addresses, error.problem)
-    return SourceProbe(addresses, "")
+    return SourceProbe(addresses, "", cluster.cluster_id)
 
 
 def words_of_guards(

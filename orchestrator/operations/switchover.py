@@ -37,7 +37,7 @@ class SwitchoverProcedure:
     verb = "switchover"
     is_alone = False
     gates_of_resumed = frozenset(
-        {"coordination", "not-held", "target-healthy", "mirror-controlled", "fenceable"}
+        {"coordination", "not-held", "same-clusters", "target-healthy", "mirror-controlled", "fenceable"}
     )
 
     def __init__(self, topology: Topology, request: SwitchoverRequest) -> None:

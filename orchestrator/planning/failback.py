@@ -19,6 +19,7 @@ from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.returned import Returned, compare_returned
+from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.situation import Situation
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
@@ -36,6 +37,7 @@ class FailbackRequest:
     `accept_reread`: records that all groups together may read again where a position has no exact place.
     `timeout_s`: how long either mirror may take to catch up, and the reverse mirror to drain.
     `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
+    `accept_cluster`: see `same_clusters`.
     """
 
     to: str = ""
@@ -44,12 +46,14 @@ class FailbackRequest:
     accept_reread: int = 0
     timeout_s: float = CATCH_UP_TIMEOUT_S
     acknowledge: str = ""
+    accept_cluster: tuple[str, ...] = ()
     by: str = ""
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**said, "accept_cluster": list(self.accept_cluster)}
 
 
 def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
@@ -73,7 +77,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
     common = Situation(
         topology=back,
         mirror=back.replication[0],
-        request=FailoverRequest(attested=(), acknowledge=request.acknowledge),
+        request=FailoverRequest(acknowledge=request.acknowledge, accept_cluster=request.accept_cluster),
         observation=picture.observation,
         now_s=picture.at_s,
         window=None,
@@ -125,6 +129,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
         facts={
             **({"done_by": done_by} if done_by else {}),
             **({"passed": passed} if passed else {}),
+            **ids_to_remember(common.observation.coordination, common.cluster_ids),
             "late_records": {str(tp): n for tp, n in returned.tail.items()} if returned else {},
             "missing_records": {str(tp): n for tp, n in returned.missing.items()} if returned else {},
             "only_at_standby": {str(tp): n for tp, n in returned.orphans.items()} if returned else {},

@@ -18,7 +18,15 @@ from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication
 
 # Of those that every move has: the others judge what a failback itself brings about first.
-_COMMON = ("coordination", "not-held", "needed", "not-flapping", "target-healthy", "clients-startable")
+_COMMON = (
+    "coordination",
+    "not-held",
+    "same-clusters",
+    "needed",
+    "not-flapping",
+    "target-healthy",
+    "clients-startable",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

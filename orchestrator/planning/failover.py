@@ -22,6 +22,7 @@ from orchestrator.planning.positions import (
 )
 from orchestrator.planning.prediction import LossPrediction, predict_loss, predict_reread
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.samples import LossWindow, SampledEnd, SampledPosition, SampleHistory
 from orchestrator.planning.situation import Situation
 from orchestrator.replication.connectors import connector_names
@@ -339,6 +340,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         **({"done_by": done_by} if done_by else {}),
         **({"passed": passed} if passed else {}),
         **_newest_fact(s),
+        **ids_to_remember(s.observation.coordination, s.cluster_ids),
         "source_last_seen_at_s": s.window.last_good_at_s if s.window else None,
         "source_failing_since_s": s.window.first_failed_at_s if s.window else None,
         "loss_seconds_at_most": None if loss is None else loss.seconds_at_most,

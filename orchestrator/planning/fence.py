@@ -18,6 +18,7 @@ from orchestrator.errors import UsageError
 from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
+from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl, Pattern
@@ -37,7 +38,8 @@ class FenceRequest:
     """A fence as asked for: the cluster, and which of the file's principals (empty: all of them).
 
     `consumers` also keeps the file's consumers from reading and committing there. `acknowledge`: who answers
-    for letting applications in where another cluster is primary, `OWNER: comment`.
+    for letting applications in where another cluster is primary, `OWNER: comment`. `accept_cluster`: see
+    `same_clusters`.
     """
 
     cluster: str
@@ -46,6 +48,7 @@ class FenceRequest:
     by: str = ""
     reason: str = ""
     acknowledge: str = ""
+    accept_cluster: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
@@ -56,6 +59,7 @@ class FenceRequest:
             "by": self.by,
             "reason": self.reason,
             "acknowledge": self.acknowledge,
+            "accept_cluster": list(self.accept_cluster),
         }
 
 
@@ -116,7 +120,7 @@ def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest)
         for name in mirror.topics
         if name not in topics and mirror.policy == "default"
     )
-    gates = fence_gates(topology, picture, request.cluster, who.principals)
+    gates = fence_gates(topology, picture, request.cluster, who.principals, request.accept_cluster)
     return _plan(topology, picture, request, "fence", who, fence_steps(request.cluster, who, topics), gates)
 
 
@@ -127,7 +131,7 @@ def plan_unfence(topology: Topology, picture: FencePicture, request: FenceReques
         record_rules_step("record-rules", request.cluster, who.rules),
         lift_step("lift", request.cluster, who.rules, recorded_by="record-rules"),
     )
-    gates = unfence_gates(topology, picture, request.cluster, request.acknowledge)
+    gates = unfence_gates(topology, picture, request.cluster, request.acknowledge, request.accept_cluster)
     return _plan(topology, picture, request, "unfence", who, steps, gates)
 
 
@@ -248,6 +252,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
         gates=gates,
         steps=steps,
         facts={
+            **ids_to_remember(picture.coordination, picture.cluster_ids(request.cluster)),
             "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
             "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
         },

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import GateResult, digest
+from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
 
@@ -27,12 +28,20 @@ class AccessState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencePicture(DigestedPicture):
-    """One cluster as a fence sees it. `brokers`: id -> address of those that answer."""
+    """One cluster as a fence sees it.
+
+    `brokers`: id -> address of those that answer; `cluster_id`: what they say, None where none answers.
+    """
 
     at_s: float
     brokers: Part[Mapping[int, str]]
     access: Part[AccessState]
     coordination: Part[CoordinationState]
+    cluster_id: str | None = None
+
+    def cluster_ids(self, cluster: str) -> dict[str, str]:
+        """The id by the cluster's name in the file, if it answers."""
+        return {} if self.cluster_id is None else {cluster: self.cluster_id}
 
     def digests(self) -> dict[str, str]:
         """What must not change between plan and act."""
@@ -46,30 +55,41 @@ class FencePicture(DigestedPicture):
 
 
 def fence_gates(
-    topology: Topology, picture: FencePicture, cluster: str, principals: Iterable[str]
+    topology: Topology,
+    picture: FencePicture,
+    cluster: str,
+    principals: Iterable[str],
+    accepted: Collection[str] = (),
 ) -> tuple[GateResult, ...]:
     """Every gate of a fence."""
     return (
-        *_common_gates(topology, picture, cluster),
+        *_common_gates(topology, picture, cluster, accepted),
         fenceable(picture.access, topology, cluster, tuple(principals)),
     )
 
 
 def unfence_gates(
-    topology: Topology, picture: FencePicture, cluster: str, acknowledged: str
+    topology: Topology,
+    picture: FencePicture,
+    cluster: str,
+    acknowledged: str,
+    accepted: Collection[str] = (),
 ) -> tuple[GateResult, ...]:
     """Every gate of taking a fence away."""
     return (
-        *_common_gates(topology, picture, cluster),
+        *_common_gates(topology, picture, cluster, accepted),
         _primary_here(picture.coordination, topology, cluster, acknowledged),
     )
 
 
-def _common_gates(topology: Topology, picture: FencePicture, cluster: str) -> tuple[GateResult, ...]:
+def _common_gates(
+    topology: Topology, picture: FencePicture, cluster: str, accepted: Collection[str]
+) -> tuple[GateResult, ...]:
     return (
         coordination_gate(picture.coordination),
         not_held_gate(picture.coordination, topology, (cluster,)),
         _reachable(picture.brokers, cluster),
+        same_clusters(topology, picture.coordination, picture.cluster_ids(cluster), accepted),
     )
 
 

@@ -23,6 +23,7 @@ from orchestrator.planning.observation import EarlierRun, TopicState, newest_mov
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping
+from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
 
@@ -63,6 +64,11 @@ def passed_by_word(s: Situation) -> str:
     if newest is None or not newest.looks or not s.request.acknowledge:
         return ""
     return newest.run_id if is_by_word(newest, s.mirror.target) else ""
+
+
+def _same_clusters(s: Situation) -> GateResult:
+    accepted = s.request.accept_cluster
+    return same_clusters(s.topology, s.observation.coordination, s.cluster_ids, accepted)
 
 
 def _needed(s: Situation) -> GateResult:
@@ -343,6 +349,7 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _attested,
     coordination_or_alone,
     _not_held,
+    _same_clusters,
     _needed,
     _not_flapping,
     _source_primary,
@@ -362,6 +369,7 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
 MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _coordination,
     _not_held,
+    _same_clusters,
     _needed,
     _not_flapping,
     _source_primary,

@@ -19,6 +19,7 @@ from orchestrator.planning.plan import digest
 from orchestrator.planning.primaries import Primaries
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 
 T_co = TypeVar("T_co", covariant=True)
@@ -43,11 +44,12 @@ class Part(Generic[T_co]):
 class SourceProbe:
     """What the source does when it is called: each address over TCP, and Kafka's own metadata call.
 
-    `metadata_problem` is empty if a broker answered it.
+    `metadata_problem` is empty if a broker answered it; then `cluster_id` is what it says.
     """
 
     addresses: Mapping[str, Listening]
     metadata_problem: str
+    cluster_id: str = ""
 
     @property
     def answers(self) -> bool:
@@ -121,6 +123,7 @@ class CoordinationState:
     of all of these, empty where they do not.
     `runs` are in the order in which they began. Without an ensemble, `newest_fact` is the number of the
     newest fact in the copy of the estate record, and `copy_problem` why that could not be read.
+    `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
     """
 
     holder: str
@@ -132,6 +135,7 @@ class CoordinationState:
     newest_fact: int | None = None
     copy_problem: str = ""
     guards: tuple[GuardSaid, ...] = ()
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
@@ -146,7 +150,8 @@ class Observation(DigestedPicture):
     `mirror_offsets`: of the source connector, the last source offset read. `members`: running members
     of each group at the target; `committed`: what is committed there now. `checkpoints`: the copy of each
     Spark query's checkpoint at the target. `by_time`: for each group with
-    `on_untranslatable: timestamp` the target offsets by source partition, see `by_time.py`.
+    `on_untranslatable: timestamp` the target offsets by source partition, see `by_time.py`. `target_id`: the
+    id of the target's cluster, None where it does not answer.
     """
 
     at_s: float
@@ -165,6 +170,13 @@ class Observation(DigestedPicture):
     checkpoints: Part[Seen]
     coordination: Part[CoordinationState]
     inventory: Part[tuple[ClientHost, ...]]
+    target_id: str | None = None
+
+    def cluster_ids(self, mirror: Replication) -> dict[str, str]:
+        """The id of each side that answers, empty where it tells none."""
+        probe = self.source.value
+        found = {mirror.source: probe.cluster_id} if probe is not None and probe.answers else {}
+        return found if self.target_id is None else {**found, mirror.target: self.target_id}
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:
         """Whether nothing has landed in mirrored `partitions` for a while, as far as was seen."""

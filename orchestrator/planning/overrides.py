@@ -19,6 +19,7 @@ _OPTIONS: Mapping[str, str] = {
     "accept_reread": "--accept-reread",
     "acknowledge": "--acknowledge",
     "without_coordination": "--without-coordination",
+    "accept_cluster": "--accept-cluster",
 }
 _ATTEST_WRITING = "--attest-writing"
 _ACKNOWLEDGED = re.compile(r"\s*([^:]*[^:\s])\s*:\s*(\S.*?)\s*", re.DOTALL)

@@ -20,7 +20,8 @@ class FailoverRequest:
     still answers there is fenced and drained first; `accept_unfenced`: go on though it cannot be fenced, this
     person has seen to it that nobody writes there. `acknowledge`: `OWNER: comment` of whoever answers for
     a move that follows another one soon. `without_coordination`: this person knows that the ensemble is
-    gone, and that nobody else acts meanwhile. `by` and `reason` go to the journal.
+    gone, and that nobody else acts meanwhile. `accept_cluster`: see `same_clusters`. `by` and `reason` go to
+    the journal.
     """
 
     attested: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class FailoverRequest:
     accept_loss: int | None = None
     acknowledge: str = ""
     without_coordination: bool = False
+    accept_cluster: tuple[str, ...] = ()
     by: str = ""
     reason: str = ""
 
@@ -43,6 +45,7 @@ class FailoverRequest:
             "accept_loss": self.accept_loss,
             "acknowledge": self.acknowledge,
             "without_coordination": self.without_coordination,
+            "accept_cluster": list(self.accept_cluster),
             "by": self.by,
             "reason": self.reason,
         }

@@ -80,7 +80,7 @@ def sick_gates(s: SickSituation) -> tuple[GateResult, ...]:
     )
 
 
-_BEFORE = ("coordination", "not-held", "needed", "not-flapping", "source-primary")
+_BEFORE = ("coordination", "not-held", "same-clusters", "needed", "not-flapping", "source-primary")
 _TARGET = ("target-healthy", "target-topics", "mirror-controlled")
 _COSTS: tuple[Callable[[Situation], GateResult], ...] = (
     watcher_alive,

@@ -38,6 +38,11 @@ class Situation:
     recorded: Mapping[str, Mapping[TopicPartition, SampledPosition]] = field(default_factory=dict)
 
     @property
+    def cluster_ids(self) -> dict[str, str]:
+        """The id of each side that answers."""
+        return self.observation.cluster_ids(self.mirror)
+
+    @property
     def groups(self) -> tuple[Consumer, ...]:
         """Consumer groups that move."""
         return tuple(c for c in self.topology.consumers_of(self.mirror.source) if c.kind == "group")

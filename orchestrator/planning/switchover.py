@@ -14,6 +14,7 @@ from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import TargetPosition, partitions_to_read, target_positions
 from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.switchover_gates import SwitchoverSituation, switchover_gates
@@ -32,12 +33,14 @@ class SwitchoverRequest:
 
     `accept_reread`: records that all groups together may read again where a position has no exact place.
     `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
+    `accept_cluster`: see `same_clusters`.
     """
 
     to: str
     timeout_s: float = DRAIN_TIMEOUT_S
     accept_reread: int = 0
     acknowledge: str = ""
+    accept_cluster: tuple[str, ...] = ()
     by: str = ""
     reason: str = ""
 
@@ -48,6 +51,7 @@ class SwitchoverRequest:
             "timeout_s": self.timeout_s,
             "accept_reread": self.accept_reread,
             "acknowledge": self.acknowledge,
+            "accept_cluster": list(self.accept_cluster),
             "by": self.by,
             "reason": self.reason,
         }
@@ -107,6 +111,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         facts={
             **({"done_by": done_by} if done_by else {}),
             **({"passed": passed} if passed else {}),
+            **ids_to_remember(picture.observation.coordination, s.common.cluster_ids),
             # Nothing is lost and nothing estimated: the prediction leaves no room.
             "loss_rests_on": {
                 name: {"rate_records_per_s": 0.0, "sample_age_s": 0.0, "flush_interval_s": 0.0}
@@ -127,7 +132,7 @@ def _situation(
     return Situation(
         topology=topology,
         mirror=mirror,
-        request=FailoverRequest(attested=(), acknowledge=request.acknowledge),
+        request=FailoverRequest(acknowledge=request.acknowledge, accept_cluster=request.accept_cluster),
         observation=picture.observation,
         now_s=picture.at_s,
         window=None,

@@ -218,7 +218,8 @@ def test_without_the_ensemble_drift_has_no_good_news(
     status, out, _ = told("drift", file, "--json")
     found = json.loads(out)
     assert (status, found["applied_known"], found["drift"], found["change"]) == (7, False, [], [])
-    assert {gate["id"] for gate in found["unknown"]} == {"coordination", "not-held", "moves-ended"}
+    unknown = {gate["id"] for gate in found["unknown"]}
+    assert unknown == {"coordination", "not-held", "same-clusters", "moves-ended"}
 
 
 def test_without_the_ensemble_drift_is_not_told_as_new(
@@ -231,6 +232,57 @@ def test_without_the_ensemble_drift_is_not_told_as_new(
     status, out, _ = told("drift", file)
     assert (status, "nothing was applied yet" in out) == (3, False)
     assert "Change: or drift: what was applied last could not be read" in out
+
+
+def test_another_cluster_behind_an_address_is_told_and_taken_only_by_a_persons_word(
+    world: Rehearsal, file: Path, told: Told
+) -> None:
+    """An empty one would get everything; the word is in the journal, and is asked for once."""
+    told("apply", file)
+    west = world.clusters["west"]
+    west.picture = replace(west.picture, cluster_id="id-new", topics={}, acls=frozenset(), connectors={})
+    status, out, err = told("drift", file)
+    assert (status, "west is another cluster than before" in out) == (7, True)
+    assert "both: compared with other clusters than the file's" in out
+    status, _, err = told("apply", file)
+    assert (status, west.picture.topics) == (4, {})
+    assert (
+        "same-clusters refused: west is another cluster than before: its id is id-new, and was id-west" in err
+    )
+    assert "--accept-cluster west=id-new" in err
+    assert told("apply", file, "--accept-cluster", "west")[0] == 2
+    status, _, _ = told("apply", file, "--accept-cluster", "west=id-new", "--reason", "new disks")
+    assert (status, "orders" in west.picture.topics) == (0, True)
+    _, out, _ = told("history", file, "--json")
+    (run_id,) = [row["run_id"] for row in json.loads(out)["runs"] if row["outcome"] == "ok"][-1:]
+    _, out, _ = told("show", run_id, file, "--records")
+    assert "--accept-cluster west=id-new by" in out
+    assert "new disks" in out
+    assert told("drift", file)[0] == 0
+
+
+def test_a_plan_holds_what_was_accepted(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
+    """It was reviewed with it."""
+    told("apply", file)
+    west = world.clusters["west"]
+    west.picture = replace(west.picture, cluster_id="id-new", topics={}, acls=frozenset(), connectors={})
+    assert told("plan", file)[0] == 4
+    plan = tmp_path / "plan.json"
+    assert told("plan", file, "--accept-cluster", "west=id-new", "-o", plan)[0] == 3
+    assert told("apply", plan, "--accept-cluster", "west=id-new")[0] == 2
+    assert told("apply", plan)[0] == 0
+    assert told("drift", file)[0] == 0
+
+
+def test_two_names_of_one_cluster_are_refused(world: Rehearsal, file: Path, told: Told) -> None:
+    """Whatever a person says."""
+    east = world.clusters["east"]
+    east.picture = replace(east.picture, cluster_id="id-west")
+    status, _, err = told("apply", file)
+    assert (status, "west, east are one cluster, id-west" in err) == (4, True)
+    accepted = ("--accept-cluster", "west=id-west", "--accept-cluster", "east=id-west")
+    assert told("apply", file, *accepted)[0] == 4
+    assert (east.picture.topics, world.clusters["west"].picture.topics) == ({}, {})
 
 
 def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told: Told) -> None:

@@ -16,7 +16,9 @@ from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.errors import DcctlError
 from orchestrator.operations.coordination import coordination_connection
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.journal import about_this_process, lock_path
+from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.values import Acl
 from orchestrator.watch.reader import read_samples
 from tests.gates.world import AUDITOR, Asked, World
@@ -89,6 +91,33 @@ def held(world: World) -> Iterator[Asked]:
         yield Asked()
     finally:
         world.estate.must("release", "all")
+
+
+def another_cluster_remembered(cluster: str) -> Breaking:
+    """When somebody last took the clusters for right, this one had another id."""
+
+    @contextmanager
+    def broken(world: World) -> Iterator[Asked]:
+        _by_hand(world, lambda record: record.write(ClusterIds(ids={cluster: "another-id"})))
+        try:
+            yield Asked()
+        finally:
+            _by_hand(world, lambda record: record.withdraw(ClusterIds))
+
+    return broken
+
+
+def _by_hand(world: World, write: Callable[[EnsembleRecord], None]) -> None:
+    """Write into the estate record, under the lock."""
+    name = world.simulation.topology.name
+    coordination = coordination_connection(world.simulation.topology)
+    coordination.open()
+    try:
+        lock = coordination.acquire(lock_path(name), about_this_process("by hand", "by-hand"))
+        write(EnsembleRecord(lock, name, "by-hand"))
+        lock.release()
+    finally:
+        coordination.close()
 
 
 def run_stopped_at(step: str, *words: str) -> Breaking:

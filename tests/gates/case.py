@@ -52,6 +52,10 @@ NO_HOST = ("no host is in", "give each host its `dc`")
 NOT_READ = ("", "the principal lacks an ACL")
 IN_SYNC = "payments-0: 1 in sync of 2"
 OWN = ("User:operator is dcctl's own", "give them principals of their own")
+ANOTHER_CLUSTER = (
+    "is another cluster than before: its id is ",
+    "where a cluster was made anew on purpose: --accept-cluster ",
+)
 STOPPED = ("an earlier run stopped on the way", "dcctl resume ")
 ANSWERS = ("the source answers: it is not lost", "dcctl switchover")
 
@@ -66,4 +70,4 @@ def no_ensemble(*gates: str) -> dict[str, Said]:
     return dict.fromkeys(gates, NO_ENSEMBLE)
 
 
-OF_A_MOVE = ("coordination", "not-held", "needed", "not-flapping", "source-primary")
+OF_A_MOVE = ("coordination", "not-held", "same-clusters", "needed", "not-flapping", "source-primary")

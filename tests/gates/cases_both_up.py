@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.gates import breaking as b
 from tests.gates import files
 from tests.gates.case import (
+    ANOTHER_CLUSTER,
     ANSWERS,
     HELD,
     IN_SYNC,
@@ -28,9 +29,9 @@ BOTH_UP = (
         breaks=b.ensemble_stopped,
         unknown={
             "switchover": no_ensemble(*OF_A_MOVE),
-            "fence": no_ensemble("coordination", "not-held"),
-            "unfence": no_ensemble("coordination", "not-held", "primary-here"),
-            "apply": no_ensemble("coordination", "not-held", "moves-ended"),
+            "fence": no_ensemble("coordination", "not-held", "same-clusters"),
+            "unfence": no_ensemble("coordination", "not-held", "same-clusters", "primary-here"),
+            "apply": no_ensemble("coordination", "not-held", "same-clusters", "moves-ended"),
         },
     ),
     Case(
@@ -44,6 +45,14 @@ BOTH_UP = (
         state="both up",
         breaks=b.held,
         refused={verb: {"not-held": HELD} for verb in ("switchover", "fence", "unfence", "apply")},
+    ),
+    Case(
+        name="west was another cluster",
+        state="both up",
+        breaks=b.another_cluster_remembered("west"),
+        refused={
+            verb: {"same-clusters": ANOTHER_CLUSTER} for verb in ("switchover", "fence", "unfence", "apply")
+        },
     ),
     Case(
         name="nobody attests, and the source answers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.gates import breaking as b
 from tests.gates import files
 from tests.gates.case import (
+    ANOTHER_CLUSTER,
     HELD,
     IN_SYNC,
     LOCKED,
@@ -41,6 +42,12 @@ LOST = (
         },
     ),
     Case(name="a hold stands", state="lost", breaks=b.held, refused={"failover": {"not-held": HELD}}),
+    Case(
+        name="east was another cluster",
+        state="lost",
+        breaks=b.another_cluster_remembered("east"),
+        refused={"failover": {"same-clusters": ANOTHER_CLUSTER}},
+    ),
     Case(
         name="nobody attests",
         state="lost",

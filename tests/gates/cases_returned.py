@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.gates import breaking as b
 from tests.gates import files
 from tests.gates.case import (
+    ANOTHER_CLUSTER,
     HELD,
     IN_SYNC,
     LOCKED,
@@ -35,6 +36,12 @@ RETURNED = (
         refused={"failback": {"coordination": LOCKED}},
     ),
     Case(name="a hold stands", state="returned", breaks=b.held, refused={"failback": {"not-held": HELD}}),
+    Case(
+        name="west was another cluster",
+        state="returned",
+        breaks=b.another_cluster_remembered("west"),
+        refused={"failback": {"same-clusters": ANOTHER_CLUSTER}},
+    ),
     Case(
         name="the other side is primary",
         state="returned",

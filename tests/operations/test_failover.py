@@ -26,7 +26,7 @@ from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, t
 
 TOPOLOGY = topology()
 LOST = observation()
-BACK_AGAIN = replace(LOST, source=part(SourceProbe({"west:1": "yes"}, "")))
+BACK_AGAIN = replace(LOST, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
 ABOUT = {"verb": "failover", "source": "west", "target": "east"}
 
 

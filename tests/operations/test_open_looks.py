@@ -99,7 +99,7 @@ class Failover(FailoverProcedure):
         return (
             seen
             if self.estates.is_west_lost
-            else replace(seen, source=part(SourceProbe({"west:1": "yes"}, "")))
+            else replace(seen, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
         )
 
     def actions(self, run: Any, plan: Plan, picture: Any) -> AnyWorld:  # noqa: ARG002

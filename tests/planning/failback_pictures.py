@@ -47,12 +47,13 @@ def picture() -> FailbackPicture:
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
     observation = replace(
         pictures.observation(),
-        source=part(SourceProbe({"east:1": "yes"}, "")),
+        source=part(SourceProbe({"east:1": "yes"}, "", "id-east")),
         topics=part(own),
         log_ends=part(dict.fromkeys(partitions, LogEnd(0, END, 1))),
         connectors=part(dict.fromkeys(connector_names(MIRROR), "STOPPED")),
         coordination=part(AFTER_A_FAILOVER),
         inventory=part((host("west-1", "west"),)),
+        target_id="id-west",
     )
     left = LogsLeft(
         cluster="west",

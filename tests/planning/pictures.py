@@ -165,6 +165,7 @@ def observation() -> Observation:
         checkpoints=part({"revenue": checkpoint_at({tp: 97_000 for tp in landing if tp.topic == "orders"})}),
         coordination=part(CoordinationState(holder="")),
         inventory=part((host("west-1", "west"), host("east-1", "east"))),
+        target_id="id-east",
     )
 
 

@@ -47,7 +47,7 @@ def left(
 def picture(found: LeftCluster | None = None) -> SickPicture:
     """The target as for any failover; the watcher still samples what answers."""
     base = observation()
-    probe = SourceProbe({"west:1": "yes", "west:2": "yes", "west:3": "silent"}, "")
+    probe = SourceProbe({"west:1": "yes", "west:2": "yes", "west:3": "silent"}, "", "id-west")
     base = replace(base, source=part(probe), samples=part(history(silent_since_s=LOST_AT_S)))
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
     return SickPicture(observation=base, left=part(found or left()), target_access=access)

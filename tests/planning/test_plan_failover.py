@@ -87,6 +87,7 @@ def test_a_lost_source_and_a_healthy_target_may_be_failed_over() -> None:
 def test_every_part_that_could_not_be_had_stops() -> None:
     """What cannot be measured is unknown, never assumed: no part may be missing unnoticed."""
     unused = {"by_time", "committed", "earlier_ends", "log_ends", "mirror_offsets"}
+    unused |= {"target_id"}  # no part: whether the target answers is what its brokers say
     for name in HEALTHY.__dataclass_fields__:
         if name != "at_s" and name not in unused:
             made = plan(replace(HEALTHY, **{name: ABSENT}))
@@ -131,7 +132,7 @@ def waits_for(graph: Any, step: str) -> set[str]:
 def test_a_source_that_is_back_and_kept_closed_is_no_reason_to_stop() -> None:
     """A failover on its way is gone on with: its guards let no application in."""
     kept = replace(HEALTHY.coordination.value or CoordinationState(""), kept_closed="east takes over (run 1)")
-    seen = changed(source=SourceProbe({"west:1": "yes"}, ""), coordination=kept)
+    seen = changed(source=SourceProbe({"west:1": "yes"}, "", "id-west"), coordination=kept)
     gates = {gate.id: gate for gate in plan_failover(topology(), seen, REQUEST).gates}
     assert gates["source-unreachable"].outcome == "ok"
     assert "keeps applications out: east takes over (run 1)" in gates["source-unreachable"].reason
@@ -171,7 +172,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "source-unreachable",
         "refused",
         "switchover",
-        lambda: changed(source=SourceProbe({"west:1": "yes"}, "")),
+        lambda: changed(source=SourceProbe({"west:1": "yes"}, "", "id-west")),
     ),
     "the source takes connections": (
         "source-unreachable",

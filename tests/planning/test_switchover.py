@@ -38,7 +38,7 @@ REQUEST = SwitchoverRequest(to="east", by="ada", reason="maintenance")
 def picture() -> SwitchoverPicture:
     """Both sides well, the mirror at its end, each group a little behind."""
     partitions = source_partitions(FILE, MIRROR)
-    base = replace(observation(), source=part(SourceProbe({"west:1": "yes"}, "")))
+    base = replace(observation(), source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
     topics = base.topics.value or {}
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
     return SwitchoverPicture(

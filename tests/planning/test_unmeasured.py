@@ -15,7 +15,8 @@ from tests.planning import pictures
 from tests.planning.test_switchover import picture
 
 # Without Connect's offsets the bound of the loss is wider, and may refuse.
-_PARTS = [field.name for field in fields(Observation) if field.name not in ("at_s", "mirror_offsets")]
+_NO_PARTS = ("at_s", "mirror_offsets", "target_id")
+_PARTS = [field.name for field in fields(Observation) if field.name not in _NO_PARTS]
 ABSENT: Part[Any] = Part("cluster east", pictures.NOW_S, None, "no answer", "start its brokers")
 # These only make figures tighter.
 _CLOSES_NOTHING = {"earlier_ends", "committed", "by_time"}

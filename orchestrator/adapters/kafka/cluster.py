@@ -59,10 +59,14 @@ class TopicDescription:
 
 
 class KafkaCluster:
-    """A connection to one cluster. Every method takes a deadline in seconds and raises `ClusterError`."""
+    """A connection to one cluster. Every method takes a deadline in seconds and raises `ClusterError`.
+
+    `cluster_id`: what the broker said that answered `brokers` or `topic_names` last; empty before.
+    """
 
     def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
         self.name = name
+        self.cluster_id = ""
         self.properties = client_properties(name, bootstrap, client)
         self._refusals = Refusals()
         self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
@@ -98,6 +102,7 @@ class KafkaCluster:
         except KafkaException as error:
             raise self._error(doing, error) from None
         self._refusals.forget()
+        self.cluster_id = str(found.cluster_id or "")
         return found
 
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:

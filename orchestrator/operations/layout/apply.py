@@ -14,34 +14,35 @@ from orchestrator.operations.failover_result import FailoverResult, failover_res
 from orchestrator.operations.layout.procedure import LayoutProcedure
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.planning.layout.layout import VERB
+from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.plan import Plan, canonical_json, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 
+_NOTHING_SAID = ApplyRequest()
 
-def plan_apply(topology: Topology) -> Plan:
+
+def plan_apply(topology: Topology, request: ApplyRequest = _NOTHING_SAID) -> Plan:
     """The plan as it would be now, with every difference. Takes no lock and changes nothing."""
-    return preview(LayoutProcedure(topology))
+    return preview(LayoutProcedure(topology, request))
 
 
 def run_apply(
     topology: Topology,
+    request: ApplyRequest = _NOTHING_SAID,
     *,
     given: Plan | None = None,
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
-    reason: str = "",
 ) -> FailoverResult:
     """Bring the clusters to what the file says; with `given` by exactly that plan. See `run_procedure`.
-
-    `reason` goes to the journal.
 
     Raises `GateRefusedError`, naming what moved, where the world is not as the given plan found it.
     """
     ended = run_procedure(
-        LayoutProcedure(topology, given, reason),
+        LayoutProcedure(topology, request, given),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

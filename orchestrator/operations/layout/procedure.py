@@ -30,6 +30,7 @@ from orchestrator.planning.layout.digests import digests_like, moved_parts
 from orchestrator.planning.layout.layout import VERB, plan_layout, record_of
 from orchestrator.planning.layout.layout_steps import COPIED_BYTES
 from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.situation import listed
@@ -37,6 +38,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 _CLOCK = SystemClock()
+_NOTHING_SAID = ApplyRequest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +87,22 @@ class LayoutProcedure:
 
     verb = VERB
     is_alone = False
-    gates_of_resumed = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
+    gates_of_resumed = frozenset(
+        {"coordination", "not-held", "same-clusters", "moves-ended", "clusters-known"}
+    )
 
-    def __init__(self, topology: Topology, given: Plan | None = None, reason: str = "") -> None:
+    def __init__(
+        self, topology: Topology, request: ApplyRequest = _NOTHING_SAID, given: Plan | None = None
+    ) -> None:
         self.topology = topology
         self.command = f"apply {topology.name}"
-        self.about: Mapping[str, Any] = {"reason": reason} if reason else {}
-        self._given = given
+        self.about: Mapping[str, Any] = {"reason": request.reason} if request.reason else {}
+        self._request, self._given = request, given
 
     @classmethod
-    def of_run(cls, topology: Topology, _plan: Plan, _first: RunEvent) -> LayoutProcedure:
+    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> LayoutProcedure:
         """As an earlier run was asked for."""
-        return cls(topology)
+        return cls(topology, ApplyRequest.of_plan(plan))
 
     def open_estate(self) -> LayoutEstate:
         """Every cluster of the file; its clients connect when they are first used."""
@@ -182,6 +188,7 @@ class LayoutProcedure:
             coordination=picture.coordination,
             applied=picture.applied,
             sizes=picture.sizes,
+            request=self._request.as_json(),
         )
 
 

@@ -14,12 +14,19 @@ from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference, Finding
 from orchestrator.planning.layout.digests import observed_digests
-from orchestrator.planning.layout.layout_gates import LayoutSituation, layout_gates, newest_moves
+from orchestrator.planning.layout.layout_gates import (
+    LayoutSituation,
+    cluster_ids,
+    layout_gates,
+    newest_moves,
+)
 from orchestrator.planning.layout.layout_steps import Sizes, layout_steps
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
+from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
+from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -41,10 +48,11 @@ def plan_layout(
     """Compare file and estate, and plan what brings them together.
 
     `applied` is what was applied last; with it, what somebody changed (drift) is told from what the file
-    says anew (change). `sizes`: bytes of one replica by cluster and partition, where known. The plan's
-    `facts` hold every difference, also those that are left as they are, how much nobody's file knows, and
-    which clusters could be `compared`. `applied_known`: whether the record of the last apply could be read at
-    all; without it nobody can tell drift from change, nor what the file had once and has no more.
+    says anew (change). `sizes`: bytes of one replica by cluster and partition, where known. `request`: what
+    a person overrides (`accept_cluster`), who and why. The plan's `facts` hold every difference, also those
+    that are left as they are, how much nobody's file knows, and which clusters could be `compared`.
+    `applied_known`: whether the record of the last apply could be read at all; without it nobody can tell
+    drift from change, nor what the file had once and has no more.
     """
     desired = desired_estate(topology)
     held = _held(topology, coordination)
@@ -62,11 +70,13 @@ def plan_layout(
         coordination=coordination,
         differences=differences,
         works=works,
+        accepted_clusters=tuple((request or {}).get("accept_cluster", ())),
     )
     described = dump_topology(topology)
     layout_only = steps = layout_steps(works, desired, sizes or {})
     gates = layout_gates(situation)
     record = _record(desired, observed, differences, applied)
+    new_ids = ids_to_remember(coordination, cluster_ids(observed))
     is_recorded = applied is not None and applied.says_the_same(record)
     if steps or not is_recorded:
         steps = (*steps, _record_step(steps))
@@ -96,6 +106,7 @@ def plan_layout(
                 for name, cluster in observed.clusters.items()
                 if name in desired.clusters
             },
+            **new_ids,
             "held": {name: dict(reasons) for name, reasons in held.items()},
             "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
             "applied_known": coordination.value is not None,
@@ -129,12 +140,21 @@ def _record(
 
 
 # Those that say whether something was not seen.
-_OF_SEEING = frozenset({"coordination", "not-held", "moves-ended", "clusters-known"})
+_OF_SEEING = frozenset({"coordination", "not-held", "moves-ended", "clusters-known", SAME_CLUSTERS})
 
 
 def not_compared(plan: Plan) -> tuple[GateResult, ...]:
-    """Gates by which some of the file may differ from the clusters though no difference is told."""
-    return tuple(gate for gate in plan.gates if gate.outcome == "unknown" and gate.id in _OF_SEEING)
+    """Gates by which some of the file may differ from its clusters though no difference is told."""
+    return tuple(
+        gate
+        for gate in plan.gates
+        if (gate.outcome == "unknown" and gate.id in _OF_SEEING) or is_of_other_clusters(gate)
+    )
+
+
+def is_of_other_clusters(gate: GateResult) -> bool:
+    """Whether it says that other clusters than the file's were looked at: differences mean nothing then."""
+    return gate.id == SAME_CLUSTERS and gate.outcome == "refused"
 
 
 def changes_of(plan: Plan) -> int:

@@ -11,6 +11,7 @@ from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
+from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
 
@@ -27,6 +28,7 @@ class LayoutSituation:
     coordination: Part[CoordinationState]
     differences: tuple[Difference, ...]
     works: tuple[Work, ...]
+    accepted_clusters: tuple[str, ...] = ()
 
     def placing(self, cluster: str) -> bool:
         """Whether anything is to be done at a cluster that gives brokers replicas."""
@@ -56,6 +58,15 @@ def _coordination(s: LayoutSituation) -> GateResult:
 
 def _not_held(s: LayoutSituation) -> GateResult:
     return not_held_gate(s.coordination, s.topology, s.topology.clusters)
+
+
+def _same_clusters(s: LayoutSituation) -> GateResult:
+    return same_clusters(s.topology, s.coordination, cluster_ids(s.observed), s.accepted_clusters)
+
+
+def cluster_ids(observed: ObservedEstate) -> dict[str, str]:
+    """The id of each cluster that was seen."""
+    return {name: found.cluster_id for name, found in observed.clusters.items() if not found.problem}
 
 
 def _moves_ended(s: LayoutSituation) -> GateResult:
@@ -180,6 +191,7 @@ def _possible(s: LayoutSituation) -> GateResult:
 _GATES: tuple[Callable[[LayoutSituation], GateResult], ...] = (
     _coordination,
     _not_held,
+    _same_clusters,
     _moves_ended,
     _clusters_known,
     _brokers_alive,

@@ -120,11 +120,18 @@ def planned(
     observed: ObservedEstate,
     applied: Applied | Topology | None = None,
     coordination: Part[CoordinationState] | None = None,
+    request: Mapping[str, Any] | None = None,
 ) -> Plan:
     """The plan; `applied` may be the file that was applied last."""
     if isinstance(applied, Topology):
         applied = applied_now(desired_estate(applied), as_described(applied), "run-0")
-    return plan_layout(topology, observed, coordination=coordination or coordinated(), applied=applied)
+    return plan_layout(
+        topology,
+        observed,
+        coordination=coordination or coordinated(),
+        applied=applied,
+        request=request,
+    )
 
 
 def told(plan: Plan, **wanted: Any) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ def record_applied(session: LayoutSession, _step: Step, _results: Results) -> St
         left.extend(
             f"{gate.id}: {gate.reason}"
             for gate in plan.gates
-            if gate.id == "clusters-known" and gate.outcome != "ok"
+            if gate.id in ("clusters-known", "same-clusters") and gate.outcome != "ok"
         )
         if not left:
             session.keep(applied)

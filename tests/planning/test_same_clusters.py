@@ -1,0 +1,186 @@
+"""The gate that asks whether each address leads where it led before, for every verb; and a person's word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.failback import plan_failback
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
+from orchestrator.planning.fence_gates import AccessState, FencePicture
+from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
+from orchestrator.planning.overrides import overrides
+from orchestrator.planning.plan import GateResult, Plan
+from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
+from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from tests.planning import failback_pictures, pictures
+from tests.planning.layout.estates import as_described, planned, with_cluster
+from tests.planning.pictures import NOW_S, part
+from tests.planning.test_switchover import picture as both_sides
+
+BOTH = {"west": "id-west", "east": "id-east"}
+
+
+def judged(seen: Mapping[str, str], remembered: Mapping[str, str], *accepted: str) -> GateResult:
+    state = CoordinationState(holder="", cluster_ids=remembered)
+    return same_clusters(pictures.topology(), part(state), seen, accepted)
+
+
+def test_what_is_remembered_is_the_same_and_what_is_not_is_seen_for_the_first_time() -> None:
+    """Neither is in the way."""
+    assert (judged(BOTH, BOTH).outcome, judged(BOTH, BOTH).reason) == ("ok", "they are the same as before")
+    first = judged(BOTH, {"west": "id-west"})
+    assert (first.outcome, first.reason) == ("ok", "east seen for the first time")
+    assert judged({}, BOTH).outcome == "ok"
+
+
+def test_another_cluster_is_refused_until_a_person_says_that_this_one_is_right() -> None:
+    """Of any other the word says nothing."""
+    seen = {**BOTH, "west": "id-new"}
+    gate = judged(seen, BOTH)
+    assert gate.outcome == "refused"
+    assert gate.reason == "west is another cluster than before: its id is id-new, and was id-west"
+    assert "--accept-cluster west=id-new" in gate.hint
+    accepted = judged(seen, BOTH, "west=id-new")
+    assert (accepted.outcome, accepted.reason) == ("ok", "west accepted as another cluster")
+    assert judged(seen, BOTH, "west=id-newer").outcome == "refused"
+    assert judged(seen, BOTH, "east=id-new").outcome == "refused"
+
+
+def test_two_names_of_one_cluster_are_refused_whatever_a_person_says() -> None:
+    """Seen side by side, or one of them remembered under the other name."""
+    for seen, remembered in (
+        ({"west": "id-one", "east": "id-one"}, {}),
+        ({"west": "id-east"}, {"east": "id-east"}),
+        ({"west": "id-east"}, BOTH),
+    ):
+        gate = judged(seen, remembered, *(f"{name}={found}" for name, found in seen.items()))
+        assert gate.outcome == "refused"
+        assert "are one cluster" in gate.reason
+        assert "correct `bootstrap`" in gate.hint
+
+
+def test_clusters_that_have_changed_places_can_be_accepted() -> None:
+    """Each is another one than before; both are there."""
+    swapped = {"west": "id-east", "east": "id-west"}
+    assert judged(swapped, BOTH).outcome == "refused"
+    assert judged(swapped, BOTH, "west=id-east", "east=id-west").outcome == "ok"
+
+
+def test_a_name_that_the_file_has_no_more_is_no_twin() -> None:
+    """A renamed cluster is the one that it was."""
+    assert judged({"west": "id-old"}, {"formerly": "id-old"}).outcome == "ok"
+
+
+def test_a_cluster_that_tells_no_id_is_unknown() -> None:
+    """So is everything where the memory cannot be read."""
+    assert judged({"west": ""}, BOTH).outcome == "unknown"
+    away: Part[CoordinationState] = Part("coordination", NOW_S, None, "no answer")
+    gate = same_clusters(pictures.topology(), away, BOTH)
+    assert (gate.outcome, gate.reason) == ("unknown", "coordination: no answer")
+
+
+def _remembering(remembered: Mapping[str, str]) -> Part[CoordinationState]:
+    return part(CoordinationState(holder="", cluster_ids=remembered))
+
+
+def _failover(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
+    seen = replace(pictures.observation(), coordination=_remembering(remembered))
+    return plan_failover(pictures.topology(), seen, replace(pictures.REQUEST, accept_cluster=accepted))
+
+
+def _switchover(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
+    both = both_sides()
+    seen = replace(both.observation, coordination=_remembering(remembered))
+    request = SwitchoverRequest(to="east", accept_cluster=accepted)
+    return plan_switchover(pictures.topology(), replace(both, observation=seen), request)
+
+
+def _failback(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
+    seen = failback_pictures.picture()
+    known = seen.observation.coordination.value
+    assert known is not None
+    coordination = part(replace(known, cluster_ids=remembered))
+    seen = replace(seen, observation=replace(seen.observation, coordination=coordination))
+    request = replace(failback_pictures.REQUEST, accept_cluster=accepted)
+    return plan_failback(failback_pictures.topology(), seen, request)
+
+
+def _fencing(
+    make: Callable[..., Plan],
+) -> Callable[[Mapping[str, str], tuple[str, ...]], Plan]:
+    def plan(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
+        seen = FencePicture(
+            at_s=NOW_S,
+            brokers=part({1: "east:1"}),
+            access=part(AccessState("StandardAuthorizer", None)),
+            coordination=_remembering(remembered),
+            cluster_id="id-east",
+        )
+        request = FenceRequest(cluster="east", accept_cluster=accepted)
+        return make(pictures.topology(), seen, request)
+
+    return plan
+
+
+def _apply(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
+    topology = pictures.topology()
+    return planned(
+        topology,
+        as_described(topology),
+        coordination=_remembering(remembered),
+        request={"accept_cluster": list(accepted)},
+    )
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [_failover, _switchover, _failback, _fencing(plan_fence), _fencing(plan_unfence), _apply],
+    ids=["failover", "switchover", "failback", "fence", "unfence", "apply"],
+)
+def test_every_verb_asks_and_takes_the_word(
+    plan: Callable[[Mapping[str, str], tuple[str, ...]], Plan],
+) -> None:
+    """East was another cluster; what is taken for right is remembered once the run begins."""
+
+    def outcome(made: Plan) -> str:
+        return next(gate.outcome for gate in made.gates if gate.id == "same-clusters")
+
+    assert outcome(plan({}, ())) == "ok"
+    known = plan(BOTH, ())
+    assert (outcome(known), known.facts.get("cluster_ids")) == ("ok", None)
+    assert outcome(plan({**BOTH, "east": "id-former"}, ())) == "refused"
+    accepted = plan({**BOTH, "east": "id-former"}, ("east=id-east",))
+    assert (outcome(accepted), accepted.facts["cluster_ids"]) == ("ok", {"east": "id-east"})
+    (said,) = [each for each in overrides(accepted.request) if each["option"] == "--accept-cluster"]
+    assert said["value"] == "east=id-east"
+
+
+def test_a_move_between_two_names_of_one_cluster_is_refused() -> None:
+    """The source answers with the id of the target."""
+    both = both_sides()
+    seen = replace(both.observation, source=part(SourceProbe({"west:1": "yes"}, "", "id-east")))
+    plan = plan_switchover(pictures.topology(), replace(both, observation=seen), SwitchoverRequest(to="east"))
+    (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
+    assert (gate.id, gate.reason) == ("same-clusters", "west, east are one cluster, id-east")
+
+
+def test_an_apply_to_another_empty_cluster_is_refused() -> None:
+    """It would make everything there; drift says nothing of such a comparison."""
+    topology = pictures.topology()
+    other = with_cluster(as_described(topology), "west", cluster_id="id-other", topics={}, acls=frozenset())
+    plan = planned(topology, other, topology, _remembering(BOTH))
+    assert {gate.id for gate in plan.gates if gate.outcome == "refused"} == {"same-clusters"}
+
+
+def test_the_word_names_a_cluster_of_the_file_and_an_id() -> None:
+    """Anything else is a mistake."""
+    topology = pictures.topology()
+    assert accepted_clusters(topology, ["west=x", "east=y"]) == ("west=x", "east=y")
+    for wrong in ("west", "west=", "north=x", "=x"):
+        with pytest.raises(UsageError, match="expected NAME=ID"):
+            accepted_clusters(topology, [wrong])
