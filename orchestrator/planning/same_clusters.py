@@ -34,7 +34,8 @@ def same_clusters(
         return absent(GATE, part, _LIMIT)
     remembered = {name: known for name, known in part.value.cluster_ids.items() if name in topology.clusters}
     measured = listed(f"{name} {found or 'tells no id'}" for name, found in seen.items()) or "none answered"
-    twins = list(_twins({**remembered, **seen}))
+    known = {**remembered, **seen}
+    twins = _twins({name: known[name] for name in topology.clusters if name in known})
     others = {
         name: found
         for name, found in seen.items()
@@ -84,9 +85,9 @@ def accepted_clusters(topology: Topology, given: Iterable[str]) -> tuple[str, ..
     return found
 
 
-def _twins(seen: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
+def _twins(known: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     by_id: dict[str, list[str]] = {}
-    for name, found in seen.items():
+    for name, found in known.items():
         by_id.setdefault(found, []).append(name)
     return [(found, names) for found, names in by_id.items() if found and len(names) > 1]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.errors import UsageError
 from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
+from orchestrator.planning.importing.technical import technical_topics
 from orchestrator.planning.layout.observed import ObservedConnector
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.flows import HEARTBEATS_TOPIC
@@ -21,12 +22,6 @@ from orchestrator.topology.model import Policy, Replication
 
 _SOURCE_CONNECTOR = "MirrorSourceConnector"
 _OPERATED = re.compile(r".+->.+\.Mirror\w+Connector")
-# Kept by Kafka, Connect, MirrorMaker or dcctl for itself: no application wrote them.
-_TECHNICAL = re.compile(
-    r"__.*|_?(?:.+[-_.])?connect.*[-_.](?:configs?|offsets?|status(?:es)?)|(?:.+\.)?heartbeats"
-    r"|mm2-(?:offset-syncs|configs|offsets|status)\W.+\Winternal|.+\Wcheckpoints\Winternal"
-    r"|dcctl-samples\..+\.internal"
-)
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
 
 
@@ -39,12 +34,9 @@ class SeenMirror:
     note: str = ""
 
 
-def application_topics(seen: SeenCluster) -> frozenset[str]:
+def application_topics(seen: SeenCluster, estate: SeenEstate) -> frozenset[str]:
     """Every topic that is not kept by Kafka, Connect, MirrorMaker or dcctl for itself."""
-    found = seen.observed.topics
-    return frozenset(
-        name for name, topic in found.items() if not topic.is_internal and not _TECHNICAL.fullmatch(name)
-    )
+    return frozenset(seen.observed.topics.keys() - technical_topics(seen, estate))
 
 
 def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str, ...]]:
@@ -66,7 +58,7 @@ def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str,
                     f"a mirror from `{alias}` into {target.name} was seen; `{alias}` is not imported"
                 )
             elif (source.name, target.name) not in found:
-                seen = _by_connector(connector, source, target)
+                seen = _by_connector(connector, source, target, estate)
                 found[source.name, target.name] = seen
     for seen in _by_traces(estate):
         found.setdefault((seen.mirror.source, seen.mirror.target), seen)
@@ -95,7 +87,9 @@ def _source_of(connector: ObservedConnector, target: SeenCluster, estate: SeenEs
     return estate.clusters.get(alias)
 
 
-def _by_connector(connector: ObservedConnector, source: SeenCluster, target: SeenCluster) -> SeenMirror:
+def _by_connector(
+    connector: ObservedConnector, source: SeenCluster, target: SeenCluster, estate: SeenEstate
+) -> SeenMirror:
     config = connector.config
     policy_class = config.get("replication.policy.class", "DefaultReplicationPolicy")
     policy: Policy = "identity" if policy_class.endswith("IdentityReplicationPolicy") else "default"
@@ -109,7 +103,7 @@ def _by_connector(connector: ObservedConnector, source: SeenCluster, target: See
         offset_syncs="target" if config.get("offset-syncs.topic.location") == "target" else "source",
         managed=False,
     )
-    names = _selected(config.get("topics", ".*"), application_topics(source))
+    names = _selected(config.get("topics", ".*"), application_topics(source, estate))
     mirror = replace(mirror, topics=_copied(mirror, names, target))
     stem = connector.name.removesuffix("-source").partition(".")[0]
     related = {
@@ -131,7 +125,7 @@ def _by_traces(estate: SeenEstate) -> Iterator[SeenMirror]:
         for source in estate.clusters.values():
             if source is target:
                 continue
-            mirror = _traced(source, target)
+            mirror = _traced(source, target, estate)
             if mirror is not None:
                 note = (
                     f"the mirror {_name(mirror)} was known by its topics alone (dedicated MirrorMaker, an "
@@ -140,7 +134,7 @@ def _by_traces(estate: SeenEstate) -> Iterator[SeenMirror]:
                 yield SeenMirror(mirror, {}, note)
 
 
-def _traced(source: SeenCluster, target: SeenCluster) -> Replication | None:
+def _traced(source: SeenCluster, target: SeenCluster, estate: SeenEstate) -> Replication | None:
     here = target.observed.topics
     for separator in (".", "-", "_"):
         mirror = Replication(
@@ -151,7 +145,7 @@ def _traced(source: SeenCluster, target: SeenCluster) -> Replication | None:
             continue
         if mirror.offset_syncs_topic not in here:
             mirror = replace(mirror, offset_syncs="source")
-        names = sorted(application_topics(source))
+        names = sorted(application_topics(source, estate))
         by_default = _copied(mirror, names, target)
         if by_default:
             return replace(mirror, topics=by_default)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from orchestrator.planning.importing.mirrors import application_topics
-from orchestrator.planning.importing.seen import INTERNAL_TOPICS_TOLD_BY, SeenCluster
+from orchestrator.planning.importing.seen import INTERNAL_TOPICS_TOLD_BY, SeenCluster, SeenEstate
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.topology.model import Cluster, InternalTopic, Replication, Topic
 
 _MIN_INSYNC = "min.insync.replicas"
 
 
-def own_topics(seen: SeenCluster, mirrors: Iterable[Replication]) -> tuple[str, ...]:
+def own_topics(seen: SeenCluster, mirrors: Iterable[Replication], estate: SeenEstate) -> tuple[str, ...]:
     """Names of the topics that applications produce at this cluster, as far as names tell.
 
     What a mirror brings is not; nor is the twin of a mirrored topic that waits for its producers to land
@@ -24,7 +24,7 @@ def own_topics(seen: SeenCluster, mirrors: Iterable[Replication]) -> tuple[str, 
     out_of = {name for mirror in mirrors if mirror.source == seen.name for name in mirror.topics}
     mirrored = {mirror.mirrored_topic(name) for mirror in into for name in mirror.topics}
     landing = {name for mirror in into if mirror.managed for name in mirror.topics} - out_of
-    return tuple(sorted(application_topics(seen) - mirrored - landing))
+    return tuple(sorted(application_topics(seen, estate) - mirrored - landing))
 
 
 def described_topic(

@@ -11,6 +11,7 @@ from orchestrator.planning.importing.managed import managed_mirror, mirror_clien
 from orchestrator.planning.importing.mirrors import SeenMirror, seen_mirrors
 from orchestrator.planning.importing.seen import Imported, SeenCluster, SeenEstate
 from orchestrator.planning.importing.sites import Sites, seen_sites
+from orchestrator.planning.importing.technical import technical_topics
 from orchestrator.planning.importing.topics import (
     described_copies,
     described_topic,
@@ -42,6 +43,7 @@ def imported_topology(estate: SeenEstate) -> Imported:
     for found in sites.values():
         notes += found.notes
     notes += said
+    notes += _left_out(estate)
     clusters = _with_mirror_clients(clusters, mirrors, estate)
     topology = Topology(
         version=1,
@@ -177,11 +179,22 @@ def _topics(
         homes = (
             {b.broker_id: b.rack for b in seen.observed.brokers if b.rack is not None} if is_stretched else {}
         )
-        for topic_name in own_topics(seen, mirrors):
+        for topic_name in own_topics(seen, mirrors, estate):
             topic, said = described_topic(seen, topic_name, homes)
             found.append(topic)
             notes += said
     return found
+
+
+def _left_out(estate: SeenEstate) -> Iterator[str]:
+    """Every topic that is taken for nobody's, by name: whoever knows better adds it to the file."""
+    for name, seen in estate.clusters.items():
+        technical = technical_topics(seen, estate)
+        if technical:
+            yield (
+                f"topics of {name} that Kafka, Connect, MirrorMaker or dcctl keep for themselves are left "
+                f"out: {', '.join(sorted(technical))}"
+            )
 
 
 def _owned(topology: Topology, seen: SeenMirror, notes: list[str]) -> Replication:
@@ -217,7 +230,8 @@ def _without_state(topology: Topology, notes: list[str]) -> Topology:
         if left_out:
             notes.append(
                 f"the mirror {mirror.source} -> {mirror.target} also copies {len(left_out)} internal topics "
-                f"of applications ({min(left_out)} …); they are left out: copies of state are of no use"
+                f"of applications ({', '.join(sorted(left_out))}); they are left out: copies of state are of "
+                "no use"
             )
         kept.append(replace(mirror, topics=tuple(name for name in mirror.topics if name not in left_out)))
     return replace(topology, replication=tuple(mirror for mirror in kept if mirror.topics))

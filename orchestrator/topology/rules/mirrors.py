@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES
+from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
 from orchestrator.topology.source import Path
 
+_SEEN_TO = "leave it out: MirrorMaker sees to it"
 _INTERNAL: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(r"_confluent-ksql-.*|.*ksql_processing_log|.*__transient_.*"),
@@ -23,14 +24,14 @@ _INTERNAL: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "state from the mirrored input topics",
     ),
     (
-        re.compile(r"_?connect.*[-_.](configs?|offsets?|status(es)?)"),
+        re.compile(r"_?connect(?:[-_.].*)?[-_.](configs?|offsets?|status(es)?)"),
         "Kafka Connect keeps it for itself",
         "run Connect on one stretched cluster, or a standby one at `{target}` with topics of its own",
     ),
     (
-        re.compile(r"mm2-.*\.internal|.*\.checkpoints\.internal|heartbeats|.*\.heartbeats"),
+        re.compile(rf"mm2-.*\.internal|.*\.checkpoints\.internal|{HEARTBEATS_TOPIC}"),
         "MirrorMaker keeps it for itself",
-        "leave it out: MirrorMaker sees to it",
+        _SEEN_TO,
     ),
     (
         re.compile(r"__.*"),
@@ -77,9 +78,13 @@ def mirror_runs(topology: Topology) -> Iterator[Finding]:
     "Copies of state do not fit the translated offsets: what starts on them computes nonsense.",
 )
 def mirror_internal_topics(topology: Topology) -> Iterator[Finding]:
-    """Known by their names."""
+    """Known by their names; heartbeats of a cluster by that one's."""
+    heartbeats = {f"{name}.{HEARTBEATS_TOPIC}" for name in topology.clusters}
     for index, mirror in enumerate(topology.replication):
         for number, name in enumerate(mirror.topics):
+            if name in heartbeats:
+                what = f"`{name}` must not be mirrored: MirrorMaker keeps it for itself"
+                yield Finding(("replication", index, "topics", number), what, _SEEN_TO)
             for pattern, what, instead in _INTERNAL:
                 if pattern.fullmatch(name):
                     path: Path = ("replication", index, "topics", number)
