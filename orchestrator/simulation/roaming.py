@@ -22,10 +22,10 @@ def followed_by(simulation: Simulation, dc: str, on_event: OnEvent) -> OnEvent:
     programs = [producer_client(p.name) for p in topology.producers if p.moved_by == "itself"]
 
     def take(event: RunEvent) -> None:
-        on_event(event)
         is_primary = (event.kind, event.step, event.outcome) == ("step-outcome", RECORD_PRIMARY, "ok")
         if programs and is_primary:
             threading.Thread(target=_follow, args=(simulation, dc, programs), daemon=True).start()
+        on_event(event)  # last: what is told is best effort
 
     return take
 
