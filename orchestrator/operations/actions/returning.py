@@ -100,7 +100,6 @@ class _Silence:
         )
 
 
-@look
 def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
     """The primary's logs as they stand now, held: against the mirror's position and the samples."""
     mirror, picture = session.mirror, session.picture
