@@ -18,6 +18,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
+from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.operations.observe import (
     REACHED_WITHIN_S,
     Estate,
@@ -96,11 +97,20 @@ class FailbackProcedure:
             committed = of_standby.ask(lambda: standby.committed(estate.groups))
             access = of_standby.access()
             home_access = of_home.access()
-            last_read = pool.submit(
-                asked, f"Connect at {connect.name}", lambda: connect.source_offsets(_connector(self))
-            )
             samples = of_standby.ask(lambda: read_samples(standby, mirror.samples_topic))
             past = pool.submit(asked, "journal", lambda: self._past(estate))
+            last_read = pool.submit(
+                asked,
+                f"Connect at {connect.name}",
+                lambda: read_last_copied(
+                    self.topology,
+                    mirror,
+                    standby,
+                    connect.source_offsets(_connector(self)),
+                    samples=samples.result().value,
+                    past=past.result().value,
+                ),
+            )
             left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate))
             return FailbackPicture(
                 observation=base.result(),

@@ -23,6 +23,7 @@ from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import (
     CoordinationState,
@@ -31,9 +32,11 @@ from orchestrator.planning.observation import (
     SourceProbe,
     TopicState,
 )
+from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.estate import connect_cluster, kafka_cluster
@@ -200,12 +203,17 @@ def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory
 
 
 def _offset_map(estate: Estate, samples: Future[Part[SampleHistory]]) -> OffsetMap:
-    """Read at once; once more where the samples, which take their time, know of a topic made anew."""
-    found = read_offset_map(estate.target, estate.mirror, made_anew={})
+    """Read at once, which is nearly always right; once more where the samples, which take time, differ."""
+    hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
+        source_partitions(estate.topology, estate.mirror), "no"
+    )
+    found = read_offset_map(estate.target, estate.mirror, made_anew={}, gaps=hoped)
     history = samples.result().value
-    if history is None or not history.made_anew:
+    made_anew = {} if history is None else history.made_anew
+    gaps = sampled_gaps(estate.topology, estate.mirror, history)
+    if not made_anew and all(gaps.get(tp) == "no" for tp in found.partitions):
         return found
-    return read_offset_map(estate.target, estate.mirror, made_anew=history.made_anew)
+    return read_offset_map(estate.target, estate.mirror, made_anew=made_anew, gaps=gaps)
 
 
 def _by_time(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.records import Record
@@ -10,6 +10,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.replication.formats import decode_offset_sync, encode_sync_key
 from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -23,12 +24,15 @@ def read_offset_map(
     mirror: Replication,
     *,
     made_anew: Mapping[str, MadeAnew],
+    gaps: Mapping[TopicPartition, SourceGaps],
     stopped_at: Mapping[TopicPartition, int] | None = None,
     logs: Mapping[TopicPartition, LogEnd] | None = None,
 ) -> OffsetMap:
     """The map of every sync at the target so far.
 
     `made_anew`: source topics that were deleted and made again; the map of these begins anew as well.
+    `gaps`: what is known of gaps in source partitions. Where the syncs show one in a partition that is said
+    to have none, they are read once more.
     `stopped_at` and `logs` only for a mirror that was stopped: the source connector's offsets in Connect,
     and the logs of the mirrored partitions read since. They close the map at its end.
     """
@@ -40,17 +44,27 @@ def read_offset_map(
             "offset-syncs.topic.location of the mirror must be `target`",
         )
     log = cluster.log_ends([partition])[partition]
-    builder = OffsetMapBuilder(made_anew)
     ranges = {partition: (log.start_offset, log.end_offset)}
-    _add_all(builder, read_records(cluster.name, cluster.properties, ranges), made_anew)
-    if stopped_at is not None and logs is not None:
-        for name in mirror.topics:
-            mirrored = mirror.mirrored_topic(name)
-            for tp, end in logs.items():
-                if tp.topic == mirrored:
-                    source = TopicPartition(name, tp.partition)
-                    builder.add_end(source, stopped_at.get(source, -1), end.end_offset)
-    return builder.build()
+    ends = _ends(mirror, stopped_at, logs) if stopped_at is not None and logs is not None else {}
+
+    def built(shown_gaps: Collection[TopicPartition]) -> tuple[OffsetMap, frozenset[TopicPartition]]:
+        builder = OffsetMapBuilder(made_anew, gaps, shown_gaps)
+        _add_all(builder, read_records(cluster.name, cluster.properties, ranges), made_anew)
+        for source, (last_upstream, target_end) in ends.items():
+            builder.add_end(source, last_upstream, target_end)
+        return builder.build(), builder.shown_gaps
+
+    found, shown_gaps = built(())
+    return built(shown_gaps)[0] if shown_gaps else found
+
+
+def _ends(
+    mirror: Replication, stopped_at: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogEnd]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Of each source partition the last offset read (-1: none), and the end of its copy."""
+    own = {mirror.mirrored_topic(name): name for name in mirror.topics}
+    sources = {tp: TopicPartition(own[tp.topic], tp.partition) for tp in logs if tp.topic in own}
+    return {source: (stopped_at.get(source, -1), logs[tp].end_offset) for tp, source in sources.items()}
 
 
 def _add_all(

@@ -14,6 +14,7 @@ from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
@@ -92,6 +93,7 @@ class Session(RunSession):
                     estate.target,
                     estate.mirror,
                     made_anew=self.history.made_anew,
+                    gaps=sampled_gaps(estate.topology, estate.mirror, self.history),
                     stopped_at=offsets,
                     logs=logs,
                 )

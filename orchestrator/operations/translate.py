@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
@@ -17,6 +18,7 @@ from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageEr
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.operations.offset_syncs import NoOffsetSyncsError, read_offset_map
+from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
@@ -88,7 +90,7 @@ def translate_groups(
     history, unsampled = _history(topology, target, mirror)
     made_anew = history.made_anew
     try:
-        offset_map, is_closed = _offset_map(topology, mirror, target, logs, made_anew)
+        offset_map, is_closed = _offset_map(topology, mirror, target, logs, history)
     except NoOffsetSyncsError as error:
         if snapshot is not None:
             raise
@@ -121,7 +123,7 @@ def translate_groups(
             lost_at_s=recorded.lost_at_s,
         )
     if origin == "checkpoints":
-        rows = [_by_checkpoint(row, checkpoints, offset_map, logs) for row in rows]
+        rows = [_by_checkpoint(row, checkpoints, offset_map, logs, made_anew) for row in rows]
     known = {row.group for row in rows if row.source_offset is not None}
     without = tuple(consumer.name for consumer in consumers if consumer.name not in known)
     return Translations(
@@ -175,7 +177,7 @@ def current_map(topology: Topology, mirror: Replication, target: KafkaCluster) -
     topics = target.topics(mirror.mirrored_topic(name) for name in mirror.topics)
     logs = target.log_ends(tp for topic in topics.values() for tp in topic.partitions)
     history, _ = _history(topology, target, mirror)
-    return CurrentMap(_offset_map(topology, mirror, target, logs, history.made_anew)[0], logs, history)
+    return CurrentMap(_offset_map(topology, mirror, target, logs, history)[0], logs, history)
 
 
 def is_answering(topology: Topology, cluster: str) -> bool:
@@ -216,7 +218,7 @@ def _offset_map(
     mirror: Replication,
     target: KafkaCluster,
     logs: Mapping[TopicPartition, LogEnd],
-    made_anew: Mapping[str, MadeAnew],
+    history: SampleHistory,
 ) -> tuple[OffsetMap, bool]:
     """The map; closed by the mirror's last pair if Connect says that it is stopped."""
     try:
@@ -227,10 +229,11 @@ def _offset_map(
         stopped_at = connect.source_offsets(name) if is_stopped else None
     except ConnectError:
         stopped_at = None
+    made_anew, gaps = history.made_anew, sampled_gaps(topology, mirror, history)
     if stopped_at is None:
-        return read_offset_map(target, mirror, made_anew=made_anew), False
+        return read_offset_map(target, mirror, made_anew=made_anew, gaps=gaps), False
     now = target.log_ends(logs)
-    closed = read_offset_map(target, mirror, made_anew=made_anew, stopped_at=stopped_at, logs=now)
+    closed = read_offset_map(target, mirror, made_anew=made_anew, gaps=gaps, stopped_at=stopped_at, logs=now)
     return closed, True
 
 
@@ -298,10 +301,17 @@ def _by_checkpoint(
     checkpoints: Mapping[str, list[tuple[Checkpoint, float]]],
     offset_map: OffsetMap,
     logs: Mapping[TopicPartition, LogEnd],
+    made_anew: Mapping[str, MadeAnew] = MappingProxyType({}),
 ) -> TargetPosition:
-    """A checkpoint carries a translation of its own, which counts where the map has no better one."""
-    for checkpoint, _ in checkpoints.get(row.group, []):
-        if checkpoint.partition != row.target_partition or row.exact:
+    """A checkpoint carries a translation of its own, which counts where there are no syncs at all.
+
+    What the map or the log refuses stays refused: the checkpoint may speak of a copy that is no more.
+    """
+    if row.source_partition in offset_map.partitions:
+        return row
+    anew = made_anew.get(row.topic)
+    for checkpoint, written_s in checkpoints.get(row.group, []):
+        if checkpoint.partition != row.target_partition or (anew is not None and written_s < anew.seen_s):
             continue
         best = translate_checkpoint(checkpoint, row.source_partition, offset_map)
         log = logs.get(checkpoint.partition)

@@ -11,7 +11,7 @@ from orchestrator.planning.guard_steps import with_guards
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.move_steps import move_steps
-from orchestrator.planning.not_copied import first_in_copy
+from orchestrator.planning.not_copied import passed_over
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import GateResult, Plan, Predicted, Step, digest, with_seconds
 from orchestrator.planning.positions import (
@@ -185,10 +185,11 @@ def _loss(  # noqa: PLR0917 - what a prediction is made of
         end = max(offset_map.mirrored_end(tp) or 0, stored)
         if end > 0:
             replicated[tp] = end
-    first_copied = first_in_copy(
+    ends = {**history.newest_ends(), **live}
+    gone = passed_over(
         topology,
         mirror,
-        partitions,
+        {tp: ends[tp].start_offset for tp in partitions if tp in ends},
         replicated=replicated,
         copies=observation.log_ends.value or {},
         offset_map=offset_map,
@@ -203,7 +204,7 @@ def _loss(  # noqa: PLR0917 - what a prediction is made of
         replicated,
         until_s=until_s,
         replicated_at_most=at_most,
-        first_copied=first_copied,
+        passed_over={tp: sum(end - first for first, end in ranges) for tp, ranges in gone.items()},
         live={tp: SampledEnd(log, observation.at_s) for tp, log in live.items()},
         is_drained=states.get(connector_names(mirror).source) == "RUNNING",
     )

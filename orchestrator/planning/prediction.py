@@ -41,8 +41,8 @@ ACKNOWLEDGED_AFTER_S = 0.5
 class PartitionLoss:
     """Loss of one source partition in records. None: cannot be said, and `reason` tells why.
 
-    `passed_over`: records at the beginning of which no copy is known, for the topic was made anew at the
-    source or the copy at the target; in `at_most`.
+    `passed_over`: records of which no copy is known although the mirror has passed them, for the topic was
+    made anew at the source or the copy at the target, or the target's log lost its end; in `at_most`.
     """
 
     at_least: int
@@ -99,7 +99,7 @@ def predict_loss(
     *,
     until_s: float | None = None,
     replicated_at_most: Mapping[TopicPartition, int] = MappingProxyType({}),
-    first_copied: Mapping[TopicPartition, int] = MappingProxyType({}),
+    passed_over: Mapping[TopicPartition, int] = MappingProxyType({}),
     live: Mapping[TopicPartition, SampledEnd] = MappingProxyType({}),
     is_drained: bool = False,
 ) -> LossPrediction:
@@ -109,8 +109,7 @@ def predict_loss(
     and what the offset map says. A partition without an entry was not copied at all.
     `replicated_at_most`: the next source offset that cannot be replicated, from the target's log ends; only
     where these stand still. For a partition without an entry nothing is promised as `at_least`.
-    `first_copied`: of topics made anew at either side, the first source offset of which a copy is known; what
-    lies before may have been passed over, or was deleted with the copy.
+    `passed_over`: records below what is replicated of which no copy is known (see `not_copied.py`).
     `live`: logs of a source that is only sick, as they were read just now, and `is_drained`: its mirror runs,
     so that it will copy them to their ends.
     `until_s`: end of the window in which the source was lost; by default the first failed round, which
@@ -136,10 +135,10 @@ def predict_loss(
                 until_s,
                 replicated=replicated.get(tp),
                 replicated_at_most=replicated_at_most.get(tp),
-                first_copied=first_copied.get(tp, 0),
+                passed_over=passed_over.get(tp, 0),
             )
             if tp not in live
-            else _live_loss(live[tp], replicated.get(tp), first_copied.get(tp, 0), is_drained)
+            else _live_loss(live[tp], replicated.get(tp), passed_over.get(tp, 0), is_drained)
             for tp in members
         }
         topics[topic] = _topic_loss(history, topic, losses, ends, until_s)
@@ -153,7 +152,7 @@ def _partition_loss(
     *,
     replicated: int | None,
     replicated_at_most: int | None,
-    first_copied: int,
+    passed_over: int,
 ) -> PartitionLoss:
     if sampled is None:
         reason = "its log end was never sampled"
@@ -177,7 +176,6 @@ def _partition_loss(
             if rate is None or mean is None
             else "the clock by which its log end was dated differs: nobody knows how old it is",
         )
-    passed_over = max(0, min(first_copied, end) - sampled.end.start_offset)
     at_most = max(0, end + math.ceil(rate * age) - copied) + passed_over
     # The source died at some moment of the window: in the middle of it, for all that is known.
     likely = end + round(mean * age / 2) - max(copied, replicated_at_most or 0)
@@ -191,13 +189,10 @@ def _partition_loss(
     )
 
 
-def _live_loss(
-    read: SampledEnd, replicated: int | None, first_copied: int, is_drained: bool
-) -> PartitionLoss:
+def _live_loss(read: SampledEnd, replicated: int | None, passed_over: int, is_drained: bool) -> PartitionLoss:
     """Of a partition that is there: nothing if it is drained, and else what is not copied yet."""
     log = read.end
     copied = log.start_offset if replicated is None else max(log.start_offset, replicated)
-    passed_over = max(0, min(first_copied, log.end_offset) - log.start_offset)
     waiting = max(0, log.end_offset - copied)
     return PartitionLoss(
         at_least=0,

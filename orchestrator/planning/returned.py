@@ -7,10 +7,11 @@ earliest offset, or pass over new records once they have grown beyond its positi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import LogEnd, TopicPartition
 
 
@@ -40,6 +41,28 @@ class Returned:
         return sum(sum(part.values()) for part in (self.missing, self.gap, self.orphans))
 
 
+def last_copied(
+    partitions: Iterable[TopicPartition],
+    *,
+    stored: Mapping[TopicPartition, int],
+    offset_map: OffsetMap,
+    known_cuts: Cuts,
+) -> dict[TopicPartition, int]:
+    """The last source offset of each partition that the mirror surely has read; none of one that it has not.
+
+    `stored`: the source connector's positions in Connect. They lag behind what was copied where the mirror
+    was not stopped in order; the offset syncs tell of more. What was copied before the log was cut
+    (`known_cuts`) tells nothing of the log as it is since.
+    """
+    found = {}
+    for tp in partitions:
+        since = max((cut.downstream for cut in known_cuts.get(tp, ())), default=0)
+        last = max(stored.get(tp, -1), (offset_map.mirrored_end(tp, since=since) or 0) - 1)
+        if last >= 0:
+            found[tp] = last
+    return found
+
+
 def compare_returned(
     partitions: Collection[TopicPartition],
     *,
@@ -51,8 +74,9 @@ def compare_returned(
 ) -> Returned:
     """Judge each partition; all are named as the primary names them.
 
-    `home`: its logs now. `copied`: the logs of their copies at the standby. `last_read`: the source
-    connector's stored positions. `left`: its logs as they stood when applications left.
+    `home`: its logs now. `copied`: the logs of their copies at the standby. `last_read`: the last source
+    offsets that the mirror surely has read, see `last_copied`. `left`: its logs as they stood when
+    applications left.
     """
     tail: dict[TopicPartition, int] = {}
     missing: dict[TopicPartition, int] = {}

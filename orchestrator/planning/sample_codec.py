@@ -7,6 +7,7 @@ Records are JSON; the key says which part of the picture a record replaces:
     ["positions", watcher, group, topic, block]        committed offsets of a group
     ["ends", watcher, topic, block]                    log start, log end and leader epoch, topic id
     ["copy", watcher, query]                           the copy of a Spark checkpoint
+    ["writers", watcher, block]                        who writes topics, and whether in transactions
 
 Only what changed is written. A round that did not fail confirms, at its time, everything that its
 watcher wrote before and has not withdrawn by an empty block, except what the round names as missed.
@@ -28,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import LogEnd
 
 BLOCK_PARTITIONS = 500
@@ -117,7 +119,18 @@ class CheckpointCopy:
     set_back_s: float = 0.0
 
 
-Sample: TypeAlias = Round | GroupPositions | TopicEnds | CheckpointCopy
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritersSeen:
+    """Who writes a block of topics, as of the look at `at_s` and all before it; by topic."""
+
+    watcher: str
+    block: int
+    at_s: float
+    topics: Mapping[str, TopicWriters]
+    set_back_s: float = 0.0
+
+
+Sample: TypeAlias = Round | GroupPositions | TopicEnds | CheckpointCopy | WritersSeen
 
 
 def group_subject(group: str) -> str:
@@ -272,7 +285,28 @@ def _read_copy(watcher: str, names: list[Any], data: dict[str, Any]) -> Checkpoi
     return CheckpointCopy(**_fields(CheckpointCopy, data) | {"watcher": watcher, "query": query})
 
 
-def _set_back(sample: Round | GroupPositions | TopicEnds | CheckpointCopy) -> dict[str, Any]:
+def _writers_value(sample: WritersSeen) -> dict[str, Any]:
+    return {
+        "at_s": sample.at_s,
+        "topics": {
+            name: [seen.topic_id, seen.partitions, sorted(seen.transactional), seen.is_compacted]
+            for name, seen in sorted(sample.topics.items())
+        },
+        **_set_back(sample),
+    }
+
+
+def _read_writers(watcher: str, names: list[Any], data: dict[str, Any]) -> WritersSeen:
+    (block,) = names
+    topics = {
+        name: TopicWriters(topic_id, partitions, frozenset(transactional), is_compacted)
+        for name, (topic_id, partitions, transactional, is_compacted, *_) in data["topics"].items()
+    }
+    at_s, set_back_s = data["at_s"], data.get("set_back_s", 0.0)
+    return WritersSeen(watcher=watcher, block=block, at_s=at_s, topics=topics, set_back_s=set_back_s)
+
+
+def _set_back(sample: Sample) -> dict[str, Any]:
     """Left out while it is 0, as it nearly always is."""
     return {"set_back_s": sample.set_back_s} if sample.set_back_s else {}
 
@@ -296,6 +330,7 @@ _KINDS = {
         ),
         _Kind("ends", TopicEnds, lambda s: [s.topic, s.block], _ends_value, _read_ends),
         _Kind("copy", CheckpointCopy, lambda s: [s.query], _copy_value, _read_copy),
+        _Kind("writers", WritersSeen, lambda s: [s.block], _writers_value, _read_writers),
     )
 }
 _KIND_OF = {kind.type: kind for kind in _KINDS.values()}

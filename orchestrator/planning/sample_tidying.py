@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from orchestrator.planning.known_writers import KnownWriters
 from orchestrator.planning.sample_blocks import is_withdrawn, part_of, scope_of
 from orchestrator.planning.sample_codec import (
     GroupPositions,
     Round,
     Sample,
     TopicEnds,
+    WritersSeen,
     decode_sample,
     sample_key,
 )
@@ -44,6 +46,7 @@ def useless_records(records: Mapping[bytes, tuple[int, bytes]]) -> list[bytes]:
     told = {sample_key(block) for block, _ in history.words()} | {
         sample_key(c) for c in history.copies.values()
     }
+    told |= _needed_writers(samples, silent)
     kept = {key for key, sample in samples.items() if key in told or sample.watcher not in silent}
     gone = _long_withdrawn(samples, kept, last_s - FORGOTTEN_AFTER_S)
     parts = {key: sample for key, sample in samples.items() if not isinstance(sample, Round)}
@@ -56,6 +59,16 @@ def useless_records(records: Mapping[bytes, tuple[int, bytes]]) -> list[bytes]:
         if isinstance(sample, Round) and sample.watcher in silent - needed and key not in newest
     }
     return sorted(gone)
+
+
+def _needed_writers(samples: Mapping[bytes, Sample], silent: Collection[str]) -> set[bytes]:
+    """Looks at writers of silent watchers that no other watcher has taken over."""
+    looks = {key: sample for key, sample in samples.items() if isinstance(sample, WritersSeen)}
+    known = KnownWriters()
+    for order, sample in enumerate(looks.values()):
+        if sample.watcher not in silent:
+            known.add(sample, order)
+    return {key for key, sample in looks.items() if not known.has_all_of(sample)}
 
 
 def _long_withdrawn(samples: Mapping[bytes, Sample], kept: Collection[bytes], before_s: float) -> set[bytes]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.planning.estate_record import is_copy
+from orchestrator.planning.known_writers import KnownWriters
 from orchestrator.planning.outage import LossWindow, loss_window
 from orchestrator.planning.rates import Reading, largest_rate
 from orchestrator.planning.sample_blocks import (
@@ -32,6 +33,7 @@ from orchestrator.planning.sample_codec import (
     Round,
     Sample,
     TopicEnds,
+    WritersSeen,
     blocks_of,
     decode_sample,
     encode_sample,
@@ -47,6 +49,7 @@ from orchestrator.planning.watcher_records import (
     shifted,
 )
 from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import LogEnd, TopicPartition
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "SampledPosition",
     "SampledTopic",
     "TopicEnds",
+    "WritersSeen",
     "blocks_of",
     "decode_sample",
     "encode_sample",
@@ -112,6 +116,7 @@ class SampleHistory:
         self.unreadable = 0
         self._next_order = 0
         self._watchers: dict[str, WatcherRecords] = {}
+        self._writers = KnownWriters()
         # What many consumers ask of the same samples; made when first asked, until a sample is added.
         self._placed: tuple[Placed, ...] | None = None
         self._ends: dict[TopicPartition, SampledEnd] | None = None
@@ -134,6 +139,9 @@ class SampleHistory:
         """Take one sample."""
         order = self._next_order if order is None else order
         self._next_order = max(self._next_order, order + 1)
+        if isinstance(sample, WritersSeen):
+            self._writers.add(sample, order)
+            return
         self._placed = self._ends = self._topics = None
         watcher = self._watchers.setdefault(sample.watcher, WatcherRecords())
         watcher.add(sample, order)
@@ -244,6 +252,11 @@ class SampleHistory:
                 if query not in found or newest[query] < order:
                     newest[query], found[query] = order, told
         return found
+
+    @property
+    def writers(self) -> dict[str, TopicWriters]:
+        """What was seen of each topic's writers; a topic that nobody looked at is not in it."""
+        return self._writers.told
 
     def positions(self, group: str) -> dict[TopicPartition, SampledPosition]:
         """Committed offsets of one group, each with its time; empty for a group that is not known."""

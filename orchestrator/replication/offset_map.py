@@ -8,16 +8,21 @@ for how syncs are folded, and `inverse_map.py` for the way back.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import cast
+from types import MappingProxyType
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.replication.build_partition_map import build_partition_map
+from orchestrator.replication.current_log import CurrentLog, LostCopies, current_log, unseen_losses
 from orchestrator.replication.formats import Offsets, decode_sync_key, decode_sync_values
 from orchestrator.replication.inverse_map import InversePartitionMap
-from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated, build_partition_map
-from orchestrator.replication.runs import NO_RUNS, Runs, fold, in_log_order
+from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated
+from orchestrator.replication.runs import NO_RUNS, Runs, endpoints, fold, points
+from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
 __all__ = ["OffsetMap", "OffsetMapBuilder", "Translated"]
@@ -29,9 +34,21 @@ _UNKNOWN = Translated(None, False, None, "no offset sync of this partition")
 class OffsetMapBuilder:
     """Collects offset syncs in the order of their topic, folding them as they come."""
 
-    def __init__(self, made_anew: Collection[str] = ()) -> None:
-        """`made_anew`: source topics of which equal offsets on both sides tell nothing of what was before."""
+    def __init__(
+        self,
+        made_anew: Collection[str] = (),
+        gaps: Mapping[TopicPartition, SourceGaps] = MappingProxyType({}),
+        shown_gaps: Collection[TopicPartition] = (),
+    ) -> None:
+        """`gaps`: whether source partitions may have gaps; one that is not named may.
+
+        `shown_gaps`: those that have some for all that was said, as an earlier look at the syncs has shown.
+        `made_anew`: source topics of which equal offsets on both sides tell nothing of what was before.
+        """
         self._made_anew = frozenset(made_anew)
+        self._gaps = gaps
+        self._shown = frozenset(shown_gaps)
+        self.shown_gaps = self._shown
         self._ids: dict[bytes, int] = {}
         self._collected: list[_Collected] = []
         self._partitions: list[TopicPartition] = []
@@ -64,18 +81,28 @@ class OffsetMapBuilder:
         self._ends[source] = MirrorEnd(last_upstream, target_end)
 
     def build(self) -> OffsetMap:
-        """The map of everything added so far; the builder can be added to afterwards."""
+        """The map of everything added so far; the builder can be added to afterwards.
+
+        `shown_gaps` are then the partitions that are said to have no gaps and whose syncs show one. What
+        was folded of these is not believed: a builder that is told of them makes a better map.
+        """
         self._take()
-        maps: dict[TopicPartition, PartitionMap] = {}
-        logs: dict[TopicPartition, Runs] = {}
+        found: dict[TopicPartition, _Built] = {}
+        shown = set(self._shown)
         for partition, collected in zip(self._partitions, self._collected, strict=True):
-            log = in_log_order(collected.runs())
-            found, log = build_partition_map(log, self._ends.get(partition))
-            if found is not None:
-                maps[partition], logs[partition] = found, log
-        known = frozenset(self._partitions)
-        empty = frozenset(p for p, end in self._ends.items() if end.target_end == 0) - known
-        return OffsetMap(maps, logs, empty)
+            current = current_log(collected.runs(), folds=collected.folds)
+            unseen: tuple[LostCopies, ...] = ()
+            if current.has_gaps and self._gaps.get(partition) == "no":
+                shown.add(partition)
+                unseen = unseen_losses(collected.runs())
+                if collected.folds:
+                    current = current_log(collected.endpoints(), folds=False)
+            said = self._gaps.get(partition, "unknown")
+            built = _built(collected, current, self._ends.get(partition), said, partition in shown)
+            found[partition] = built._replace(lost=(*unseen, *built.lost))
+        self.shown_gaps = frozenset(shown)
+        empty = frozenset(p for p, end in self._ends.items() if end.target_end == 0) - found.keys()
+        return OffsetMap(found, empty)
 
     def _take(self) -> None:
         keys, values, self._keys, self._values = self._keys, self._values, [], []
@@ -95,7 +122,12 @@ class OffsetMapBuilder:
             for key in set(keys).difference(self._ids):
                 partition = decode_sync_key(key)
                 self._partitions.append(partition)
-                self._collected.append(_Collected(reaches_back=partition.topic not in self._made_anew))
+                self._collected.append(
+                    _Collected(
+                        reaches_back=partition.topic not in self._made_anew,
+                        folds=self._gaps.get(partition) == "no" and partition not in self._shown,
+                    )
+                )
                 self._ids[key] = len(self._ids)
             return self._partition_ids(keys)
 
@@ -112,16 +144,14 @@ class OffsetMap:
     """Where a group that stood at a source offset has to stand at the target, and the way back."""
 
     def __init__(
-        self,
-        maps: Mapping[TopicPartition, PartitionMap],
-        logs: Mapping[TopicPartition, Runs],
-        empty: frozenset[TopicPartition],
+        self, built: Mapping[TopicPartition, _Built], empty: frozenset[TopicPartition] = frozenset()
     ) -> None:
-        self._maps = dict(maps)
-        self._logs = dict(logs)
+        self._built = dict(built)
+        self._maps = {tp: found.map for tp, found in built.items() if found.map is not None}
+        self._logs = {tp: found.log for tp, found in built.items() if found.map is not None}
         self._empty = empty
         self._inverse: dict[tuple[TopicPartition, int], InversePartitionMap] = {}
-        self.partitions = frozenset(self._maps) | empty
+        self.partitions = frozenset(self._built) | empty
 
     def translate(self, source: TopicPartition, upstream: int) -> Translated:
         """The target offset for a group whose next offset to read at the source is `upstream`.
@@ -158,25 +188,35 @@ class OffsetMap:
             self._inverse[source, since] = InversePartitionMap(log)
         return self._inverse[source, since].translate(downstream)
 
-    def mirrored_end(self, source: TopicPartition) -> int | None:
-        """The next source offset that is not copied, as far as the map surely knows; None: it does not."""
+    def mirrored_end(self, source: TopicPartition, *, since: int = 0) -> int | None:
+        """The next source offset that is not copied, as far as the map surely knows; None: it does not.
+
+        `since`: only what the target's log holds from that offset on counts, as for `inverse`.
+        """
         found = self._maps.get(source)
-        return None if found is None else found.mirrored_end
+        if found is None or not since:
+            return None if found is None else found.mirrored_end
+        log = self._logs[source]
+        log = log[np.flatnonzero(log.downstream >= since)]
+        return int(log.last_upstream.max()) + 1 if len(log) else None
 
     def first_copied(self, source: TopicPartition) -> int | None:
         """The first source offset of which a copy is known; None without any."""
         found = self._maps.get(source)
         return None if found is None else int(found.runs.upstream[0])
 
-    def first_at_beginning(self, source: TopicPartition) -> int | None:
-        """The first source offset of which a copy is known, where the map reaches to the target's offset 0.
+    def first_at_beginning(self, source: TopicPartition) -> int:
+        """The first source offset of which a copy can ever have been made, as the oldest sync tells.
 
-        Then no earlier source record has a copy. None where the syncs do not reach back that far.
+        The slots before it hold no more records than they are. 0 where no sync is known.
         """
-        log = self._logs.get(source)
-        if log is None or int(log.downstream[0]) != 0:
-            return None
-        return self.first_copied(source)
+        built = self._built.get(source)
+        return 0 if built is None else max(0, built.first[0] - built.first[1])
+
+    def lost_copies(self, source: TopicPartition) -> tuple[LostCopies, ...]:
+        """Copies that the target had and lost again, in the order in which that happened."""
+        built = self._built.get(source)
+        return () if built is None else built.lost
 
     def no_later_than(self, source: TopicPartition, upstream: int) -> int | None:
         """For a position below the oldest sync: its record does not stand behind this target offset.
@@ -197,8 +237,8 @@ class OffsetMap:
         """
         if target_end == 0:
             return 0
-        log = self._logs.get(source)
-        if log is None or log.has_source_gaps:
+        found_map, log = self._maps.get(source), self._logs.get(source)
+        if found_map is None or found_map.may_have_gaps or log is None or log.has_source_gaps:
             return None
         found = self.inverse(source, target_end)
         if found.offset is None or found.reread_at_most is None:
@@ -222,33 +262,66 @@ class OffsetMap:
     def _unmapped(self, source: TopicPartition) -> Translated:
         if source in self._empty:
             return Translated(0, True, 0, "nothing of this partition was ever mirrored")
-        return _UNKNOWN
+        built = self._built.get(source)
+        return _UNKNOWN if built is None else Translated(None, False, None, built.problem)
+
+
+class _Built(NamedTuple):
+    """What is known of one partition. Without a map `problem` says why there is none.
+
+    `first`: its oldest sync. `lost`: copies that the target lost again.
+    """
+
+    first: tuple[int, int]
+    log: Runs
+    lost: tuple[LostCopies, ...]
+    map: PartitionMap | None
+    problem: str = ""
 
 
 class _Collected:
     """Runs of one partition in topic order, in columns that grow; the last run may still become longer.
 
-    If the first sync has the same offset on both sides, the stretch from the beginning of both logs to it
-    leaves no room for a gap either (ΔU = ΔD): it is a run. Without that a mirror whose very first sync was
-    replaced by a later one, as happens under load, could not translate the positions before that.
+    With `folds` (the source surely has no gaps): if the first sync has the same offset on both sides, the
+    stretch from the beginning of both logs to it leaves no room for a gap either (ΔU = ΔD): it is a run.
+    Without that a mirror whose very first sync was replaced by a later one, as happens under load, could not
+    translate the positions before that.
     """
 
-    def __init__(self, *, reaches_back: bool) -> None:
+    def __init__(self, *, reaches_back: bool, folds: bool) -> None:
         self._reaches_back = reaches_back
-        self._columns = [np.empty(0, np.int64) for _ in range(3)]
+        self.folds = folds
+        self.first_pair = self.last_pair = (0, 0)
+        self._columns = [np.empty(0, np.int64) for _ in range(3 if folds else 2)]
         self._size = 0
         self._is_shared = False
 
+    @property
+    def begins_alike(self) -> bool:
+        """Whether both logs had grown alike, from their beginning, by the first sync."""
+        return self._reaches_back and self.first_pair[0] == self.first_pair[1]
+
     def add(self, upstream: Offsets, downstream: Offsets) -> None:
+        if not self._size:
+            self.first_pair = int(upstream[0]), int(downstream[0])
+        self.last_pair = int(upstream[-1]), int(downstream[-1])
+        if self.folds:
+            self._add_folded(upstream, downstream)
+        else:
+            self._put(self._size, (upstream, downstream))
+
+    def _add_folded(self, upstream: Offsets, downstream: Offsets) -> None:
         last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
         if not self._size and self._reaches_back:
             last = [np.zeros(1, np.int64)] * 3  # a run of no records, at the beginning of both logs
         added = [upstream, downstream, np.ones(len(upstream), np.int64)]
         runs = fold(Runs(*(np.concatenate(both) for both in zip(last, added, strict=True))))
         runs = runs[int(runs.length[0] == 0) :]
-        start = max(0, self._size - 1)
-        self._size = start + len(runs)
-        for i, values in enumerate((runs.upstream, runs.downstream, runs.length)):
+        self._put(max(0, self._size - 1), (runs.upstream, runs.downstream, runs.length))
+
+    def _put(self, start: int, columns: Sequence[Offsets]) -> None:
+        self._size = start + len(columns[0])
+        for i, values in enumerate(columns):
             if self._is_shared or self._size > len(self._columns[i]):
                 # Column by column, so that only one of them is held twice at a time.
                 grown = np.empty(max(16, self._size, 2 * start), np.int64)
@@ -260,4 +333,41 @@ class _Collected:
     def runs(self) -> Runs:
         """All runs so far. They are not copied until more are added."""
         self._is_shared = True
-        return Runs(*(column[: self._size] for column in self._columns))
+        columns = [column[: self._size] for column in self._columns]
+        return Runs(*columns) if self.folds else points(*columns)
+
+    def endpoints(self) -> Runs:
+        """What is left of folded runs when they are not believed."""
+        runs = endpoints(self.runs())
+        is_made_up = self.begins_alike and self.first_pair[0] > 0
+        return runs[int(is_made_up) :]
+
+
+def _built(
+    collected: _Collected, current: CurrentLog, end: MirrorEnd | None, said: SourceGaps, has_shown_gaps: bool
+) -> _Built:
+    may_have_gaps = has_shown_gaps or not collected.folds
+    begins_alike = may_have_gaps and collected.begins_alike and current.reached < 0
+    found, log, lost = build_partition_map(
+        current,
+        end,
+        may_have_gaps=may_have_gaps,
+        begins_alike=begins_alike,
+        counts_missing=said == "no",
+    )
+    if found is None:
+        return _Built(collected.first_pair, log, lost, None, "the target's log ends before its offset syncs")
+    if not current.has_caught_up:
+        problem = (
+            "the target's log lost copies, and the mirror, which had been at source offset "
+            f"{current.reached}, has not come that far again"
+        )
+        return _Built(collected.first_pair, log, lost, None, problem)
+    upstream, downstream = collected.last_pair
+    if (
+        found.closing.kind == "open"
+        and downstream < int(found.runs.downstream[-1] + found.runs.length[-1]) - 1
+    ):
+        # The newest sync steps back to what is known: the mirror may be copying all of it again.
+        found = replace(found, mirrored_end=min(found.mirrored_end, upstream + 1))
+    return _Built(collected.first_pair, log, lost, found)

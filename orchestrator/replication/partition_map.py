@@ -21,9 +21,21 @@ Rules:
 - In the same way a gap further on may hide the start of a replay, which repeats as many records as it
   has slots at most. A position so close before it is not called exact.
 
-Two things are taken for granted, because no pair of offsets could tell: between syncs with ΔU = ΔD > 0 a
-missing source offset and an additional target offset do not cancel out (the mirror's producer is idempotent
-and alone); and the oldest sync is not itself part of a replay that never caught up.
+- A source that may have gaps (see `source_gaps.py`): nothing between two syncs is interpolated, as a missing
+  source offset and a record copied again may cancel out there. The answer is behind the lower sync. Of a
+  record that was copied twice the first copy counts: whatever a log that lost copies lacks of the second
+  pass can be read behind it.
+- Where more source than target offsets go by between two syncs, the source has a gap, or the target's log
+  was cut, has grown beyond its old end since, and every sync from there is missing. So no answer is less far
+  from the upper sync than the source offsets between them allow.
+
+Taken for granted, because no pair of offsets could tell:
+- A source of which it is known that it has no gaps has none: between syncs with ΔU = ΔD > 0 nothing cancels
+  out (the mirror's producer is idempotent and alone).
+- Of one that may have gaps: two stretches in which gaps and copies made again cancel out do not lie so near
+  each other that a mirror which stopped in the second had not caught up from the first.
+- Between two syncs the target's log is not cut and records are copied again, both unseen.
+- The oldest sync is not itself part of a replay that never caught up.
 """
 
 from __future__ import annotations
@@ -36,14 +48,10 @@ import numpy.typing as npt
 
 from orchestrator.replication.formats import Offsets
 from orchestrator.replication.runs import (
-    RecordCount,
     Runs,
-    blocks_from_the_end,
-    counting_runs,
-    shortened,
 )
 
-_UNLIMITED = 1 << 62
+UNLIMITED = 1 << 62
 
 
 class Translated(NamedTuple):
@@ -70,12 +78,15 @@ class Closing(NamedTuple):
     """What is known behind the last run.
 
     `open`: the mirror may go on. `exact`: nothing stands behind it. `loose`: `slots` unknown target
-    offsets stand behind it. `cut`: the target's log ends before the newest syncs.
+    offsets stand behind it. `cut`: the target's log ends before the newest syncs. `missing`: so many more
+    source offsets were read behind it than the log has slots for; `gone`: copies that the log lost.
     """
 
     kind: Literal["open", "exact", "loose", "cut"]
     last_upstream: int
     slots: int = 0
+    missing: int = 0
+    gone: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +95,10 @@ class PartitionMap:
 
     `runs` are those that count, by rising offsets on both sides. A position in run i is exact as long as
     it is at most `clear[i]` records behind the run's start. `slots_behind` are known target offsets behind
-    the last of these runs (None: open). `is_settled` says that no replay may be unfinished.
+    the last of these runs (None: open). `is_settled` says that no replay may be unfinished. `caps[i]` is the
+    target offset beyond which run i and those below it may be void, for the log may have been cut there
+    (None: it was not; `cap` holds for all). `records`: from each run to the next, where that is more than
+    its length. `begins_alike`: both logs had grown alike by the oldest sync.
     """
 
     runs: Runs
@@ -93,14 +107,51 @@ class PartitionMap:
     slots_behind: int | None
     is_settled: bool
     mirrored_end: int
+    cap: int = UNLIMITED
+    caps: Offsets | None = None
+    records: Offsets | None = None
+    may_have_gaps: bool = False
+    begins_alike: bool = False
 
     def translate(self, upstream: int) -> Translated:
         """Where to read at the target when `upstream` is the next offset to read at the source."""
-        runs = self.runs
-        at = int(runs.upstream.searchsorted(upstream, side="right")) - 1
+        at = int(self.runs.upstream.searchsorted(upstream, side="right")) - 1
         if at < 0:
-            oldest = int(runs.upstream[0])
-            return Translated(None, False, None, f"below the oldest offset sync, at source offset {oldest}")
+            return self._below(upstream)
+        found = self._translate(upstream, at)
+        cap = self.cap if self.caps is None else int(self.caps[at])
+        if found.offset is None or found.offset <= cap:
+            return found
+        offset = int(self._capped(upstream, np.array([at]), np.array([cap]))[0])
+        reread = None if found.reread_at_most is None else found.reread_at_most + found.offset - offset
+        reason = "the source has a gap here, or the target's log has lost copies: from before that on"
+        return Translated(offset, False, reread, reason)
+
+    def _capped(self, upstream: Offsets | int, at: Offsets, caps: Offsets) -> Offsets:
+        """Answers from before the caps, for positions in or behind runs that reach beyond them.
+
+        A run that begins beyond the cap may be void: the nearest that does not tells, as far as the cap.
+        """
+        runs = self.runs
+        below = np.minimum(runs.downstream.searchsorted(caps, side="right") - 1, at)
+        nearest = np.maximum(below, 0)
+        known = runs.downstream[nearest] + np.minimum(upstream - runs.upstream[nearest], runs.length[nearest])
+        capped: Offsets = np.maximum(np.where(below < 0, caps, np.minimum(known, caps)), 0)
+        return capped
+
+    def _below(self, upstream: int) -> Translated:
+        oldest = int(self.runs.upstream[0])
+        if self.begins_alike:
+            slots = int(self.runs.downstream[0])
+            behind = self._reread(0, 0)
+            reread = None if behind is None else slots + behind
+            return Translated(
+                0, upstream == 0, 0 if upstream == 0 else reread, "before the oldest offset sync"
+            )
+        return Translated(None, False, None, f"below the oldest offset sync, at source offset {oldest}")
+
+    def _translate(self, upstream: int, at: int) -> Translated:
+        runs = self.runs
         length = int(runs.length[at])
         within = upstream - int(runs.upstream[at])
         offset = int(runs.downstream[at]) + min(within, length)
@@ -113,8 +164,16 @@ class PartitionMap:
             return self._behind(upstream, offset, within - length)
         if offset == int(runs.downstream[at + 1]) and int(self.clear[at + 1]) >= 0:
             return Translated(offset, True, 0, "in a gap of the source, next to an offset sync")
-        reason = "between offset syncs with a gap: from the lower one on"
-        return Translated(offset, False, self._reread(at, length), reason)
+        reason = (
+            "between offset syncs of a source that may have gaps: from the lower one on"
+            if self.may_have_gaps
+            else "between offset syncs with a gap: from the lower one on"
+        )
+        return Translated(offset, False, self._reread(at, self._records_from(at)), reason)
+
+    def _records_from(self, at: int) -> int:
+        """Records from the start of a run to the start of the next, as far as they count."""
+        return int(self.runs.length[at] if self.records is None else self.records[at])
 
     def translate_many(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
         """Target offset (-1 for none) and exactness for each source offset, as `translate` tells them."""
@@ -141,9 +200,14 @@ class PartitionMap:
         )
         behind = (at == last) & (within >= length)
         exact[behind] = self._is_exact_behind(within[behind] - length[behind])
+        if self.caps is not None or self.cap < UNLIMITED:
+            caps = np.broadcast_to(np.int64(self.cap), len(at)) if self.caps is None else self.caps[at]
+            beyond = np.flatnonzero(offsets > caps)
+            exact[beyond] = False
+            offsets[beyond] = self._capped(upstream[beyond], at[beyond], caps[beyond])
         below = found < 0
-        offsets[below] = -1
-        exact[below] = False
+        offsets[below] = 0 if self.begins_alike else -1
+        exact[below] = self.begins_alike & (upstream[below] == 0)
         return offsets, exact
 
     def _behind(self, upstream: int, offset: int, beyond: int) -> Translated:
@@ -185,123 +249,17 @@ class PartitionMap:
         start, records, window = at, 0, 16
         while start < last:
             stop = min(start + window, last)
-            passed = records + runs.length[start:stop].cumsum()
+            counted = runs.length if self.records is None else self.records
+            passed = records + counted[start:stop].cumsum()
             clear = np.flatnonzero(within - passed <= self.clear[start + 1 : stop + 1])
             if len(clear):
-                run = int(clear[0])
-                between = int(runs.downstream[start + run + 1] - runs.downstream[at])
-                return between - int(passed[run])
+                return self._slots(at, start + int(clear[0]) + 1)
             start, records, window = stop, int(passed[-1]), window * 4
         if self.slots_behind is None:
             return None
-        return int(runs.downstream[last] - runs.downstream[at]) - records + self.slots_behind
+        return self._slots(at, last) + self.slots_behind
 
-
-def build_partition_map(log: Runs, end: MirrorEnd | None) -> tuple[PartitionMap | None, Runs]:
-    """The map from runs in log order, and those runs with the stopped mirror's end put in.
-
-    The map is None if nothing is known of the partition.
-    """
-    log, closing = _closed(log, end)
-    if not len(log):
-        return None, log
-    usable = _settled_runs(log)
-    runs, widest_gap = counting_runs(log[:usable])
-    tail_limit, slots_behind = _tail(log, usable, closing)
-    is_settled = usable == len(log)
-    mirrored = int(log.last_upstream.max() if not log.is_rising else log.upstream[-1] + log.length[-1] - 1)
-    return (
-        PartitionMap(
-            runs=runs,
-            clear=_clear(runs, widest_gap, tail_limit),
-            closing=closing,
-            slots_behind=slots_behind,
-            is_settled=is_settled,
-            mirrored_end=max(mirrored, closing.last_upstream if closing.kind != "cut" else -1) + 1,
-        ),
-        log,
-    )
-
-
-def _closed(log: Runs, end: MirrorEnd | None) -> tuple[Runs, Closing]:
-    """The runs within the target's log, prolonged to the end that Connect's offset confirms."""
-    if end is None or not len(log):
-        return log, Closing("open", -1)
-    slots = end.target_end - int(log.downstream[-1] + log.length[-1])
-    ahead = end.last_upstream - int(log.upstream[-1] + log.length[-1]) + 1
-    if slots < 0:
-        return shortened(log, end.target_end - log.downstream), Closing("cut", -1)
-    if slots == 0:
-        return log, Closing("exact", end.last_upstream)
-    if slots == ahead:
-        length = log.length.copy()
-        length[-1] += slots
-        return Runs(log.upstream, log.downstream, length), Closing("exact", end.last_upstream)
-    return log, Closing("loose", end.last_upstream, slots)
-
-
-def _settled_runs(log: Runs) -> int:
-    """How many runs, from the first, surely do not lie in a replay that has not caught up.
-
-    Whatever follows the run with the highest source offset repeats, and has not caught up.
-    A gap with more slots than records are known behind it leaves open how far the mirror had been.
-    """
-    if log.is_rising:
-        return _settled_rising_runs(log)
-    last = log.last_upstream
-    usable = len(log) - int(last[::-1].argmax())
-    count = RecordCount(counting_runs(log[:usable])[0])
-    for block in blocks_from_the_end(usable - 1):
-        slots = log[block.start : block.stop + 1].slots_between
-        unsettled = np.flatnonzero(slots > count.above(last[block]))
-        if len(unsettled):
-            usable = block.start + int(unsettled[0]) + 1
-    return usable
-
-
-def _settled_rising_runs(log: Runs) -> int:
-    usable, records = len(log), 0
-    for block in blocks_from_the_end(len(log) - 1):
-        length = log.length[block.start + 1 : block.stop + 1]
-        behind = length[::-1].cumsum()[::-1] + records
-        slots = log[block.start : block.stop + 1].slots_between
-        unsettled = np.flatnonzero(slots > behind)
-        if len(unsettled):
-            usable = block.start + int(unsettled[0]) + 1
-        records = int(behind[0])
-    return usable
-
-
-def _tail(log: Runs, usable: int, closing: Closing) -> tuple[int, int | None]:
-    """How far the last usable run is clear of what follows it, and the slots that follow it."""
-    start, length = int(log.upstream[usable - 1]), int(log.length[usable - 1])
-    end = int(log.downstream[usable - 1]) + length
-    limit, slots_behind = _UNLIMITED, int(log.downstream[-1] + log.length[-1]) - end
-    lowest = start + length
-    if usable < len(log):
-        lowest = min(lowest, int(log.upstream[usable:].min()))
-        limit = lowest - start - int(log[usable - 1 :].slots_between.max())
-    if closing.kind == "loose":
-        # A pass that ends at Connect's offset and fills these slots began that many records before it.
-        lowest = min(lowest, closing.last_upstream + 1)
-        limit = min(limit, lowest - start - closing.slots)
-    is_open = closing.kind == "open" and usable == len(log)
-    return limit, None if is_open else slots_behind + closing.slots
-
-
-def _clear(runs: Runs, widest_gap: Offsets | None, tail_limit: int) -> Offsets:
-    """For each run how many records behind its start are surely not copied again further on.
-
-    `clear[i] = length[i] + min(-widest_gap[i], clear[i + 1])`, solved block by block from the end.
-    """
-    clear = np.empty(len(runs), np.int64)
-    clear[-1] = tail_limit
-    for block in blocks_from_the_end(len(runs) - 1):
-        gap = runs[block.start : block.stop + 1].slots_between if widest_gap is None else widest_gap[block]
-        behind = runs.length[block].cumsum()
-        limit = behind - gap
-        limit[-1] = min(int(limit[-1]), int(behind[-1]) + int(clear[block.stop]))
-        limit = np.minimum.accumulate(limit[::-1])[::-1]
-        limit -= behind - runs.length[block]
-        clear[block] = limit
-    return clear
+    def _slots(self, first: int, last: int) -> int:
+        """Target offsets between two runs that are in none of the runs from the one up to the other."""
+        between = int(self.runs.downstream[last] - self.runs.downstream[first])
+        return between - int(self.runs.length[first:last].sum())

@@ -5,6 +5,9 @@ follow each other with ΔU = ΔD > 0 leave no room for anything but the records 
 from the one to the other is known. Such stretches are folded into *runs*; what lies between two runs is
 a *gap*, of which only the number of target offsets in it (its *slots*) is known. A slot may hold a
 record, a copy made again after a restart, or none (a transaction marker, for one).
+
+Where the source may have gaps, a gap of the source and a record copied again can cancel out between two
+syncs: there nothing is folded, and each sync is a run of one record.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ class Runs:
     @property
     def is_rising(self) -> bool:
         """Whether each run lies above the one before it at the source: nothing was copied twice."""
-        return _is_rising(self.upstream, self.length)
+        return is_rising(self.upstream, self.length)
 
     @property
     def last_upstream(self) -> Offsets:
@@ -50,7 +53,15 @@ class Runs:
     @property
     def has_source_gaps(self) -> bool:
         """Whether somewhere more source offsets went by than target offsets: not each is a record."""
-        return bool(np.any(np.diff(self.upstream - self.downstream) > 0))
+        for block in blocks_from_the_end(len(self) - 1):
+            # One array of a block's length at a time.
+            behind = slice(block.start + 1, block.stop + 1)
+            risen = self.upstream[behind] - self.upstream[block]
+            risen -= self.downstream[behind]
+            risen += self.downstream[block]
+            if np.any(risen > 0):
+                return True
+        return False
 
     @property
     def slots_between(self) -> Offsets:
@@ -77,24 +88,46 @@ def fold(runs: Runs) -> Runs:
     return Runs(upstream, upstream - diagonal[first], end - upstream)
 
 
-def in_log_order(runs: Runs) -> Runs:
-    """Runs in the order of the target's log, from runs in the order of the syncs topic.
-
-    The two differ when a sync came late or twice (it says nothing new: left out), and when the target's
-    log was cut or the topic made anew (what was said before of offsets from there on no longer holds).
-    """
-    if _is_rising(runs.downstream, runs.length):
-        return runs
-    runs = _without_repetitions(runs)
-    limit = _lowest_behind(runs.downstream)
-    return fold(shortened(runs, limit - runs.downstream))
-
-
 def shortened(runs: Runs, length: Offsets) -> Runs:
     """Runs of at most `length` records each; those of none are left out."""
     length = np.minimum(runs.length, length)
     kept = np.flatnonzero(length > 0)
     return Runs(runs.upstream[kept], runs.downstream[kept], length[kept])
+
+
+def endpoints(runs: Runs) -> Runs:
+    """The first and the last record of each run, as runs of one record."""
+    both = np.repeat(np.arange(len(runs)), np.where(runs.length > 1, 2, 1))
+    is_last = np.concatenate((both[1:] != both[:-1], [True])) if len(both) else np.empty(0, bool)
+    within = np.where(is_last, runs.length[both] - 1, 0)
+    return points(runs.upstream[both] + within, runs.downstream[both] + within)
+
+
+def points(upstream: Offsets, downstream: Offsets) -> Runs:
+    """Runs of one record each. Their lengths take no memory."""
+    return Runs(upstream, downstream, np.broadcast_to(np.int64(1), len(upstream)))
+
+
+def probable_records(runs: Runs, at: slice) -> Offsets:
+    """Records from the start of each run (but the last) to the start of the next, for runs that rise.
+
+    Those of the run itself; and where ΔU = ΔD, one for each slot between: not certain (a gap of the source
+    and a copy made again may cancel out there), so a limit that rests on it holds as long as that does not
+    happen twice near by.
+    """
+    behind = slice(at.start + 1, at.stop + 1)
+    slots = runs.downstream[behind] - runs.downstream[at] - runs.length[at]
+    is_even = runs.upstream[behind] - runs.upstream[at] == runs.downstream[behind] - runs.downstream[at]
+    found: Offsets = runs.length[at] + np.where(is_even, slots, 0)
+    return found
+
+
+def first_copies(log: Runs) -> Runs:
+    """Of runs of one record those that no earlier one had come as far as: the first copies of records."""
+    if log.is_rising:
+        return log
+    highest_before = np.concatenate(([-1], np.maximum.accumulate(log.upstream)[:-1]))
+    return log[np.flatnonzero(log.upstream > highest_before)]
 
 
 def counting_runs(log: Runs) -> tuple[Runs, Offsets | None]:
@@ -104,7 +137,7 @@ def counting_runs(log: Runs) -> tuple[Runs, Offsets | None]:
     """
     if log.is_rising:
         return log, None
-    length = _lowest_behind(log.upstream)
+    length = lowest_behind(log.upstream)
     length -= log.upstream
     np.minimum(length, log.length, out=length)
     kept = np.flatnonzero(length > 0)
@@ -136,31 +169,14 @@ def blocks_from_the_end(count: int) -> Iterator[slice]:
         yield slice(max(0, stop - _BLOCK), stop)
 
 
-def _is_rising(start: Offsets, length: Offsets) -> bool:
+def is_rising(start: Offsets, length: Offsets) -> bool:
     for block in blocks_from_the_end(len(start) - 1):
         if np.any(start[block.start + 1 : block.stop + 1] < start[block] + length[block]):
             return False
     return True
 
 
-def _without_repetitions(runs: Runs) -> Runs:
-    """Leave out runs that step back in the log into an earlier run that says the same."""
-    end = runs.downstream + runs.length
-    highest_before = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
-    is_back = runs.downstream < highest_before
-    back, forward = np.flatnonzero(is_back), np.flatnonzero(~is_back)
-    at = np.searchsorted(runs.downstream[forward], runs.downstream[back], side="right") - 1
-    earlier = forward[np.maximum(at, 0)]
-    diagonal = runs.upstream - runs.downstream
-    is_repetition = (
-        (at >= 0) & (earlier < back) & (diagonal[earlier] == diagonal[back]) & (end[back] <= end[earlier])
-    )
-    kept = np.ones(len(runs), dtype=bool)
-    kept[back[is_repetition]] = False
-    return runs[np.flatnonzero(kept)]
-
-
-def _lowest_behind(values: Offsets) -> Offsets:
+def lowest_behind(values: Offsets) -> Offsets:
     """For each value the lowest of those behind it; the largest integer behind the last."""
     lowest = np.empty_like(values)
     lowest[-1] = np.iinfo(np.int64).max

@@ -74,24 +74,19 @@ def newest_checkpoints(checkpoints: Iterable[Checkpoint]) -> dict[tuple[str, Top
 
 
 def translate_checkpoint(checkpoint: Checkpoint, source: TopicPartition, offset_map: OffsetMap) -> Translated:
-    """The position in a checkpoint, translated by the map where that is better than MirrorMaker's own.
+    """The position in a checkpoint, translated by the map; by MirrorMaker where nothing is known but that.
 
     `source` is the partition at the source that `checkpoint.partition` mirrors. The checkpoint holds what
-    the group had committed at the source when it was emitted; MirrorMaker's translation of it goes to the
-    next sync below it, the map's to the record itself where the syncs allow. Without any sync it is the same
-    as Kafka's `RemoteClusterUtils.translateOffsets` tells.
+    the group had committed at the source when it was emitted. Where the map knows the partition it decides,
+    also where it refuses: a checkpoint may have been written before the copy was made anew or cut, and
+    MirrorMaker does not look out for replays that never caught up. Without any sync the translation is the
+    same as Kafka's `RemoteClusterUtils.translateOffsets` tells.
     """
     by_map = offset_map.translate(source, checkpoint.upstream)
-    if by_map.is_exact:
+    if source in offset_map.partitions:
         return by_map
     reason = f"MirrorMaker's own checkpoint ({by_map.reason})"
-    by_mirrormaker = Translated(checkpoint.downstream, False, by_map.reread_at_most, reason)
-    if by_map.offset is None:
-        return by_mirrormaker
-    # Both are safe unless a replay may be unfinished: MirrorMaker does not look out for that.
-    if offset_map.is_settled(source) and checkpoint.downstream > by_map.offset:
-        return by_mirrormaker
-    return by_map
+    return Translated(checkpoint.downstream, False, by_map.reread_at_most, reason)
 
 
 def source_partition(replication: Replication, target: TopicPartition) -> TopicPartition | None:

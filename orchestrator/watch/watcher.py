@@ -34,6 +34,7 @@ from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
+from orchestrator.watch.writers import WritersKeeper, look_at_writers
 
 INTERVAL_S = 0.5
 ROUND_TIMEOUT_S = 1.0
@@ -75,6 +76,9 @@ class Watcher:
         self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
         self._copies = CopyKeeper(mirrored_consumers(topology, mirror, "spark"), self.name, self._log)
         self._written_copies: dict[str, CheckpointCopy] = {}
+        self._writers = WritersKeeper(
+            lambda: look_at_writers(topology, mirror.source, mirror.topics), self.name, self._log
+        )
         connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
         self.health = HealthKeeper(lambda: mirror_health(self._target, connect, mirror), self._log)
         self._recorder = Recorder(self.name)
@@ -94,11 +98,13 @@ class Watcher:
         self._sampler.warm_up(5.0)
         try:
             self._take_over()
+            self._writers.start()
             self._rounds()
         finally:
             self._sampler.close()
             self.health.stop()
             self._copies.stop()
+            self._writers.stop()
             self._writer.close()
             self._log.info("stopped")
 
@@ -113,6 +119,7 @@ class Watcher:
                 self._stopped.wait(1.0)
                 continue
             self._recorder.take_over(known, time.time())
+            self._writers.take_over(known.writers)
             with self.lock:
                 for copy in known.copies.values():
                     self.history.add(copy)
@@ -158,11 +165,13 @@ class Watcher:
             replace(copy, set_back_s=self._recorder.set_back_s)
             for copy in changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
         ]
+        writers = self._writers.due()
         try:
-            if samples or copies:
-                self._write([*samples, *copies])
+            if samples or copies or writers:
+                self._write([*samples, *copies, *writers])
         except UnacknowledgedError as error:
             self._written_copies.clear()
+            self._writers.forget()
             there = error.acknowledged
             self._recorder.forget(samples, round_, is_acknowledged=there.__contains__)
             self._remember([sample for sample in samples if sample_key(sample) in there])

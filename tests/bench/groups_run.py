@@ -159,7 +159,7 @@ def _moved(
     sources = source_partitions(estate, mirror)
     ends = cluster.end_offsets([mirror.mirrored(tp) for tp in sources], timeout_s=60)
     landing_ends = cluster.end_offsets(sources, timeout_s=60)
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(sources, "no"))
     for sync in syncs:
         key, value = encode_offset_sync(sync)
         builder.add_syncs([key], [value])

@@ -77,7 +77,7 @@ def compare() -> Comparison:
 
 
 def _map() -> OffsetMap:
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(_PARTITIONS, "no"))
     for keys, values in sync_chunks(_SYNCS, Case(0.0), _PARTITIONS):
         builder.add_syncs(keys, values)
     return builder.build()

@@ -24,7 +24,7 @@ def main() -> None:
     """Build a map of one partition (the hardest: nothing is spread), then translate."""
     count, case = int(sys.argv[1]), sys.argv[2]
     interpreter_mb = _peak_mb()
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
     build = Stopwatch()
     for keys, values in sync_chunks(count, CASES[case], [PARTITION]):
         with build:

@@ -256,7 +256,7 @@ def lost(found: StepOutcome, tp: TopicPartition = FIRST) -> tuple[int | None, st
 
 def began_at(first: int) -> OffsetMap:
     """A copy that holds nothing below a source offset, for every partition."""
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(PARTITIONS, "no"))
     for tp in PARTITIONS:
         for upstream in (first, MIRRORED - 1):
             key, value = encode_offset_sync(OffsetSync(tp, upstream, upstream - first))

@@ -124,7 +124,8 @@ def offset_map(*, without: TopicPartition | None = None, oldest: int = 0, gap_at
     `gap_at`: the source offset before it is no record (a transaction marker).
     """
     shift = 1 if oldest else 0  # equal offsets would tell that nothing is missing before
-    builder = OffsetMapBuilder()
+    partitions = source_partitions(topology(), MIRROR)
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(partitions, "may" if gap_at else "no"))
     for tp in source_partitions(topology(), MIRROR):
         if tp != without:
             for offset in range(oldest, MIRRORED, 500):

@@ -15,7 +15,7 @@ from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.returned import compare_returned
+from orchestrator.planning.returned import compare_returned, last_copied
 from orchestrator.replication.cuts import Cut
 from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept
@@ -23,6 +23,7 @@ from tests.engine.crashes import ABORT, crash_everywhere, run_inline, stall_ever
 from tests.planning import pictures
 from tests.planning.failback_pictures import AFTER_A_FAILOVER, END, REQUEST, picture, topology
 from tests.planning.pictures import ABSENT, MIRROR, MIRRORED, part
+from tests.replication.mirror_model import build
 
 FILE = topology()
 PLAN = plan_failback(FILE, picture(), REQUEST)
@@ -242,6 +243,27 @@ def test_the_returned_log_against_what_had_been_read_of_it() -> None:
     assert returned.missing == {tps["lost"]: 10}
     assert returned.cuts == {tps["short"]: (Cut(50, 60), Cut(90, 100)), tps["empty"]: (Cut(0, 100),)}
     assert returned.lost_records == 150
+
+
+def test_a_stored_position_that_lags_behind_the_copies_hides_no_cut() -> None:
+    """Killed, the mirror had copied up to 9,600 and stored 9,400; the log came back with 9,500 records."""
+    tp = TopicPartition("orders", 0)
+    home, copied = {tp: LogEnd(0, 9_500)}, {tp: LogEnd(0, 9_600)}
+    syncs = build([(0, 0), (9_599, 9_599)], partition=tp)
+    read = last_copied([tp], stored={tp: 9_399}, offset_map=syncs, known_cuts={})
+    returned = compare_returned([tp], home=home, copied=copied, last_read=read, left={}, known_cuts={})
+    assert returned.orphans == {tp: 100}
+    assert returned.cuts == {tp: (Cut(9_500, 9_600),)}
+    assert returned.set_offsets == {tp: 9_499}
+
+
+def test_what_was_copied_before_an_earlier_cut_tells_nothing_of_the_log_since() -> None:
+    """The log was cut at 9,500 before, and 20 records have been copied since."""
+    tp = TopicPartition("orders", 0)
+    syncs = build([(0, 0), (9_599, 9_599), (9_500, 9_600), (9_519, 9_619)], partition=tp)
+    cuts = {tp: (Cut(9_500, 9_600),)}
+    assert last_copied([tp], stored={tp: 9_510}, offset_map=syncs, known_cuts=cuts) == {tp: 9_519}
+    assert last_copied([tp], stored={}, offset_map=build([]), known_cuts={}) == {}
 
 
 def test_killed_anywhere_and_resumed_it_ends_as_if_undisturbed() -> None:

@@ -465,7 +465,7 @@ def with_copies_made_anew(at: int, *, policy: str = "delete") -> tuple[Plan, int
 
     Returns the plan, and how many partitions `orders` has.
     """
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(source_partitions(topology(), MIRROR), "no"))
     for tp in source_partitions(topology(), MIRROR):
         pairs = [(offset, offset) for offset in range(0, at, 500)]
         pairs += [(offset, offset - at) for offset in range(at, MIRRORED, 500)]

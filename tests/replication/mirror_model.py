@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
 PARTITION = TopicPartition("orders", 3)
@@ -43,10 +44,15 @@ class Mirror:
         return records != sorted(set(records))
 
 
-def build(pairs: list[Pair], end: Pair | None = None, partition: TopicPartition = PARTITION) -> OffsetMap:
+def build(
+    pairs: list[Pair],
+    end: Pair | None = None,
+    partition: TopicPartition = PARTITION,
+    gaps: SourceGaps = "no",
+) -> OffsetMap:
     """A map from pairs of offsets in topic order, through their bytes."""
     records = [encode_offset_sync(OffsetSync(partition, *pair)) for pair in pairs]
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps={partition: gaps})
     builder.add_syncs([key for key, _ in records], [value for _, value in records])
     if end is not None:
         builder.add_end(partition, *end)

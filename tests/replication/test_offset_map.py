@@ -9,6 +9,7 @@ from orchestrator.errors import FormatError
 from orchestrator.replication import runs
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync, encode_sync_key
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 from tests.replication.mirror_model import PARTITION, build
 
@@ -27,17 +28,45 @@ def test_between_neighbours_without_a_gap_it_is_exact() -> None:
 
 def test_with_a_gap_it_is_the_lower_neighbour() -> None:
     """ΔU ≠ ΔD: the slot behind the lower sync; the sync itself is not extrapolated."""
-    offset_map = build([(0, 0), (100, 100), (250, 200), (500, 450)])
-    assert _found(offset_map, 150) == (101, False, 99)
-    assert _found(offset_map, 250) == (200, True, 0)
+    offset_map = build([(0, 0), (100, 100), (200, 250), (450, 500)])
+    assert _found(offset_map, 150) == (101, False, 149)
+    assert _found(offset_map, 200) == (250, True, 0)
 
 
-def test_a_gap_of_the_source_alone_stays_exact() -> None:
-    """The next record stands in the very next slot: nothing can lie between."""
-    offset_map = build([(0, 0), (99, 99), (101, 100), (200, 199)])
-    assert _found(offset_map, 100) == (100, True, 0)
-    assert _found(offset_map, 101) == (100, True, 0)
-    assert _found(offset_map, 99) == (99, True, 0)
+def test_a_source_that_shows_a_gap_is_not_interpolated_any_more() -> None:
+    """More source than target offsets went by: a gap and a record copied again may cancel out elsewhere."""
+    pairs = [(0, 0), (99, 99), (101, 100), (200, 199)]
+    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
+    for pair in pairs:
+        builder.add_syncs(*([value] for value in encode_offset_sync(OffsetSync(PARTITION, *pair))))
+    for offset_map in (builder.build(), build(pairs, gaps="may"), build(pairs, gaps="unknown")):
+        assert _found(offset_map, 50)[:2] == (1, False)
+        assert _found(offset_map, 150)[:2] == (101, False)
+    assert builder.shown_gaps == {PARTITION}
+
+
+def test_what_may_be_a_gap_may_be_a_log_that_lost_copies() -> None:
+    """Offset 100 of the source has no record; or 99 was lost, and 100 stands in its slot."""
+    offset_map = build([(97, 97), (98, 98), (99, 99), (101, 100), (102, 101)], gaps="may")
+    assert _found(offset_map, 100)[:2] == (99, False)
+    assert _found(offset_map, 101)[:2] == (100, True)
+
+
+@pytest.mark.parametrize("gaps", ["may", "unknown"])
+def test_a_marker_and_a_record_copied_again_cancel_out(gaps: SourceGaps) -> None:
+    """A marker at 51; a restart copied 54 twice; no sync from between: 53 must not be taken for slot 53."""
+    log = [*range(51), 52, 53, 54, 54, *range(55, 120)]
+    offset_map = build([(0, 0), (119, log.index(119))], gaps=gaps)
+    assert _found(offset_map, 53) == (1, False, 119)
+
+
+def test_of_a_source_that_may_have_gaps_a_position_is_some_hundred_records_behind() -> None:
+    """From the sync below it on, or from the one below that where the mirror may not have caught up."""
+    offset_map = build([(u, u) for u in range(0, 10_001, 100)], gaps="may")
+    assert _found(offset_map, 5_050) == (5_001, False, 198)
+    assert _found(offset_map, 9_950)[0] == 9_901
+    assert _found(offset_map, 10_001)[0] == 9_901
+    assert offset_map.mirrored_at_most(PARTITION, 10_050) is None
 
 
 def test_beyond_the_newest_sync_nothing_is_extrapolated() -> None:
@@ -165,6 +194,59 @@ def test_a_topic_made_anew_forgets_what_was_before() -> None:
     assert _found(offset_map, 500)[0] is None
 
 
+def test_a_copy_made_anew_whose_first_syncs_are_missing_forgets_all_before() -> None:
+    """The copy began at 50,000; the syncs at its beginning were replaced by the one at slot 200."""
+    old = [(u, u) for u in range(0, 50_000, 100)]
+    offset_map = build([*old, *((50_000 + k, k) for k in range(200, 5_000, 100))], end=(54_999, 5_000))
+    assert _found(offset_map, 50_050)[0] is None
+    assert _found(offset_map, 30_000)[0] is None
+    assert _found(offset_map, 50_300) == (300, True, 0)
+    assert offset_map.lost_copies(PARTITION) == ((50_000, 50_200),)
+
+
+@pytest.mark.parametrize("first", [0, 100])
+def test_copies_that_the_target_lost_again_are_told(first: int) -> None:
+    """950 to 1000 were copied and cut off, and the mirror went on: 51 records, with the next sync or without."""
+    pairs = [(u, u) for u in range(0, 1001, 100)] + [(1001 + k, 950 + k) for k in range(first, 500, 100)]
+    offset_map = build(pairs, end=(1500, 1450))
+    assert [lost.records for lost in offset_map.lost_copies(PARTITION)] == [51]
+    assert offset_map.first_at_beginning(PARTITION) == 0
+    for upstream in (940, 960, 1000):
+        found = offset_map.translate(PARTITION, upstream)
+        assert found.offset is None or found.offset <= 950
+        assert not found.is_exact
+
+
+def test_copies_that_are_made_again_are_not_lost() -> None:
+    """The copy was deleted, and the connector set back to the beginning."""
+    pairs = [(5_000 + u, u) for u in range(0, 1001, 100)] + [(6_100, 20), (5_000, 500), (6_200, 1_700)]
+    assert build(pairs, gaps="may").lost_copies(PARTITION) == ((1_080, 5_000),)
+
+
+def test_what_a_log_that_is_no_more_said_is_not_believed_again() -> None:
+    """Deleted and made anew at 5,000; deleted once more, and copied again from the beginning."""
+    pairs = [(u, u) for u in range(0, 5_001, 100)] + [(5_000 + k, k) for k in range(0, 401, 100)]
+    again = build([*pairs, (0, 0), (100, 100)])
+    assert _found(again, 5_100)[0] is None
+    assert "had been at source offset 5400" in again.translate(PARTITION, 5_100).reason
+    whole = build([*pairs, *((u, u) for u in range(0, 5_501, 100))])
+    assert _found(whole, 5_100) == (5_100, True, 0)
+    assert whole.lost_copies(PARTITION) == ()
+
+
+def test_while_all_is_copied_again_little_is_mirrored() -> None:
+    """The copy was deleted and the connector set back: the newest sync says how far it has come."""
+    offset_map = build([(u, u) for u in range(0, 5_001, 100)] + [(0, 0), (100, 100), (200, 200)])
+    assert offset_map.mirrored_end(PARTITION) == 201
+
+
+def test_a_log_that_lost_copies_and_a_mirror_that_has_not_caught_up() -> None:
+    """81 to 100 may stand before the copies made again: nothing can be said until the mirror passes 100."""
+    pairs = [(0, 0), (100, 100), (60, 55), (80, 75)]
+    assert "had been at source offset 100" in build(pairs).translate(PARTITION, 90).reason
+    assert _found(build([*pairs, (100, 95)]), 90) == (85, True, 0)
+
+
 def test_tombstones_say_nothing() -> None:
     """A value of None is left out, wherever it stands."""
     key, value = encode_offset_sync(OffsetSync(PARTITION, 7, 3))
@@ -176,7 +258,7 @@ def test_tombstones_say_nothing() -> None:
 def test_syncs_can_be_added_in_any_portions() -> None:
     """One by one, with maps built in between, is as all at once."""
     pairs = [(u, u + u // 50) for u in range(0, 1000, 10)]
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
     for pair in pairs:
         key, value = encode_offset_sync(OffsetSync(PARTITION, *pair))
         builder.add_syncs([key], [value])
@@ -206,7 +288,7 @@ def test_large_maps_are_built_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 def test_partitions_are_kept_apart() -> None:
     """Syncs of many partitions come mixed in one topic."""
     partitions = [TopicPartition(topic, number) for topic in ("orders", "payments") for number in range(3)]
-    builder = OffsetMapBuilder()
+    builder = OffsetMapBuilder(gaps=dict.fromkeys(partitions, "no"))
     for u in range(0, 300, 100):
         records = [
             encode_offset_sync(OffsetSync(partition, u, u + 7 * i)) for i, partition in enumerate(partitions)

@@ -93,13 +93,18 @@ def test_the_map_improves_on_a_checkpoint() -> None:
 
 
 def test_without_syncs_the_checkpoint_stands() -> None:
-    """Also where MirrorMaker still had a sync that is gone now."""
+    """Nothing else is known then."""
     checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
     assert translate_checkpoint(checkpoint, PARTITION, build([]))[:3] == (101, False, None)
-    known_later = build([(500, 450), (600, 550)])
-    assert translate_checkpoint(checkpoint, PARTITION, known_later)[:3] == (101, False, None)
+
+
+def test_what_the_map_refuses_no_checkpoint_revives() -> None:
+    """It may speak of a copy that is no more: 30,000 was deleted, the copy begins with record 50,000."""
+    offset_map = build([(50_000 + k, k) for k in range(0, 40_001, 100)])
+    checkpoint = Checkpoint("billing", _MIRRORED, 30_000, 30_000)
+    assert translate_checkpoint(checkpoint, PARTITION, offset_map).offset is None
     known_before = build([(0, 0), (10, 10)])
-    assert translate_checkpoint(checkpoint, PARTITION, known_before)[:3] == (101, False, 139)
+    assert translate_checkpoint(checkpoint, PARTITION, known_before)[:2] == (11, False)
 
 
 def test_in_an_unfinished_replay_the_checkpoint_is_not_trusted() -> None:

@@ -86,6 +86,11 @@ class ActiveProducer(NamedTuple):
     coordinator_epoch: int | None
     transaction_start_offset: int | None
 
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it has ever ended a transaction there, or has one open."""
+        return self.coordinator_epoch is not None or self.transaction_start_offset is not None
+
 
 class ReplicaLog(NamedTuple):
     """The log of one replica on one disk. `is_future`: being moved there from another disk."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.gaps_now import gaps_now
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
@@ -93,7 +94,8 @@ def brought_back(session: Session) -> BroughtBack | None:
         [reverse.offset_syncs_topic]
     ):
         return None
-    offset_map = read_offset_map(target, reverse, made_anew={})
+    gaps = gaps_now(session.topology, reverse)
+    offset_map = read_offset_map(target, reverse, made_anew={}, gaps=gaps)
     logs = target.log_ends(session.partitions(mirror.topics))
     by_topic: dict[str, list[TopicPartition]] = {}
     for tp in logs:

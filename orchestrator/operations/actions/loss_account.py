@@ -15,7 +15,7 @@ from orchestrator.operations.left import LeftReader
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.losses import PartitionAccount, account_loss, losses_to_json
-from orchestrator.planning.not_copied import COPY_AGAIN, first_in_copy
+from orchestrator.planning.not_copied import COPY_AGAIN, passed_over
 from orchestrator.planning.plan import Step
 from orchestrator.values import LogReach, TopicPartition
 
@@ -23,6 +23,7 @@ _LOOK_TIMEOUT_S = 5.0
 _SEEN_AGAIN_S = 20.0
 _POLL_S = 0.3
 Counts = dict[TopicPartition, int]
+Gone = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
 
 
 @look
@@ -51,18 +52,19 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
     if untold and (allowed is not None or not standing["fenced"]):
         why = "nobody is kept from writing" if allowed is None else f"{allowed:,} records may be lost"
         return StepOutcome("unknown", f"{why}, and nobody knows of {named(untold)}")
-    behind, passed_over = _without_copy(session, seen.ends, results)
+    behind, gone = _without_copy(session, seen.ends, results)
     problem = ""
     try:
         connector = str(step.arguments["connector"])
         behind = with_records(session, connector, behind) if behind else {}
-        passed_over = with_records(session, connector, passed_over) if passed_over else {}
+        gone = _with_records(session, connector, gone)
     except (ClusterError, ConnectError) as error:
         problem = f"what is not copied could not be read: {error.problem}"
     not_copied: Counts = dict.fromkeys(seen.ends, 0)
-    for ranges in (behind, passed_over):
-        for tp, (first, end) in ranges.items():
-            not_copied[tp] += end - first
+    for tp, (first, end) in behind.items():
+        not_copied[tp] += end - first
+    for tp, ranges in gone.items():
+        not_copied[tp] += sum(end - first for first, end in ranges)
     unknown = dict(standing["unread"]) | {
         str(tp): f"{said}: {not_copied[tp]:,} of those before are not copied"
         for tp, said in (seen.endless | seen.hidden_in_words()).items()
@@ -80,8 +82,8 @@ def account_left(session: Session, step: Step, results: Results) -> StepOutcome:
     lost = sum(not_copied.values()) + sum(seen.late.values()) + sum(seen.beyond.values())
     if allowed is not None and lost > allowed:
         said = f"{lost:,} records are not copied, {allowed:,} are allowed to be lost"
-        return StepOutcome("failed", f"{said}: {_in_words(accounts, passed_over)}", result)
-    return StepOutcome("ok", _in_words(accounts, passed_over), result)
+        return StepOutcome("failed", f"{said}: {_in_words(accounts, gone)}", result)
+    return StepOutcome("ok", _in_words(accounts, gone), result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,7 @@ def _seen_again(session: Session, ends: Counts, log_ends: Counts) -> _Seen:
 
 def _without_copy(
     session: Session, ends: Mapping[TopicPartition, int], results: Results
-) -> tuple[Ranges, Ranges]:
+) -> tuple[Ranges, Gone]:
     """Source offsets of which there is no copy: behind the mirror, and passed over by it."""
     mirror, anew = session.estate.mirror, session.history.made_anew
     mirror_end = results["record-mirrored-ends"]
@@ -177,31 +179,36 @@ def _without_copy(
         tp: max(offset_map.mirrored_end(tp) or 0, 0 if tp.topic in anew else stored.get(tp, -1) + 1)
         for tp in ends
     }
-    firsts = first_in_copy(
+    gone = passed_over(
         session.topology,
         mirror,
-        ends,
-        replicated=read,
+        {tp: starts[tp] for tp in ends},
+        replicated={tp: min(read[tp], end) for tp, end in ends.items()},
         copies=copies,
         offset_map=offset_map,
         made_anew=anew,
     )
     behind = {tp: (max(starts[tp], read[tp]), end) for tp, end in ends.items()}
-    passed_over = {tp: (starts[tp], min(first, ends[tp], behind[tp][0])) for tp, first in firsts.items()}
-    return _not_empty(behind), _not_empty(passed_over)
+    return {tp: (first, end) for tp, (first, end) in behind.items() if first < end}, gone
 
 
-def _not_empty(ranges: Ranges) -> Ranges:
-    return {tp: (first, end) for tp, (first, end) in ranges.items() if first < end}
+def _with_records(session: Session, connector: str, gone: Gone) -> Gone:
+    """Those ranges in which there is a record; of each partition they are looked at one by one."""
+    found: dict[TopicPartition, tuple[tuple[int, int], ...]] = {}
+    for turn in range(max((len(ranges) for ranges in gone.values()), default=0)):
+        asked = {tp: ranges[turn] for tp, ranges in gone.items() if turn < len(ranges)}
+        for tp, span in with_records(session, connector, asked).items():
+            found[tp] = (*found.get(tp, ()), span)
+    return found
 
 
-def _in_words(accounts: Mapping[TopicPartition, PartitionAccount], passed_over: Ranges) -> str:
+def _in_words(accounts: Mapping[TopicPartition, PartitionAccount], gone: Gone) -> str:
     known = [found.lost for found in accounts.values() if found.lost is not None]
     unknown: dict[TopicPartition, Any] = {
         tp: found.reason for tp, found in accounts.items() if found.lost is None
     }
     said = f"{sum(known):,} records lost in {len(known)} partitions"
-    if passed_over:
-        records = sum(end - first for first, end in passed_over.values())
+    if gone:
+        records = sum(end - first for ranges in gone.values() for first, end in ranges)
         said += f"; {records:,} are not at the target although the mirror has passed them, {COPY_AGAIN}"
     return said + (f"; unknown in {len(unknown)}: {named(unknown)}" if unknown else "")

@@ -10,8 +10,10 @@ from orchestrator.operations.actions.committing import commit_offsets, not_commi
 from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.mirror import record_mirror_end
 from orchestrator.operations.failback_session import FailbackSession
+from orchestrator.operations.gaps_now import gaps_now
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import BackPosition, BothMaps, own_partitions, positions_back
 from orchestrator.replication.cuts import cuts_from_json
@@ -98,6 +100,7 @@ def both_maps(session: FailbackSession, results: Results) -> BothMaps:
             stopped_at=offsets_from_json(forward_end["mirror_offsets"]),
             logs=copies,
             made_anew=samples.made_anew if samples is not None else {},
+            gaps=sampled_gaps(session.file, mirror, samples),
         ),
         reverse=read_offset_map(
             standby,
@@ -105,6 +108,7 @@ def both_maps(session: FailbackSession, results: Results) -> BothMaps:
             stopped_at=offsets_from_json(reverse_end["mirror_offsets"]),
             logs=brought,
             made_anew={},
+            gaps=gaps_now(session.file, reverse),
         ),
         standby={**copies, **landing},
         primary={**home, **brought},

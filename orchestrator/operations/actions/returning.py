@@ -16,6 +16,7 @@ from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
@@ -106,7 +107,14 @@ def compare_returned_logs(session: FailbackSession, step: Step, _results: Result
     own = source_partitions(session.file, mirror)
     home = session.estate.target.log_ends(own)
     copied = session.forward.estate.target.log_ends([mirror.mirrored(tp) for tp in own])
-    read = session.estate.connect.source_offsets(str(step.arguments["connector"]))
+    read = read_last_copied(
+        session.file,
+        mirror,
+        session.forward.estate.target,
+        session.estate.connect.source_offsets(str(step.arguments["connector"])),
+        samples=picture.samples.value,
+        past=picture.past.value,
+    )
     now = replace(
         picture,
         observation=replace(picture.observation, log_ends=_part("primary", home)),

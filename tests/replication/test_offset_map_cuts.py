@@ -1,0 +1,83 @@
+"""The map against a copy that is cut, deleted and made anew: never a skip, exact where true, losses counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.source_gaps import SourceGaps
+from tests.replication.cut_model import World, world_of
+from tests.replication.mirror_model import PARTITION
+
+_WORLDS = 1_500
+_KINDS = pytest.mark.parametrize(
+    ("has_gaps", "said"), [(False, "no"), (False, "unknown"), (True, "may"), (True, "unknown"), (True, "no")]
+)
+
+
+def _worlds(has_gaps: bool, said: SourceGaps) -> Iterator[tuple[int, World, OffsetMap]]:
+    for seed in range(_WORLDS):
+        world = world_of(Random(seed), has_gaps=has_gaps)  # noqa: S311 - cases, no secrets
+        if not world.syncs or not world.is_plain_to_tell:
+            continue
+        offset_map = world.build(said)
+        log = offset_map._logs.get(PARTITION)
+        if has_gaps and said == "no" and PARTITION not in world.shown_gaps:
+            continue  # the word is wrong, and no sync shows it
+        if log is not None and len(log):
+            before = max(world.slots[: int(log.downstream[0])], default=-1)
+            if before > int(log.last_upstream.max()):
+                continue  # the oldest sync lies in a replay that never caught up
+        yield seed, world, offset_map
+
+
+@_KINDS
+def test_no_record_at_or_above_the_position_is_skipped(has_gaps: bool, said: SourceGaps) -> None:
+    """Whatever the target's log lost: each copy at or above a position can be read from the answer on."""
+    answered = 0
+    for seed, world, offset_map in _worlds(has_gaps, said):
+        for upstream in range(world.source[-1] + 3):
+            found = offset_map.translate(PARTITION, upstream)
+            if found.offset is not None:
+                answered += 1
+                wanted = {u for u in world.slots if u >= upstream}
+                assert wanted <= set(world.slots[found.offset :]), (seed, upstream, found)
+    assert answered > 3_000
+
+
+@_KINDS
+def test_exact_only_where_nothing_is_read_again_and_the_bound_holds(has_gaps: bool, said: SourceGaps) -> None:
+    """With the mirror stopped, all of the log is known: the bounds hold to its end."""
+    exact = 0
+    for seed, world, offset_map in _worlds(has_gaps, said):
+        if not world.is_stopped:
+            continue
+        for upstream in range(world.source[-1] + 3):
+            found = offset_map.translate(PARTITION, upstream)
+            if found.offset is None:
+                continue
+            again = sum(u < upstream for u in world.slots[found.offset :])
+            assert not (found.is_exact and again), (seed, upstream, found)
+            assert found.reread_at_most is None or again <= found.reread_at_most, (seed, upstream, found)
+            exact += found.is_exact
+    assert exact > 100
+
+
+@pytest.mark.parametrize("said", ["no", "unknown"])
+def test_what_the_target_lost_is_counted(said: SourceGaps) -> None:
+    """Records without a copy are behind what is mirrored, or counted as lost: none is missing in the sum."""
+    lost = 0
+    for seed, world, offset_map in _worlds(has_gaps=False, said=said):
+        if said == "unknown" and not world.shows_each_cut:
+            continue  # it may as well be a gap of the source
+        mirrored = max(offset_map.mirrored_end(PARTITION) or 0, world.stored + 1)
+        waiting = len(world.source) - mirrored
+        counted = offset_map.first_at_beginning(PARTITION)
+        counted += sum(lost.records for lost in offset_map.lost_copies(PARTITION))
+        counted = counted if world.slots else mirrored
+        assert world.missing() <= waiting + counted, seed
+        lost += counted
+    assert lost > 300
