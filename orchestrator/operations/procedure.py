@@ -43,6 +43,9 @@ from orchestrator.topology.model import Topology
 
 _CLOCK = SystemClock()
 
+# A plan file may wait for longer; a picture that a person has thought about for so long is looked at again.
+LOOK_AGAIN_AFTER_S = 60.0
+
 OnPlan = Callable[[Plan], None]
 Approve = Callable[[Plan], bool]
 ApproveUndo = Callable[[RunState], bool]
@@ -168,7 +171,7 @@ def run_procedure(
         if not _is_approved(run, plan, approve):
             _refuse(run, procedure, "declined", "")
         approved = plan
-        while _CLOCK.now_s() > approved.expires_at_s:
+        while _CLOCK.now_s() > min(approved.expires_at_s, approved.created_at_s + LOOK_AGAIN_AFTER_S):
             picture, fresh = _observe_again(run, procedure, plan)
             grown = grown_since(approved, fresh)
             if not grown:

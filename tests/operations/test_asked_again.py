@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.errors import GateRefusedError
+from orchestrator.operations import procedure as running
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.layout import procedure
 from orchestrator.operations.layout.apply import run_apply
@@ -44,6 +46,34 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Prices:
 def shown(plan: Plan) -> int | None:
     """The price that the question is about."""
     return plan.predicted.loss["orders"]["at_most"]
+
+
+def test_an_answer_after_a_night_is_held_against_the_world_of_the_morning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A plan file may wait for a day; a picture that a person has thought about is looked at again."""
+    estate = rehearse(monkeypatch, tmp_path, active_active())
+    assert run_apply(estate.topology).outcome == "ok"
+    estate.set_by_hand("west", "orders", min_insync_replicas="1")
+    slept_s = 0.0
+
+    class Clock(SystemClock):
+        def now_s(self) -> float:
+            return super().now_s() + slept_s
+
+    monkeypatch.setattr(running, "_CLOCK", Clock())
+
+    def approve(_: Plan) -> bool:
+        nonlocal slept_s
+        slept_s = 8 * 3600.0
+        estate.set_by_hand("west", "orders", retention_ms="5")
+        return True
+
+    with pytest.raises(
+        GateRefusedError, match="since the plan was made these have changed: west/topic orders"
+    ):
+        run_apply(estate.topology, approve=approve)
+    assert estate.clusters["west"].picture.topics["orders"].config["min.insync.replicas"] == "1"
 
 
 def test_what_has_grown_is_asked_about_again_and_kept(world: Prices) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
 from orchestrator.planning.layout.compare_config import compare_config
 from orchestrator.planning.layout.comparison import Comparison
-from orchestrator.planning.layout.desired_topics import DesiredTopic, connect_topics
+from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
 from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.layout.placement import Replicas
@@ -133,10 +133,11 @@ def _replicas(
     needs: DestructiveChange | None = "reduce-durability" if fewer else None
     is_allowed = needs is None or needs in side.allow
     wanted = applied_topic(topic)
+    before = (last.replicas, last.placement) if last else None
     cause = cause_of(
-        (last.replicas, last.placement) if last else None,
+        before,
         (wanted.replicas, wanted.placement),
-        (counts[0] if len(counts) == 1 else counts, places or wanted.placement),
+        before if last is not None and _lies_as(side, last, found) else None,
         is_known=last is not None,
     )
     difference = Difference(
@@ -158,6 +159,13 @@ def _replicas(
     }
     work = Work(action="move-replicas", cluster=side.desired.name, name=topic.name, arguments=arguments)
     return Finding(difference, work if is_allowed else None)
+
+
+def _lies_as(side: Comparison, last: AppliedTopic, found: ObservedTopic) -> bool:
+    """Whether the replicas are those that the last apply has left."""
+    placement = Placement(datacenters=last.datacenters, per_dc=last.per_dc)
+    is_as_many = all(len(replicas) == last.replicas for replicas in found.replicas)
+    return is_as_many and not side.spread.problems(placement, found.replicas)
 
 
 def _partitions(

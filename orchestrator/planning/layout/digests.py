@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.planning.layout.desired import DesiredEstate
+from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
 from orchestrator.planning.layout.difference import Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.plan import digest
@@ -23,7 +23,7 @@ def observed_digests(
         f"{name}/{part}": digest(data)
         for name, cluster in observed.clusters.items()
         if name in desired.clusters
-        for part, data in _parts(cluster, desired.clusters[name].topics).items()
+        for part, data in _parts(cluster, desired.clusters[name]).items()
     }
     for work in works:
         if work.action in _ON_TOPICS:
@@ -55,13 +55,19 @@ def digests_like(
     return now
 
 
-def _parts(cluster: ObservedCluster, named: Iterable[str]) -> dict[str, Any]:
+def _parts(cluster: ObservedCluster, desired: DesiredCluster) -> dict[str, Any]:
+    """Rules of other principals, and denials, which no plan touches, come and go."""
     known = not cluster.problem
+    rules = sorted(
+        rule
+        for rule in cluster.acls or ()
+        if rule.principal in desired.principals and rule.permission == "ALLOW"
+    )
     return {
         "cluster": [known, cluster.cluster_id],
         "brokers": sorted([broker.broker_id, broker.rack] for broker in cluster.brokers),
-        "topics": {name: _in_short(cluster, name) for name in named},
-        "rules": None if cluster.acls is None else sorted(cluster.acls),
+        "topics": {name: _in_short(cluster, name) for name in desired.topics},
+        "rules": None if cluster.acls is None else rules,
         "connectors": None
         if cluster.connectors is None
         else {name: [c.state, dict(c.config)] for name, c in cluster.connectors.items()},

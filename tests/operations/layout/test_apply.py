@@ -127,15 +127,18 @@ def test_a_stale_plan_is_refused_and_says_what_moved(
     assert world.clusters["west"].picture.topics == before
 
 
-_RULE = next(iter(desired_estate(active_active()).clusters["east"].acls))._replace(principal="User:new")
+_OWN = next(iter(desired_estate(active_active()).clusters["east"].acls))
+_RULE = _OWN._replace(resource_name="another")
 
 
 def test_what_is_nobodys_business_makes_no_plan_stale(world: Rehearsal, tmp_path: Path) -> None:
-    """Topics that the file does not know come and go."""
+    """Topics that the file does not know come and go, and so do rules of others, and denials."""
     from orchestrator.adapters.kafka.java_admin_values import NewTopic  # noqa: PLC0415
 
     plan = _planned(world, tmp_path)
     world.clusters["west"].create_topics({"somebodys": NewTopic(partitions=1, replicas=1)})
+    others = [_RULE._replace(principal="User:new"), _OWN._replace(permission="DENY", operation="WRITE")]
+    world.clusters["east"].create_acls(others)
     assert run_apply(world.topology, given=plan).outcome == "ok"
 
 

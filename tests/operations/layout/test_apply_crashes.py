@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ConnectError
+from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.session import LayoutSession
@@ -22,7 +22,7 @@ from orchestrator.planning.layout.layout import plan_layout, record_of
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedEstate, ObservedTopic
 from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
 from orchestrator.topology.model import Replication, Topic, Topology
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -422,6 +422,46 @@ def test_a_move_of_which_a_broker_tells_late_is_waited_for(polls: int, outcome: 
     actions = _patient(world)
     assert actions.perform(step, {}).outcome == "ok"
     assert actions.verify(step, {}).outcome == outcome
+
+
+@pytest.mark.parametrize(("silent", "outcome"), [(100, "ok"), (10_000, "unknown")])
+def test_a_look_without_an_answer_ends_no_move_of_a_day(silent: int, outcome: str) -> None:
+    """Kafka copies on while a controller changes; one that stays away is told."""
+    world = _destruction()
+    (step,) = (step for step in world.plan().steps if step.action == "move-replicas")
+
+    class Silent(MemoryCluster):
+        asked = 0
+
+        def moving(self) -> frozenset[TopicPartition]:
+            self.asked += 1
+            if self.asked <= silent:
+                raise ClusterError("cluster main", "listing reassignments timed out")
+            return super().moving()
+
+    world.clusters["main"].__class__ = Silent
+    actions = _patient(world)
+    assert actions.perform(step, {}).outcome == "ok"
+    found = actions.verify(step, {})
+    assert (found.outcome, "cluster main: listing" in found.message) == (outcome, outcome == "unknown")
+
+
+def test_a_topic_that_somebody_else_made_meanwhile_is_not_taken_back() -> None:
+    """An application came first: its topic is not as the plan would have made it, and stays, empty as it is."""
+    world = _everything()
+    plan = world.plan()
+    theirs = as_described(world.topology).clusters["west"].topics["orders"]
+    replicas = theirs.replicas[:1]
+    theirs = replace(theirs, replicas=replicas, isr=replicas, leaders=(1,), config={})
+    world.clusters["west"]._put(theirs)
+    end = run_inline(plan, world)
+    assert end.outcome == "incomplete"
+    assert "orders has 1 partitions" in end.reason
+    if any(record.kind == "run-ended" for record in world.records):
+        world.records = [record for record in world.records if record.kind != "run-ended"]
+    end = run_inline(plan, world, undo=ABORT)
+    assert end.outcome == "undone", end.reason
+    assert world.clusters["west"].picture.topics == {"orders": theirs}
 
 
 def test_names_in_the_plan_are_names_in_the_table() -> None:

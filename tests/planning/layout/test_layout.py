@@ -402,6 +402,16 @@ def test_numbers_for_each_site_are_assigned() -> None:
     assert len(added["topics"]["orders"]["assignment"]) == 2
 
 
+def test_other_places_that_the_file_says_anew_are_change() -> None:
+    """The replicas lie where the last apply had put them; moved by somebody they are drift."""
+    before = stretched(orders(replicas_per_dc={"dc1": 2, "dc2": 2}))
+    after = stretched(orders(replicas_per_dc={"dc1": 1, "dc2": 3}))
+    (difference,) = told(planned(after, as_described(before), before), aspect="replicas")
+    assert difference["cause"] == "change"
+    (difference,) = told(planned(before, as_described(after), before), aspect="replicas")
+    assert difference["cause"] == "drift"
+
+
 def test_internal_topics_are_compared_once_they_are_there() -> None:
     """Kafka makes them; their durability is the file's business, other settings are not."""
     cluster = replace(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.errors import ClusterError
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.plan import Step
 from orchestrator.planning.situation import listed
 from orchestrator.values import TopicPartition
 
-_POLL_S = 0.5
+# Copying may take a day, and each look asks for the settings as well.
+_POLL_S = 2.0
 # Brokers learn of what the controller has done a moment later: ten seconds of standing still are a failure.
-_STILL_POLLS = 20
+_STILL_POLLS = 5
+# Five minutes in which nobody answers are no passing trouble: the lock is not held for a day because of it.
+_SILENT_POLLS = 150
 
 
 def move_replicas(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
@@ -45,11 +49,18 @@ def _moved(session: LayoutSession, step: Step, which: str) -> StepOutcome:
     waiting = dict(wanted)
     elsewhere: list[str] = []
     still = 0
+    silent: list[str] = []
 
     def is_there() -> bool:
         nonlocal still
-        busy = cluster.moving()
-        found = cluster.topics(step.arguments["topics"])
+        try:
+            busy = cluster.moving()
+            found = cluster.topics(step.arguments["topics"])
+        except ClusterError as error:
+            # Kafka copies on, whoever does not answer now: what was begun is waited for.
+            silent.append(f"{error.subject}: {error.problem}")
+            return len(silent) > _SILENT_POLLS
+        silent.clear()
         for partition in list(waiting):
             topic = found.get(partition.topic)
             replicas = topic.replicas[partition.partition] if topic else ()
@@ -63,6 +74,8 @@ def _moved(session: LayoutSession, step: Step, which: str) -> StepOutcome:
     session.await_true(is_there, step.timeout_s, poll_s=_POLL_S)
     if not waiting:
         return StepOutcome("ok", f"{len(wanted)} partitions")
+    if silent:
+        return StepOutcome("unknown", f"nobody tells whether it is done: {silent[-1]}")
     if len(elsewhere) == len(waiting):
         return StepOutcome("failed", f"not where they should be: {listed(elsewhere)}")
     return StepOutcome("unknown", f"still being copied: {listed(map(str, waiting))}")

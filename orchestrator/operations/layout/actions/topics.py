@@ -37,35 +37,35 @@ def create_topics(session: LayoutSession, step: Step, _results: Results) -> Step
 
 def topics_are_there(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
     """Each exists as it was to be created."""
-
-    def wrong(wanted: Wanted, found: ObservedTopic | None) -> str:
-        if found is None:
-            return "is not there"
-        if found.partitions != wanted["partitions"]:
-            return f"has {found.partitions} partitions"
-        if any(len(replicas) != wanted["replicas"] for replicas in found.replicas):
-            return f"has {len(found.replicas[0])} replicas"
-        if "assignment" in wanted and [list(r) for r in found.replicas] != wanted["assignment"]:
-            return "lies elsewhere"
-        return _wrong_config(wanted["config"], found)
-
-    return _settled(session, step, wrong)
+    return _settled(session, step, _not_as_created)
 
 
 def delete_empty_topics(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
-    """Take back topics that were created, as long as nobody has written to them."""
+    """Take back topics that were created, as long as nobody has written to them.
+
+    One that is not as the step would have made it was made by somebody else in the meantime, and stays.
+    """
     cluster = session.at(step.arguments["cluster"])
-    counts = cluster.record_counts(_topics(step))
+    found = cluster.topics(_topics(step))
+    own = {name for name, topic in found.items() if not _not_as_created(_topics(step)[name], topic)}
+    counts = cluster.record_counts(own)
     used = sorted(name for name, count in counts.items() if count)
     cluster.delete_topics(name for name, count in counts.items() if not count)
     if used:
         return StepOutcome("failed", f"these hold records already: {listed(used)}")
-    return StepOutcome("ok", f"{len(counts)} topics deleted")
+    others = sorted(found.keys() - own)
+    left = f"; made otherwise by somebody else, and left: {listed(others)}" if others else ""
+    return StepOutcome("ok", f"{len(counts)} topics deleted{left}")
 
 
 def topics_are_gone(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
-    """None of them exists any more."""
-    return _settled(session, step, lambda _, found: "is still there" if found else "")
+    """None of them exists any more; of those that were created, none that is as the step made it."""
+
+    def wrong(wanted: Wanted, found: ObservedTopic | None) -> str:
+        is_others = found is not None and "partitions" in wanted and _not_as_created(wanted, found)
+        return "is still there" if found is not None and not is_others else ""
+
+    return _settled(session, step, wrong)
 
 
 def delete_topics(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
@@ -164,6 +164,19 @@ def _settled(
     return StepOutcome(
         "failed", said + (f"; as wanted: {listed(right)}" if right else ""), in_part=bool(right)
     )
+
+
+def _not_as_created(wanted: Wanted, found: ObservedTopic | None) -> str:
+    """What is other than `create_topics` would have made it; empty where nothing is."""
+    if found is None:
+        return "is not there"
+    if found.partitions != wanted["partitions"]:
+        return f"has {found.partitions} partitions"
+    if any(len(replicas) != wanted["replicas"] for replicas in found.replicas):
+        return f"has {len(found.replicas[0])} replicas"
+    if "assignment" in wanted and [list(r) for r in found.replicas] != wanted["assignment"]:
+        return "lies elsewhere"
+    return _wrong_config(wanted["config"], found)
 
 
 def _wrong_config(wanted: Mapping[str, str | None], found: ObservedTopic) -> str:
