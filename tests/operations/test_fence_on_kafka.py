@@ -167,21 +167,21 @@ def test_what_cannot_be_reached_is_unknown_and_nothing_is_changed(file: Topology
         run_fence(away, REQUEST, "fence", folder=tmp_path)
 
 
-_FOLLOWED_AFTER_S, _FETCHED_BYTES = 70, 100_000
-# A follower that is in sync, and asks its leader for so much at once that it comes to it late.
+_FETCHED_BYTES = 100_000
+# A follower that is in sync, and waits for so many bytes at once that it does not come to the last ones.
 _LATE = {
     "replica.fetch.min.bytes": str(_FETCHED_BYTES),
-    "replica.fetch.wait.max.ms": str(_FOLLOWED_AFTER_S * 1000),
+    "replica.fetch.wait.max.ms": "200000",
     "replica.socket.timeout.ms": "300000",
     "replica.lag.time.max.ms": "300000",
 }
 
 
 @pytest.mark.timeout(400)
-def test_what_no_replica_has_yet_is_waited_for_and_named(
+def test_what_no_replica_has_yet_is_named_and_the_fence_is_taken_back(
     file: Topology, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """acks=1 is acknowledged what nobody can read: the fence stands only once all of it can be read."""
+    """acks=1 is acknowledged what nobody can read: a fence stands only once all of it can be read."""
     runtime = kafka_runtime(topology().clusters["west"].kafka, find_java())
     folder = tmp_path_factory.mktemp("three")
     with kafka_broker(runtime, folder, brokers=3, heap_mb=200, settings=_LATE, users=USERS) as west:
@@ -195,8 +195,9 @@ def test_what_no_replica_has_yet_is_waited_for_and_named(
         there = replace(file.clusters["west"], bootstrap=(west.brokers()[1],), client=as_user("operator"))
         file = replace(file, name="late", clusters={**file.clusters, "west": there})
 
-        # With as much as it asks for it comes at once, and from then on it waits.
-        acked = acknowledged(west, [b"x" * 10_000] * (_FETCHED_BYTES // 5_000))
+        # With as much as it waits for it comes at once, and from then on it waits again.
+        burst = [b"x" * 10_000] * (_FETCHED_BYTES // 5_000)
+        acked = acknowledged(west, burst)
         awaited(lambda: west.end_offsets([ORDERS])[ORDERS] == acked)
         readable, acked = acked, acked + acknowledged(west, [b"x"] * 500)
         assert west.end_offsets([ORDERS])[ORDERS] == readable
@@ -206,6 +207,8 @@ def test_what_no_replica_has_yet_is_waited_for_and_named(
         assert "a replica in sync does not follow: orders-0 500" in result.reason
         assert rules_of_it.rules() == before
 
+        acked += acknowledged(west, burst)
+        awaited(lambda: west.end_offsets([ORDERS])[ORDERS] == acked)
         result = run_fence(file, REQUEST, "fence", folder=tmp_path / "late")
         assert (result.outcome, result.reason) == ("ok", "")
         assert west.end_offsets([ORDERS])[ORDERS] == acked
