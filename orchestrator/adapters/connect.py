@@ -84,6 +84,25 @@ class ConnectCluster:
         with _expected(self.name, f"GET /connectors/{connector}/config"):
             return dict(answer)
 
+    def writes_in_transactions(self, connector: str) -> bool:
+        """Whether the workers have exactly-once support for source connectors switched on.
+
+        Nothing shows a worker's own settings; but one that has not refuses a configuration that requires it
+        (`DistributedHerder.validateExactlyOnceSupport`). Nothing is changed by asking.
+        """
+        asked = {**self.configuration(connector), "exactly.once.support": "required"}
+        plugin = str(asked.get("connector.class", "")).rpartition(".")[2]
+        path = f"/connector-plugins/{plugin}/config/validate"
+        answer = self._request("PUT", path, asked)
+        with _expected(self.name, f"PUT {path}"):
+            errors = [
+                str(error)
+                for entry in answer["configs"]
+                if entry["value"]["name"] == "exactly.once.support"
+                for error in entry["value"]["errors"]
+            ]
+        return not any("does not have exactly-once source support enabled" in error for error in errors)
+
     def configure(self, connector: str, config: Mapping[str, str]) -> None:
         """Create a connector or change its configuration."""
         self._request("PUT", f"/connectors/{connector}/config", dict(config))

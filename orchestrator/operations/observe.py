@@ -27,6 +27,7 @@ from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import (
     CoordinationState,
+    MirrorSettings,
     Observation,
     Part,
     SourceProbe,
@@ -118,7 +119,7 @@ def observe(
     process's run, which is no earlier one.
     """
     target, connect = estate.target, estate.connect
-    with ThreadPoolExecutor(max_workers=15, thread_name_prefix="observe") as pool:
+    with ThreadPoolExecutor(max_workers=16, thread_name_prefix="observe") as pool:
 
         def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
             return pool.submit(asked, source, question)
@@ -144,6 +145,7 @@ def observe(
         mirror_offsets = ask(
             f"Connect at {connect.name}", lambda: _mirror_offsets(estate, mirror_offsets_timeout_s)
         )
+        mirror_settings = ask(f"Connect at {connect.name}", lambda: _mirror_settings(estate))
         checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
         coordination = ask(
             coordination_subject(estate.topology), lambda: _coordination(estate, own_lock, own_run)
@@ -159,6 +161,7 @@ def observe(
             committed=committed.result(),
             connectors=connectors.result(),
             mirror_offsets=mirror_offsets.result(),
+            mirror_settings=mirror_settings.result(),
             samples=samples.result(),
             offset_map=offset_map.result(),
             by_time=by_time.result(),
@@ -295,6 +298,11 @@ def _mirror_offsets(estate: Estate, timeout_s: float) -> dict[TopicPartition, in
     """Connect's word makes a failover's prediction tighter; that is not waited for while Connect is busy."""
     connect = estate.connect.within(timeout_s)
     return connect.source_offsets(connector_names(estate.mirror).source)
+
+
+def _mirror_settings(estate: Estate) -> MirrorSettings:
+    connect, name = estate.connect.within(REACHED_WITHIN_S), connector_names(estate.mirror).source
+    return MirrorSettings(connect.configuration(name), connect.writes_in_transactions(name))
 
 
 def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationState:

@@ -19,13 +19,13 @@ from orchestrator.planning.guard_steps import guards_of, open_since_s
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.looking import how_to_end, is_by_word, not_seen_gate
+from orchestrator.planning.mirror_gates import mirror_controlled, mirror_trusted
 from orchestrator.planning.observation import EarlierRun, TopicState, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
-from orchestrator.replication.connectors import connector_names
 
 
 def gate_results(situation: Situation) -> tuple[GateResult, ...]:
@@ -237,28 +237,6 @@ def _target_topics(s: Situation) -> GateResult:
     )
 
 
-def _mirror_controlled(s: Situation) -> GateResult:
-    limit = "the mirror's connectors are known, so that they can be stopped"
-    part = s.observation.connectors
-    if part.value is None:
-        return absent("mirror-controlled", part, limit)
-    states = {name: part.value.get(name, "missing") for name in connector_names(s.mirror)}
-    missing = [name for name, state in states.items() if state == "missing"]
-    return gate_result(
-        "mirror-controlled",
-        "refused" if missing else "ok",
-        measured=listed(f"{name} {state}" for name, state in states.items()),
-        limit=limit,
-        reason=f"no such connector: {listed(missing)}" if missing else "Connect answers for each",
-        hint=(
-            "does the mirror run under other names, or elsewhere? "
-            "A deleted one has to be made again (while both sides are up: dcctl apply)"
-            if missing
-            else ""
-        ),
-    )
-
-
 def _groups_idle(s: Situation) -> GateResult:
     limit = "no running member at the target in any group that moves"
     part = s.observation.members
@@ -356,7 +334,8 @@ _GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _source_unreachable,
     _target_healthy,
     _target_topics,
-    _mirror_controlled,
+    mirror_controlled,
+    mirror_trusted,
     watcher_alive,
     positions_fresh,
     map_complete,
@@ -375,7 +354,7 @@ MOVE_GATES: tuple[Callable[[Situation], GateResult], ...] = (
     _source_primary,
     _target_healthy,
     _target_topics,
-    _mirror_controlled,
+    mirror_controlled,
     _groups_idle,
     _clients_startable,
 )

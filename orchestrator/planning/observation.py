@@ -138,6 +138,14 @@ class CoordinationState:
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    """How the mirror's source connector writes: its settings, and whether its workers use transactions."""
+
+    config: Mapping[str, str]
+    in_transactions: bool
+
+
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
 
 
@@ -164,6 +172,7 @@ class Observation(DigestedPicture):
     committed: Part[GroupOffsets]
     connectors: Part[Mapping[str, str]]
     mirror_offsets: Part[Mapping[TopicPartition, int]]
+    mirror_settings: Part[MirrorSettings]
     samples: Part[SampleHistory]
     offset_map: Part[OffsetMap]
     by_time: Part[GroupOffsets]

@@ -16,6 +16,7 @@ from orchestrator.planning.cost_gates import (
 from orchestrator.planning.fence_gates import AccessState, fenceable
 from orchestrator.planning.gates import MOVE_GATES, coordination_or_alone
 from orchestrator.planning.left import LeftCluster
+from orchestrator.planning.mirror_gates import mirror_trusted
 from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import GateResult, digest
 from orchestrator.planning.positions import source_partitions
@@ -83,6 +84,7 @@ def sick_gates(s: SickSituation) -> tuple[GateResult, ...]:
 _BEFORE = ("coordination", "not-held", "same-clusters", "needed", "not-flapping", "source-primary")
 _TARGET = ("target-healthy", "target-topics", "mirror-controlled")
 _COSTS: tuple[Callable[[Situation], GateResult], ...] = (
+    mirror_trusted,
     watcher_alive,
     positions_fresh,
     map_complete,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from orchestrator.planning.cost_gates import relocations_foreseen, watcher_alive
 from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gates import MOVE_GATES, sick_partitions
+from orchestrator.planning.mirror_gates import mirror_trusted
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
 from orchestrator.planning.switchover_picture import SwitchoverPicture
@@ -44,6 +45,7 @@ def switchover_gates(s: SwitchoverSituation) -> tuple[GateResult, ...]:
     return (
         *(gate(s.common) for gate in MOVE_GATES),
         _source_healthy(s),
+        mirror_trusted(s.common),
         # Only its records tell of a topic that was made anew, of which old offset syncs must not count.
         watcher_alive(s.common),
         _mirror_running(s),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES
+from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Cluster, Replication, Topology
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
@@ -215,8 +215,18 @@ def _internal_replicas(cluster: Cluster) -> int:
     return min(3, brokers) if brokers else 3
 
 
+def refused_values(config: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """Properties with which a mirror's copies cannot be trusted: each with its value, and why."""
+    return tuple(
+        (key, value, why)
+        for key, (value, why) in REFUSED_CONNECTOR_VALUES.items()
+        if config.get(key, "").lower() == value
+    )
+
+
 def _refuse_fixed(replication: Replication) -> None:
     fixed = sorted(FIXED_CONNECTOR_PROPERTIES & replication.connectors.keys())
+    fixed += [f"{key} to {value}" for key, value, _ in refused_values(replication.connectors)]
     if fixed:
         raise DcctlError(
             f"replication {replication.source} -> {replication.target}",

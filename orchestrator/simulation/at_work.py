@@ -122,6 +122,9 @@ def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
 
 def _unwatched(simulation: Simulation, mirror: Replication) -> Iterator[str]:
     history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+    unseen = sorted(set(mirror.topics) - history.writers.keys())
+    if unseen:
+        yield f"the watcher has not seen yet who writes {', '.join(unseen)}"
     for consumer in simulation.topology.consumers_of(mirror.source):
         if consumer.kind == "group":
             if consumer.name not in history.groups:

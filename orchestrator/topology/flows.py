@@ -40,6 +40,15 @@ FIXED_CONNECTOR_PROPERTIES = frozenset(
 )
 """Properties of the connectors on which the offset map rests; a file may not override them."""
 
+REFUSED_CONNECTOR_VALUES = {
+    "errors.tolerance": ("all", "a record that cannot be written would be passed over without a word"),
+    "exactly.once.support": (
+        "required",
+        "a worker that writes in transactions puts markers between the copies",
+    ),
+}
+"""Values of connectors' properties, in lower case, with which no copy can be trusted, and why."""
+
 HEARTBEATS_TOPIC = "heartbeats"
 """Where MirrorMaker writes at a source that it is alive."""
 

@@ -77,7 +77,12 @@ class Watcher:
         self._copies = CopyKeeper(mirrored_consumers(topology, mirror, "spark"), self.name, self._log)
         self._written_copies: dict[str, CheckpointCopy] = {}
         self._writers = WritersKeeper(
-            lambda: look_at_writers(topology, mirror.source, mirror.topics), self.name, self._log
+            [
+                lambda: look_at_writers(topology, mirror.source, mirror.topics),
+                lambda: look_at_writers(topology, mirror.target, _copies(mirror)),
+            ],
+            self.name,
+            self._log,
         )
         connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
         self.health = HealthKeeper(lambda: mirror_health(self._target, connect, mirror), self._log)
@@ -95,10 +100,10 @@ class Watcher:
         self._log.info("watching", topics=list(self.mirror.topics), interval_s=self._interval_s)
         self._copies.start()
         self.health.start()
+        self._writers.start()
         self._sampler.warm_up(5.0)
         try:
             self._take_over()
-            self._writers.start()
             self._rounds()
         finally:
             self._sampler.close()
@@ -215,6 +220,11 @@ class Watcher:
         if error.problem != self._said_problem:
             self._said_problem = error.problem
             self._log.warning("cannot record", subject=error.subject, problem=error.problem)
+
+
+def _copies(mirror: Replication) -> list[str]:
+    """Mirrored topics by their names at the target, where these are not those of the source."""
+    return [] if mirror.policy == "identity" else [mirror.mirrored_topic(name) for name in mirror.topics]
 
 
 def _brought_back(mirror: Replication) -> list[str]:

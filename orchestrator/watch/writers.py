@@ -1,4 +1,4 @@
-"""Looks now and then at who writes the source's topics: in transactions or not, and are they compacted.
+"""Looks now and then at who writes topics and their copies: in transactions or not, and are they compacted.
 
 An exact translation rests on it (`replication/source_gaps.py`), and once the source is lost it is too late
 to look. librdkafka cannot ask for producers: Kafka's own Admin does, in the Java process that a failover
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
@@ -54,16 +54,16 @@ def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> 
 
 
 class WritersKeeper:
-    """Looks in a thread of its own. `due` gives the records to write."""
+    """Looks in a thread of its own, at one cluster after the other. `due` gives the records to write."""
 
     def __init__(
         self,
-        look: Callable[[], Mapping[str, TopicWriters]],
+        looks: Sequence[Callable[[], Mapping[str, TopicWriters]]],
         watcher: str,
         log: Any,
         now_s: Callable[[], float] = time.time,
     ) -> None:
-        self._look, self._watcher, self._log, self._now_s = look, watcher, log, now_s
+        self._looks, self._watcher, self._log, self._now_s = tuple(looks), watcher, log, now_s
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="writers", daemon=True)
         self._guard = threading.Lock()
@@ -72,8 +72,12 @@ class WritersKeeper:
         self._said = ""
 
     def take_over(self, known: Mapping[str, TopicWriters]) -> None:
-        """Go on from what earlier watchers have seen."""
-        self._take(0.0, known)
+        """Go on from what earlier watchers have seen, of the topics as they are."""
+        mine = {name: seen.topic_id for name, (_, seen) in self._seen.items()}
+        self._take(
+            0.0,
+            {name: seen for name, seen in known.items() if mine.get(name, seen.topic_id) == seen.topic_id},
+        )
 
     def start(self) -> None:
         """Begin to look."""
@@ -106,15 +110,16 @@ class WritersKeeper:
         self._written_s = None
 
     def look(self) -> str:
-        """One look; returns why it brought nothing."""
-        try:
-            seen = self._look()
-        except DcctlError as error:
-            return error.problem
-        except Exception as error:  # noqa: BLE001 - a bug here must not end the watcher's thread
-            return f"bug: {error!r}"
-        self._take(self._now_s(), seen)
-        return ""
+        """One look at each; returns why any of them brought nothing."""
+        problems = []
+        for look in self._looks:
+            try:
+                self._take(self._now_s(), look())
+            except DcctlError as error:
+                problems.append(f"{error.subject}: {error.problem}")
+            except Exception as error:  # noqa: BLE001 - a bug here must not end the watcher's thread
+                problems.append(f"bug: {error!r}")
+        return "; ".join(problems)
 
     def _take(self, at_s: float, topics: Mapping[str, TopicWriters]) -> None:
         with self._guard:

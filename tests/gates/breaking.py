@@ -379,5 +379,19 @@ def task_failed(world: World) -> Iterator[Asked]:
         await_(lambda: "FAILED" not in _task_states(world))
 
 
+@contextmanager
+def errors_tolerated(world: World) -> Iterator[Asked]:
+    """Somebody has told the source connector to go on behind a record that it cannot write."""
+    name = "west-to-east-source"
+    before = world.connect.configuration(name)
+    world.connect.configure(name, {**before, "errors.tolerance": "all"})
+    try:
+        await_(lambda: world.connect.configuration(name).get("errors.tolerance") == "all")
+        yield Asked()
+    finally:
+        world.connect.configure(name, before)
+        await_(lambda: is_at_work(world))
+
+
 def _task_states(world: World) -> set[str]:
     return {task["state"] for task in world.connect.connectors()["west-to-east-source"]["tasks"]}

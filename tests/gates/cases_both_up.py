@@ -98,11 +98,19 @@ BOTH_UP = (
         refused={"switchover": {"mirror-running": ("west-to-east-source RUNNING, but task", "dcctl apply")}},
     ),
     Case(
+        name="the mirror passes over what it cannot write",
+        state="both up",
+        breaks=b.errors_tolerated,
+        refused={"switchover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+    ),
+    Case(
         name="the worker is stopped",
         state="both up",
         breaks=b.worker_stopped(),
         unknown={
-            "switchover": dict.fromkeys(("mirror-controlled", "mirror-running", "mirror-lag"), NO_WORKER),
+            "switchover": dict.fromkeys(
+                ("mirror-controlled", "mirror-trusted", "mirror-running", "mirror-lag"), NO_WORKER
+            ),
             "apply": {"clusters-known": ("east: connectors: Connect at east", "let it be seen first")},
         },
         is_readable=False,

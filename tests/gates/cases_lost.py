@@ -69,10 +69,16 @@ LOST = (
         },
     ),
     Case(
+        name="the mirror passes over what it cannot write",
+        state="lost",
+        breaks=b.errors_tolerated,
+        refused={"failover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+    ),
+    Case(
         name="the worker is stopped",
         state="lost",
         breaks=b.worker_stopped(),
-        unknown={"failover": {"mirror-controlled": NO_WORKER}},
+        unknown={"failover": {"mirror-controlled": NO_WORKER, "mirror-trusted": NO_WORKER}},
         is_readable=False,
     ),
     Case(

@@ -13,6 +13,7 @@ from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.observation import (
     CoordinationState,
+    MirrorSettings,
     Observation,
     Part,
     SourceProbe,
@@ -160,6 +161,7 @@ def observation() -> Observation:
         committed=part({group: {} for group in GROUPS}),
         connectors=part(dict.fromkeys(connector_names(MIRROR), "RUNNING")),
         mirror_offsets=part(dict.fromkeys(landing, MIRRORED - 1)),
+        mirror_settings=part(MirrorSettings({"errors.tolerance": "none"}, in_transactions=False)),
         samples=part(history()),
         offset_map=part(offset_map()),
         by_time=part({}),

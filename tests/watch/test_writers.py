@@ -27,7 +27,7 @@ class Source:
 
 def keeper(source: Source) -> WritersKeeper:
     """One that is asked to look by hand."""
-    return WritersKeeper(source.look, "w", structlog.get_logger(), now_s=lambda: 7.0)
+    return WritersKeeper([source.look], "w", structlog.get_logger(), now_s=lambda: 7.0)
 
 
 def test_nothing_is_recorded_before_anybody_looked() -> None:
@@ -73,3 +73,16 @@ def test_many_topics_are_recorded_in_blocks() -> None:
     watching.look()
     samples = watching.due()
     assert [(sample.block, len(sample.topics)) for sample in samples] == [(0, 200), (1, 200), (2, 50)]
+
+
+def test_what_is_taken_over_late_does_not_replace_what_was_seen() -> None:
+    """The topic was made anew since; of another one the earlier look still counts."""
+    source = Source()
+    source.topics = {"orders": PLAIN, "payments": PLAIN}
+    watching = keeper(source)
+    watching.look()
+    watching.take_over(
+        {"orders": TopicWriters("old", 3, frozenset({0})), "payments": TopicWriters("id", 3, frozenset({1}))}
+    )
+    seen = watching.due()[0].topics
+    assert (seen["orders"].transactional, seen["payments"].transactional) == (frozenset(), {1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC
+from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
 from orchestrator.topology.source import Path
@@ -128,7 +128,8 @@ def offset_syncs_unreachable(topology: Topology) -> Iterator[Finding]:
     "connector-properties",
     "error",
     "connectors overrides nothing on which the offset map rests",
-    "Names, policy, place of the offset syncs and idempotence are what exact translation is built on.",
+    "Names, policy, place of the offset syncs and idempotence are what exact translation is built on; "
+    "records that are passed over and markers of transactions would break it.",
 )
 def connector_properties(topology: Topology) -> Iterator[Finding]:
     """Overrides of fixed properties."""
@@ -138,6 +139,10 @@ def connector_properties(topology: Topology) -> Iterator[Finding]:
                 hint = f"take `{_KEYS[key]}` of the mirror" if key in _KEYS else "remove it"
                 path: Path = ("replication", index, "connectors", key)
                 yield Finding(path, f"connectors may not set {key}: the offset map rests on it", hint)
+        for key, (value, why) in REFUSED_CONNECTOR_VALUES.items():
+            if str(mirror.connectors.get(key, "")).lower() == value:
+                place: Path = ("replication", index, "connectors", key)
+                yield Finding(place, f"connectors may not set {key} to {value}: {why}", "remove it")
 
 
 _KEYS = {

@@ -1,0 +1,73 @@
+"""A mirror whose copies cannot be trusted is refused, and one of which nobody knows is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.observation import MirrorSettings, Observation, Part
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.samples import SampleHistory, WritersSeen
+from orchestrator.replication.source_gaps import TopicWriters
+from tests.planning.pictures import ABSENT, REQUEST, history, observation, part, topology
+
+COPY = TopicWriters("id", 3)
+
+
+def changed(**parts: Any) -> Observation:
+    """A healthy observation but for these parts."""
+    given = {name: value if isinstance(value, Part) else part(value) for name, value in parts.items()}
+    return replace(observation(), **given)
+
+
+def gate(picture: Observation) -> GateResult:
+    """What a failover is told of the mirror."""
+    made = plan_failover(topology(), picture, REQUEST)
+    return next(gate for gate in made.gates if gate.id == "mirror-trusted")
+
+
+def with_copy(writers: TopicWriters) -> SampleHistory:
+    """Samples of a watcher that has looked at the copies as well."""
+    samples = history()
+    samples.add(WritersSeen(watcher="w", block=0, at_s=1.0, topics={"west.orders": writers}))
+    return samples
+
+
+def test_plain_producers_and_no_tolerance_are_trusted() -> None:
+    """Whether the watcher has looked at the copies or not."""
+    assert gate(changed()).outcome == "ok"
+    assert gate(changed(samples=with_copy(COPY))).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("config", "in_transactions", "words"),
+    [
+        ({"errors.tolerance": "ALL"}, False, "errors.tolerance=all"),
+        ({"exactly.once.support": "required"}, False, "exactly.once.support=required"),
+        ({}, True, "exactly-once support for source connectors switched on"),
+    ],
+)
+def test_what_the_connector_and_its_workers_say(
+    config: dict[str, str], in_transactions: bool, words: str
+) -> None:
+    """Its real configuration counts, whoever has changed it."""
+    found = gate(changed(mirror_settings=MirrorSettings(config, in_transactions)))
+    assert found.outcome == "refused"
+    assert words in found.reason
+    assert found.hint
+
+
+def test_transactions_seen_in_a_copy_refuse_whatever_the_worker_says_now() -> None:
+    """They may be of a worker that was set up otherwise before: the markers are in the log."""
+    found = gate(changed(samples=with_copy(TopicWriters("id", 3, frozenset({2})))))
+    assert found.outcome == "refused"
+    assert "west.orders" in found.reason
+
+
+def test_without_connects_word_it_is_unknown() -> None:
+    """That the watcher saw no transaction in a copy does not tell that there was none."""
+    for samples in (history(), with_copy(COPY)):
+        assert gate(changed(mirror_settings=ABSENT, samples=samples)).outcome == "unknown"
