@@ -49,9 +49,7 @@ def test_what_a_hanging_replica_hides_is_at_the_target_before_the_move(
             with estate.under_way("deny-writing", *SWITCHOVER) as (process, _):
                 with frozen(west, follower):
                     time.sleep(_HANGS_S)
-                    hidden = len(acked)
                 assert process.wait(120) == 0
-        assert len(acked) == hidden, "who is denied writes on"
         result = json.loads((estate.runs()[-1] / "result.json").read_text(encoding="utf-8"))
         assert result["outcome"] == "ok", result
         there = values(simulation.cluster("east"), TopicPartition("west.orders", 0))
