@@ -14,6 +14,8 @@ from orchestrator.planning.plan import RunEvent
 
 Rows = Iterable[Mapping[str, Any]]
 
+_SETTINGS = 3
+
 
 def render_history(runs: Rows, others: Rows, console: Console) -> None:
     """One line for each run, and between them what else has happened: see `_line`."""
@@ -24,9 +26,11 @@ def render_history(runs: Rows, others: Rows, console: Console) -> None:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """A lock taken away, a hold put or released, a write by hand, a primary, a journal brought in."""
+    """What has happened beside the runs: locks, settings, holds, writes by hand, primaries, imports."""
     if "by_hand" in row:
         return f"{escape(row['by_hand'])}, by hand, by {escape(row['by']['who'])}"
+    if "settings_before" in row:
+        return _settings_line(row)
     if "taken_from" in row:
         return _unlock_line(row)
     if "event" in row:
@@ -51,6 +55,18 @@ def _unlock_line(row: Mapping[str, Any]) -> str:
 
 def _primary_line(row: Mapping[str, Any]) -> str:
     return f"{escape(row['primary'])} is primary for {len(row['topics'])} topics, by {escape(row['run_id'])}"
+
+
+def _settings_line(row: Mapping[str, Any]) -> str:
+    """What was in force before: an earlier apply may have left none of its own."""
+    before = [
+        f"{name} {key} was {'not set' if value is None else value}"
+        for name, settings in row["settings_before"].items()
+        for key, value in settings.items()
+    ]
+    more = f" and {len(before) - _SETTINGS} more" if len(before) > _SETTINGS else ""
+    said = f"settings changed at {row['cluster']} by {row['run_id']}: {', '.join(before[:_SETTINGS])}{more}"
+    return escape(said)
 
 
 def _import_line(row: Mapping[str, Any]) -> str:

@@ -128,7 +128,7 @@ def history(
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
     from orchestrator.operations.by_hand import by_hand_rows
-    from orchestrator.operations.history import primary_records, run_rows
+    from orchestrator.operations.history import changed_settings, primary_records, run_rows
     from orchestrator.operations.history_import import import_rows
     from orchestrator.operations.holds import hold_events
     from orchestrator.operations.unlock import unlock_rows
@@ -139,6 +139,7 @@ def history(
         return
     rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
     primaries, imports, written = primary_records(topology), import_rows(topology), by_hand_rows(topology)
+    settings = changed_settings(topology)
     emit(
         {
             "runs": rows,
@@ -147,11 +148,12 @@ def history(
             "primaries": primaries,
             "imports": imports,
             "by_hand": written,
+            "settings": settings,
         },
         as_json=as_json,
         summary=f"{len(rows)} runs",
         render=lambda console: render_history(
-            rows, [*unlocks, *holds, *primaries, *imports, *written], console
+            rows, [*unlocks, *holds, *primaries, *imports, *written, *settings], console
         ),
     )
 

@@ -11,9 +11,11 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.alone import has_local_journal, local_journal, read_local_journal
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.earlier_runs import newest_runs
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.state_folder import run_folder
+from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.model import Topology
 
@@ -36,6 +38,17 @@ def primary_records(topology: Topology) -> list[dict[str, Any]]:
     """Which run has made which side primary, oldest first."""
     with coordination_of(topology) as coordination:
         return [record.as_json() for record in read_primaries(coordination, topology.name)]
+
+
+def changed_settings(topology: Topology) -> list[dict[str, Any]]:
+    """Which run has changed which settings of topics, and what they had been before; oldest first."""
+    with coordination_of(topology) as coordination:
+        facts = read_facts(coordination, topology.name, [SettingsBefore])
+    return [
+        {"run_id": fact.run_id, "at_s": fact.at_s, "cluster": body.cluster, "settings_before": body.settings}
+        for fact in facts
+        if isinstance(body := fact.body, SettingsBefore)
+    ]
 
 
 @contextmanager

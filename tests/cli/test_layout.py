@@ -296,6 +296,22 @@ def test_an_apply_can_be_shown_and_not_resumed_when_it_is_over(file: Path, told:
     assert "step-outcome create-topics-west-1 ok" in out
 
 
+def test_the_history_tells_what_a_setting_was_before_an_apply_changed_it(
+    world: Rehearsal, file: Path, told: Told
+) -> None:
+    """Whoever wonders months later finds it there, and not in a plan file that is gone."""
+    told("apply", file)
+    world.set_by_hand("west", "orders", min_insync_replicas="1")
+    told("apply", file)
+    status, out, _ = told("history", file, "--json")
+    (row,) = json.loads(out)["settings"]
+    assert (status, row["cluster"]) == (0, "west")
+    assert row["settings_before"] == {"orders": {"min.insync.replicas": "1"}}
+    _, out, _ = told("history", file)
+    assert "settings changed at west by" in out
+    assert "orders min.insync.replicas was 1" in " ".join(out.split())
+
+
 def test_a_mirror_that_was_moved_away_is_told(
     world: Rehearsal, file: Path, told: Told, tmp_path: Path
 ) -> None:

@@ -178,6 +178,7 @@ class LayoutProcedure:
             clusters=estate.clusters,
             plan_again=plan_again,
             keep=keep,
+            estate_record=run.estate_record,
         )
         return TableActions(session, LAYOUT_TABLE)
 

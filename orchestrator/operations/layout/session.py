@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from orchestrator.errors import DcctlError
+from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.layout.applied import Applied
@@ -25,8 +26,9 @@ class LayoutSession(RunSession):
         clusters: Mapping[str, LayoutCluster],
         plan_again: Callable[[], tuple[Plan, Applied]],
         keep: Callable[[Applied], None],
+        estate_record: EstateRecord,
     ) -> None:
-        super().__init__(topology, folder, run_id=run_id)
+        super().__init__(topology, folder, run_id=run_id, estate_record=estate_record)
         self._layout_clusters = clusters
         self.plan_again = plan_again
         self.keep = keep

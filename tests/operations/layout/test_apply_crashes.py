@@ -14,6 +14,7 @@ import pytest
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.applied import Applied
@@ -32,6 +33,7 @@ from tests.engine.crashes import (
     run_until,
 )
 from tests.operations.layout.memory_estate import MemoryCluster, contents, memory_clusters, picture_of
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.layout.estates import NOW_S, as_described, coordinated, empty, with_config, with_topic
 from tests.planning.layout.layouts import active_active, cluster, site, stretched
 
@@ -52,6 +54,7 @@ class World(CrashingJournal):
     start: ObservedEstate | None = None
     applied: Applied | None = None
     clusters: dict[str, MemoryCluster] = field(default_factory=dict)
+    ensemble: MemoryEnsemble = field(default_factory=MemoryEnsemble)
 
     def __post_init__(self) -> None:
         self.clusters = memory_clusters(self.start or empty(self.topology), self.point)
@@ -110,6 +113,7 @@ class World(CrashingJournal):
             clusters=self.clusters,
             plan_again=plan_again,
             keep=keep,
+            estate_record=EnsembleRecord(MemoryLock(self.ensemble, "lock"), self.topology.name, "run-1"),
         )
         return TableActions(session, LAYOUT_TABLE)
 
@@ -356,6 +360,7 @@ def _patient(world: World) -> TableActions[LayoutSession]:
         clusters=world.clusters,
         plan_again=lambda: pytest.fail("not asked for"),
         keep=lambda _: None,
+        estate_record=EnsembleRecord(MemoryLock(world.ensemble, "lock"), world.topology.name, "run-1"),
     )
     return TableActions(session, LAYOUT_TABLE)
 

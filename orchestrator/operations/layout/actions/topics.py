@@ -7,7 +7,9 @@ from typing import Any
 
 from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.plan import Step
 from orchestrator.planning.situation import listed
@@ -82,7 +84,10 @@ def delete_topics(session: LayoutSession, step: Step, _results: Results) -> Step
 
 
 def set_config(session: LayoutSession, step: Step, _results: Results) -> StepOutcome:
-    """Set what the file says; what it does not say stays."""
+    """Set what the file says; what it does not say stays, and what was there before is recorded."""
+    before = {name: dict(wanted["was"]) for name, wanted in _topics(step).items()}
+    fact = SettingsBefore(cluster=str(step.arguments["cluster"]), settings=before)
+    record_of(session, step).write(fact)
     return _set_config(session, step, "set")
 
 
