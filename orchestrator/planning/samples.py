@@ -44,7 +44,7 @@ from orchestrator.planning.sample_codec import (
 from orchestrator.planning.watcher_records import (
     Placed,
     WatcherRecords,
-    placement_s,
+    placed,
     readings_of,
     shifted,
 )
@@ -143,7 +143,7 @@ class SampleHistory:
             self._writers.add(sample, order)
             return
         self._placed = self._ends = self._topics = None
-        watcher = self._watchers.setdefault(sample.watcher, WatcherRecords())
+        watcher = self._watchers.setdefault(sample.watcher, WatcherRecords(self.keep_positions_s > 0))
         watcher.add(sample, order)
         if isinstance(sample, Round):
             watcher.trim(
@@ -161,11 +161,7 @@ class SampleHistory:
     @property
     def _all(self) -> tuple[Placed, ...]:
         if self._placed is None:
-            last = max(self._watchers.values(), key=lambda w: w.last_written.order, default=None)
-            self._placed = tuple(
-                Placed(name, watcher, placement_s(watcher, last or watcher))
-                for name, watcher in self._watchers.items()
-            )
+            self._placed = placed(self._watchers)
         return self._placed
 
     @property

@@ -9,7 +9,7 @@ between two rounds of the watcher that wrote last, its time does as well.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -52,9 +52,13 @@ class Written(NamedTuple):
 
 
 class WatcherRecords:
-    """The records of one watcher process. All times in them are on its own time, see the module."""
+    """The records of one watcher process. All times in them are on its own time, see the module.
 
-    def __init__(self) -> None:
+    Unless it `keeps_positions`, of each part of a group's positions only the newest is kept.
+    """
+
+    def __init__(self, keeps_positions: bool = True) -> None:
+        self._keeps_positions = keeps_positions
         self.rounds: list[Round] = []  # that did not fail, by begin
         self.failed: list[Round] = []  # by end
         self.scopes: dict[str, dict[Part, list[Block]]] = {}  # each list by time
@@ -93,11 +97,18 @@ class WatcherRecords:
         insert_ordered(blocks, block, at_s)
         if any(is_of_another_topic(other, blocks[-1]) for other in (block, blocks[-2:][0])):
             blocks[:] = [other for other in blocks if not is_of_another_topic(other, blocks[-1])]
+        if not self._keeps_positions and isinstance(block, GroupPositions):
+            del blocks[:-1]
 
     @property
     def last_written(self) -> Written:
         """The last round in the topic; of place -1 where there is none."""
         return self._written[-1] if self._written else Written(-1, 0.0, 0.0)
+
+    @property
+    def first_written_order(self) -> int:
+        """Place of its first round in the topic."""
+        return self._written[0].order if self._written else -1
 
     @property
     def newest_s(self) -> float:
@@ -151,11 +162,25 @@ class Placed(NamedTuple):
         return LONG_AGO_S if self.offset_s is None else time_s + self.offset_s
 
 
-def placement_s(watcher: WatcherRecords, last: WatcherRecords) -> float | None:
-    """What to add to one watcher's times to have them by the clock of the watcher that wrote last.
+def placed(watchers: Mapping[str, WatcherRecords]) -> tuple[Placed, ...]:
+    """What to add to each one's times to have them by the clock of the watcher that wrote last.
 
-    None where its clock was ahead and nothing tells by how much: its records are of some time before.
+    If the clock of one that had ended before that began was ahead of it, either of the two was wrong: then
+    nobody knows how long ago anything is that had been written before.
     """
+    last = max(watchers.values(), key=lambda watcher: watcher.last_written.order, default=None)
+    if last is None:
+        return ()
+    offsets = {name: _offset_s(watcher, last) for name, watcher in watchers.items()}
+    began = last.first_written_order
+    if None in offsets.values():
+        for name, watcher in watchers.items():
+            if watcher is not last and watcher.last_written.order < began:
+                offsets[name] = None
+    return tuple(Placed(name, watcher, offsets[name]) for name, watcher in watchers.items())
+
+
+def _offset_s(watcher: WatcherRecords, last: WatcherRecords) -> float | None:
     own, (before, behind) = watcher.last_written, last.written_around(watcher.last_written.order)
     if watcher is last or own.order < 0 or behind is None:
         return -watcher.set_back_s

@@ -35,7 +35,9 @@ class WatchCollector(Collector):
         for watcher in self._watchers:
             mirror = [watcher.mirror.source, watcher.mirror.target]
             with watcher.lock:
-                for name, labels, value in _values(watcher.history, watcher.health.newest, time.time()):
+                for name, labels, value in history_values(
+                    watcher.history, watcher.health.newest, time.time()
+                ):
                     gauges[name].add_metric([*mirror, *labels], value)
         yield from gauges.values()
 
@@ -61,9 +63,10 @@ _GAUGES: dict[str, tuple[str, list[str]]] = {
 }
 
 
-def _values(
+def history_values(
     history: SampleHistory, health: MirrorHealth | None, now_s: float
 ) -> Iterator[tuple[str, list[str], float]]:
+    """Name, labels beyond the mirror's, and value of each metric, by a clock that says `now_s`."""
     yield "watch_round_age_seconds", [], _age(now_s, history.last_sign_of_life_s)
     yield "watch_good_round_age_seconds", [], _age(now_s, history.last_good_at_s)
     window = history.loss_window()

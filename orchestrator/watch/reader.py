@@ -13,13 +13,19 @@ RECENT_S = RATE_HORIZON_S + 5.0
 
 
 def read_samples(
-    cluster: KafkaCluster, topic: str, *, history_s: float = RECENT_S, timeout_s: float = 10.0
+    cluster: KafkaCluster,
+    topic: str,
+    *,
+    history_s: float = RECENT_S,
+    timeout_s: float = 10.0,
+    only_newest_positions: bool = False,
 ) -> SampleHistory:
     """What the watcher has recorded at `cluster`, complete as of its newest round.
 
     Watchers write everything anew twice a minute, so the end of the topic tells all that held at the
     newest good round; `history_s` is how far before that round readings are wanted. An empty topic gives
-    an empty history. Raises `ClusterError` where the topic is missing or cannot be read.
+    an empty history. With `only_newest_positions` earlier ones are not kept, which thousands of groups would
+    fill the memory with. Raises `ClusterError` where the topic is missing or cannot be read.
     """
     partition = TopicPartition(topic, 0)
     if topic not in cluster.topics([topic], timeout_s):
@@ -32,15 +38,20 @@ def read_samples(
     wanted = _FIRST_READ_RECORDS
     while True:
         start = max(log.start_offset, log.end_offset - wanted)
-        history = _read(cluster, partition, start, log.end_offset)
+        history = _read(cluster, partition, (start, log.end_offset), only_newest_positions)
         if start == log.start_offset or history.is_complete(history_s):
             return history
         wanted *= _GROWTH
 
 
-def _read(cluster: KafkaCluster, partition: TopicPartition, start: int, end: int) -> SampleHistory:
-    history = SampleHistory()
-    for chunk in read_records(cluster.name, cluster.properties, {partition: (start, end)}):
+def _read(
+    cluster: KafkaCluster,
+    partition: TopicPartition,
+    between: tuple[int, int],
+    only_newest_positions: bool,
+) -> SampleHistory:
+    history = SampleHistory(keep_positions_s=0.0 if only_newest_positions else None)
+    for chunk in read_records(cluster.name, cluster.properties, {partition: between}):
         for record in chunk:
             if record.key is not None:
                 history.add_record(record.key, record.value, record.offset)

@@ -28,7 +28,9 @@ from orchestrator.values import LogEnd, TopicPartition
 
 FULL_EVERY_S = 30.0
 # Topic ids are not read in each round: a log that has not become shorter may be another one for so long.
-_IDS_OLD_AT_MOST_S = 10.0
+IDS_OLD_AT_MOST_S = 10.0
+# Less is how clocks are slewed, or how late a busy machine asks for the time.
+_CLOCK_STEP_S = 0.1
 _V = TypeVar("_V")
 _S = TypeVar("_S", Round, Block)
 
@@ -39,7 +41,8 @@ class SourceReading:
 
     `positions` and `ends` hold what answered; `missed` are the subjects (see `samples`) that should have
     been in there. `late`: of those missed, which were answered in this round to a question of an earlier one,
-    and when that was asked: what they say held then. Nothing at all answered in a failed round.
+    and when that was asked: what they say held then. Nothing at all answered in a failed round. `steady_s`:
+    the monotonic time at its end, by which a clock that is set back is noticed.
     """
 
     begun_at_s: float
@@ -53,6 +56,7 @@ class SourceReading:
     positions: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
     late: Mapping[str, float] = field(default_factory=dict)
+    steady_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class Recorder:
         self.set_back_s = 0.0
         self.last_good_at_s: float | None = None
         self._newest_s = float("-inf")
+        self._steady_s = 0.0
         self._topics: dict[str, SampledTopic] = {}
         self._failing_since_s: float | None = None
         self._refused_since_s: float | None = None
@@ -117,9 +122,7 @@ class Recorder:
 
     def records(self, reading: SourceReading) -> tuple[list[Sample], Round]:
         """The samples to write, and the round to write after all of them are acknowledged."""
-        self.set_back_s = max(self.set_back_s, self._newest_s - reading.ended_at_s)
-        own = _by_own_time(reading, self.set_back_s)
-        self._newest_s = own.ended_at_s
+        own = self._by_own_time(reading)
         is_failed = own.outcome == "failed"
         if is_failed:
             self._note_failure(own)
@@ -154,6 +157,8 @@ class Recorder:
                 self._there_since_s.pop(key, None)
                 if is_acknowledged(key) and not is_withdrawn(sample):
                     self._there_since_s[key] = begun_at_s
+                    # To the end: what a slow target has not taken yet comes first the next time.
+                    self._known[missed_as(sample)] = self._known.pop(missed_as(sample))
                 elif is_acknowledged(key):
                     self._drop(missed_as(sample), key)
 
@@ -167,6 +172,26 @@ class Recorder:
 
     def _by_clock(self, sample: _S) -> _S:
         return replace(shifted(sample, -self.set_back_s), set_back_s=self.set_back_s)
+
+    def _by_own_time(self, reading: SourceReading) -> SourceReading:
+        """The reading on the recorder's own time, which goes on as monotonic time does, or faster."""
+        steady_s = reading.steady_s if reading.steady_s is not None else self._steady_s
+        expected_s = self._newest_s + steady_s - self._steady_s
+        set_back_s = expected_s - reading.ended_at_s
+        if set_back_s - self.set_back_s > (_CLOCK_STEP_S if reading.steady_s is not None else 0.0):
+            self.set_back_s = set_back_s
+        by_s = self.set_back_s
+        self._newest_s, self._steady_s = reading.ended_at_s + by_s, steady_s
+        if not by_s:
+            return reading
+        read_s = reading.ends_at_s
+        return replace(
+            reading,
+            begun_at_s=reading.begun_at_s + by_s,
+            ended_at_s=reading.ended_at_s + by_s,
+            ends_at_s=read_s and (read_s[0] + by_s, read_s[1] + by_s),
+            late={subject: at_s + by_s for subject, at_s in reading.late.items()},
+        )
 
     def _note_failure(self, reading: SourceReading) -> None:
         if self._failing_since_s is None:
@@ -233,10 +258,8 @@ class Recorder:
                 if since_s is None or (not is_failed and now_s - since_s >= FULL_EVERY_S):
                     yield key, known
 
-    def _full_at_s(self, reading: SourceReading, now: Collection[bytes]) -> float | None:
-        """Since when everything that is known was written; None where another watcher may know more."""
-        if any(subject not in self._known for subject in reading.missed):
-            return None
+    def _full_at_s(self, reading: SourceReading, now: Collection[bytes]) -> float:
+        """Since when everything that is known was written."""
         since = (at_s for key, at_s in self._there_since_s.items() if key not in now)
         return min(since, default=reading.begun_at_s)
 
@@ -268,7 +291,7 @@ class Recorder:
             return None
         if known.topic_id == topic_id:
             return known.made_anew
-        return MadeAnew(known.sampled_at_s - _IDS_OLD_AT_MOST_S, seen_s)
+        return MadeAnew(known.sampled_at_s - IDS_OLD_AT_MOST_S, seen_s)
 
     def _ends_blocks(
         self, topic: str, topic_id: str, anew: MadeAnew | None, ends: Mapping[int, LogEnd]
@@ -312,19 +335,6 @@ def changed_copies(
         or (copy.batch, copy.source_batch, copy.problem) != (known.batch, known.source_batch, known.problem)
         or abs(copy.at_s - known.at_s) >= every_s
     ]
-
-
-def _by_own_time(reading: SourceReading, set_back_s: float) -> SourceReading:
-    if not set_back_s:
-        return reading
-    read_s = reading.ends_at_s
-    return replace(
-        reading,
-        begun_at_s=reading.begun_at_s + set_back_s,
-        ended_at_s=reading.ended_at_s + set_back_s,
-        ends_at_s=read_s and (read_s[0] + set_back_s, read_s[1] + set_back_s),
-        late={subject: at_s + set_back_s for subject, at_s in reading.late.items()},
-    )
 
 
 def _withdrawn(block: Block) -> Block:

@@ -1,66 +1,53 @@
-"""One sampling round: everything that a failover needs from the source, or the word that it is away."""
+"""Sampling rounds: everything that a failover needs from the source, or the word that it is away."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from orchestrator.adapters.kafka.isolated import IsolatedCluster
-from orchestrator.adapters.probe import Listening, listening
-from orchestrator.errors import ClusterError
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.planning.samples import Cause, group_subject, topic_subject
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import TopicPartition
+from orchestrator.watch.asking import Asked, Units
+from orchestrator.watch.logs import Logs, LogsRead
 from orchestrator.watch.recorder import SourceReading
+from orchestrator.watch.source import Answer, Ends, Groups, Inventory, Positions, Source
 
-_PROBE_TIMEOUT_S = 0.3
 _PROBE_EVERY_S = 0.2
-_INVENTORY_EVERY_S = 5.0
+_GRACE_S = 0.2
 _OTHER_GROUPS_EVERY_S = 15.0
 _STUCK_AFTER_S = 3.0
+# A part of the source that stays silent is asked by a new client now and then, less and less often.
+_NEW_CLIENT_S, _NEW_CLIENT_AT_MOST_S = 10.0, 120.0
+# A question lives on when its round is over: an answer that comes late still says what held when it was put.
+_LATE_S = 5.0
 # What a busy machine gets through: 10,000 partitions took 2 to 4 s of two cores that had other work.
-_PARTITIONS_PER_S = 4_000
-_T = TypeVar("_T")
+_PER_S = 4_000
+_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Log ends with the times at which their reading began and ended, or the problem."""
+class Clock(Protocol):
+    """The time of records, and the time of durations."""
 
-    ends: Mapping[TopicPartition, LogEnd]
-    read_at_s: tuple[float, float] | None
-    problem: str = ""
+    def now_s(self) -> float:
+        """Unix epoch seconds."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Positions:
-    """Positions by group, and problems by group."""
-
-    offsets: Mapping[str, Mapping[TopicPartition, int]]
-    problems: Mapping[str, str]
+    def monotonic_s(self) -> float:
+        """Seconds that never go back."""
 
 
-class _Call(Generic[_T]):
-    """A question that is asked again in each round, unless it still waits for its last answer."""
+@dataclass(slots=True)
+class _Got:
+    """What came in one round: positions, for how many leaders the log ends, and problems by what was asked.
 
-    def __init__(self, pool: ThreadPoolExecutor, question: Callable[[], _T]) -> None:
-        self._pool, self._question = pool, question
-        self.future: Future[_T] | None = None
-        self._is_of_this_round = False
+    `late`: to questions of earlier rounds, with the time of the question.
+    """
 
-    def ask(self) -> None:
-        self._is_of_this_round = self.future is None or self.future.done()
-        if self._is_of_this_round:
-            self.future = self._pool.submit(self._question)
-
-    def answer(self) -> _T | None:
-        """What was answered in this round; an answer to an earlier round's question is too old."""
-        if self._is_of_this_round and self.future is not None and self.future.done():
-            return self.future.result()
-        return None
+    ends: int = 0
+    positions: dict[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    late: dict[str, Asked] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
 
 
 class SourceSampler:
@@ -69,7 +56,7 @@ class SourceSampler:
     At once where every broker refuses connections; after `timeout_s` where none takes one; after
     `patience_s` where some do and do not answer: frozen, or only busy, or asked for thousands of partitions,
     for which they get longer. A busy source that was taken for a lost one would leave no samples just when
-    everything is slow.
+    everything is slow. Who was silent the last time is asked again and not waited for.
 
     `topics` are the mirrored source topics, `groups` the consumer groups that the topology names; other
     groups with positions in these topics are found by asking now and then. `copies` are what a failback
@@ -78,7 +65,7 @@ class SourceSampler:
 
     def __init__(
         self,
-        cluster: IsolatedCluster,
+        source: Source,
         bootstrap: Iterable[str],
         topics: Iterable[str],
         groups: Iterable[str],
@@ -86,199 +73,286 @@ class SourceSampler:
         copies: Iterable[str] = (),
         timeout_s: float = 1.0,
         patience_s: float = 2.5,
-        now_s: Callable[[], float] = time.time,
+        clock: Clock | None = None,
     ) -> None:
-        self._cluster = cluster
-        self._addresses = tuple(bootstrap)
-        self._topics = frozenset(topics)
-        self._read_topics = self._topics | frozenset(copies)
-        self._named_groups = frozenset(groups)
-        self._found_groups: frozenset[str] = frozenset()
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
-        self._now_s = now_s
-        self._partitions: dict[str, tuple[TopicPartition, ...]] = {}
-        self._topic_ids: dict[str, str] = {}
-        self._newest_ends: dict[TopicPartition, int] = {}
-        self._inventory_due = 0.0
-        self._others_due = 0.0
-        self._troubled_since: float | None = None
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sample")
-        self._ends = _Call(self._pool, self._read_ends)
-        self._positions = _Call(self._pool, self._read_positions)
+        self._source = source
+        self._clock = clock or SystemClock()
+        self._logs = Logs(topics, bootstrap)
+        self._read_topics = frozenset(topics) | frozenset(copies)
+        self._named = frozenset(groups)
+        self._found: set[str] = set()
+        self._scouts: frozenset[str] = frozenset()
+        self._timeout_s, self._patience_s = timeout_s, patience_s
+        self._groups, self._leaders = Units[str](), Units[int]()
+        self._inventory, self._listing = Units[str](), Units[str]()
+        self._listing_due = 0.0
+        self._question = self._round = 0
+        self._got = _Got()
+        self._stuck_since: float | None = None
+        self._silent_since: float | None = None
+        self._new_client_s = _NEW_CLIENT_S
+        self._slow_s = 0.0
+
+    def expect(self, groups: Iterable[str]) -> None:
+        """Ask for these as well, though they were not found yet: earlier watchers knew of them."""
+        self._found |= set(groups) - self._named
 
     def warm_up(self, timeout_s: float) -> None:
         """Connect, so that the first round is not taken for a failure. Nothing is raised."""
-        if self._listening() != "refused":
-            with suppress(ClusterError):
-                self._cluster.brokers(timeout_s)
-                self._cluster.groups(timeout_s)
+        if self._source.listening(self._logs.addresses) != "refused":
+            self._source.warm_up(timeout_s)
 
     def close(self) -> None:
-        """Wait for no call that is still under way."""
-        self._cluster.reset()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Wait for no question that is still under way."""
+        self._source.close()
 
     def sample(self) -> SourceReading:
         """One round. Never raises for anything that the source does."""
-        reading = self._sampled()
-        self._reconnect_if_stuck(reading)
-        return reading
-
-    def _reconnect_if_stuck(self, reading: SourceReading) -> None:
-        """Give up connections that have brought nothing for a while.
-
-        librdkafka may need minutes to recover from a broker that was frozen for seconds and answers any
-        new client at once; seen with 2.16 and SIGSTOP.
-        """
-        now = time.monotonic()
-        if reading.outcome == "good":
-            self._troubled_since = None
-        elif self._troubled_since is None:
-            self._troubled_since = now
-        elif reading.cause != "refused" and now - self._troubled_since >= _STUCK_AFTER_S:
-            self._troubled_since = now
-            self._cluster.reset()
-            self._inventory_due = self._others_due = 0.0
-
-    def _sampled(self) -> SourceReading:
-        begun_at_s, begun = self._now_s(), time.monotonic()
-        if self._listening() == "refused":
-            return self._failed(begun_at_s, "refused", "every broker refuses connections")
-        self._ends.ask()
-        self._positions.ask()
-        self._await_answers(begun)
-        ends, positions = self._ends.answer(), self._positions.answer()
-        if ends is None and positions is None:
-            waited_s = time.monotonic() - begun
-            why = self._why_failed("silent", f"no answer within {waited_s:.1f} s")
-            return self._failed(begun_at_s, *why)
-        return self._reading(begun_at_s, ends, positions)
-
-    def _reading(self, begun_at_s: float, ends: _Ends | None, positions: _Positions | None) -> SourceReading:
-        missed: set[str] = set()
-        reasons = []
-        if ends is None or ends.problem:
-            missed |= {topic_subject(topic) for topic in self._topics}
-            reasons.append(ends.problem if ends else "log ends: no answer in time")
-        if positions is None:
-            missed |= {group_subject(group) for group in self._named_groups | self._found_groups}
-            reasons.append("group positions: no answer in time")
+        self._round += 1
+        self._got = _Got()
+        begun = Asked(self._clock.now_s(), self._clock.monotonic_s(), self._round)
+        if self._source.listening(self._logs.addresses) == "refused":
+            reading = self._failed(begun, "refused", "every broker refuses connections")
         else:
-            missed |= {group_subject(group) for group in positions.problems}
-            reasons += sorted(set(positions.problems.values()))
-        if missed and not (ends and ends.ends) and not (positions and positions.offsets):
-            return self._failed(begun_at_s, *self._why_failed("error", "; ".join(reasons)))
-        return SourceReading(
-            begun_at_s=begun_at_s,
-            ended_at_s=self._now_s(),
-            outcome="partial" if missed else "good",
-            reason="; ".join(reasons),
-            ends_at_s=ends.read_at_s if ends and not ends.problem else None,
-            ends=ends.ends if ends else {},
-            topic_ids=dict(self._topic_ids),
-            positions=positions.offsets if positions else {},
-            missed=frozenset(missed),
-        )
-
-    def _failed(self, begun_at_s: float, cause: Cause, reason: str) -> SourceReading:
-        return SourceReading(
-            begun_at_s=begun_at_s, ended_at_s=self._now_s(), outcome="failed", cause=cause, reason=reason
-        )
-
-    def _listening(self) -> Listening:
-        """The best of what the brokers' addresses do: take a connection, be silent, refuse."""
-        answers = set(listening(self._addresses, _PROBE_TIMEOUT_S).values())
-        return "yes" if "yes" in answers else "silent" if "silent" in answers else "refused"
-
-    def _why_failed(self, cause: Cause, reason: str) -> tuple[Cause, str]:
-        """A source that died during the round is known by its refusals, not by what it left unsaid."""
-        if self._listening() == "refused":
-            return "refused", "every broker refuses connections"
-        return cause, reason
+            self._ask(begun)
+            self._gather(begun)
+            reading = self._reading(begun)
+        self._reconnect_if_stuck(reading)
+        return replace(reading, steady_s=begun.steady_s + reading.ended_at_s - begun.at_s)
 
     @property
     def _patience_now_s(self) -> float:
-        count = sum(map(len, self._partitions.values()))
-        return self._patience_s + count / _PARTITIONS_PER_S
+        return self._patience_s + (self._logs.count + len(self._found) + len(self._named)) / _PER_S
 
-    def _await_answers(self, begun: float) -> None:
-        """Wait until all have answered, or it is clear that they will not."""
-        calls = (self._ends.future, self._positions.future)
-        pending: set[Future[Any]] = {future for future in calls if future is not None}
-        while pending:
-            pending = wait(pending, timeout=_PROBE_EVERY_S).not_done
-            waited_s = time.monotonic() - begun
-            if not pending or waited_s >= self._patience_now_s:
-                return
-            found = self._listening()
+    def _ask(self, asked: Asked) -> None:
+        """Put every question that is due and not under way."""
+        timeout_s = self._patience_now_s + _LATE_S
+        self._ask_inventory(asked)
+        if self._listing_due <= asked.steady_s and self._listing.free([""]):
+            self._listing.ask([""], self._next_question(), asked)
+            self._source.ask_groups(self._question, timeout_s)
+        self._ask_ends(asked)
+        groups = self._groups.free(self._expected | self._scouts)
+        self._scouts = frozenset()
+        if groups:
+            self._groups.ask(groups, self._next_question(), asked)
+            self._source.ask_positions(self._question, groups, self._read_topics, timeout_s)
+
+    def _ask_inventory(self, asked: Asked) -> None:
+        if self._logs.is_inventory_due(asked.steady_s) and self._inventory.free([""]):
+            self._inventory.ask([""], self._next_question(), asked)
+            self._source.ask_inventory(self._question, self._logs.topics, self._patience_now_s)
+
+    def _ask_ends(self, asked: Asked) -> None:
+        by_leader = self._logs.by_leader()
+        for leader in self._leaders.free(by_leader):
+            self._leaders.ask([leader], self._next_question(), asked)
+            timeout_s = self._patience_now_s + _LATE_S
+            self._source.ask_ends(self._question, leader, by_leader[leader], timeout_s)
+
+    def _next_question(self) -> int:
+        self._question += 1
+        return self._question
+
+    def _gather(self, begun: Asked) -> None:
+        """Take answers until all have come that can be expected, or it is clear that they will not."""
+        while True:
+            waited_s = self._clock.monotonic_s() - begun.steady_s
+            limit_s = self._wait_at_most_s()
+            if not self._got.positions and not self._got.ends:
+                limit_s = max(limit_s, self._wait_for_any_s())
+            if waited_s >= limit_s:
+                break
+            answer = self._source.next(min(_PROBE_EVERY_S, limit_s - waited_s))
+            if answer is not None:
+                self._take(answer, begun)
+                continue
+            found = self._source.listening(self._logs.addresses)
             if found == "refused" or (found == "silent" and waited_s >= self._timeout_s):
-                return
+                break
+        while (answer := self._source.next(0.0)) is not None:
+            self._take(answer, begun)
 
-    def _read_ends(self) -> _Ends:
-        try:
-            self._refresh_inventory()
-            wanted = [tp for partitions in self._partitions.values() for tp in partitions]
-            begun_at_s = self._now_s()
-            ends = self._cluster.log_ends(wanted, self._patience_now_s)
-            if any(end.end_offset < self._newest_ends.get(tp, 0) for tp, end in ends.items()):
-                # A log does not become shorter: is it another topic of the same name?
-                self._inventory_due = 0.0
-                self._refresh_inventory()
-            self._newest_ends = {tp: end.end_offset for tp, end in ends.items()}
-            return _Ends(ends, (begun_at_s, self._now_s()))
-        except ClusterError as error:
-            self._inventory_due = 0.0
-            return _Ends({}, None, f"log ends: {error.problem}")
+    def _wait_at_most_s(self) -> float:
+        """How long a round may last, by who still owes an answer to its own questions."""
+        asked = (self._groups, self._leaders)
+        if any(units.is_awaited(self._round) for units in asked):
+            return self._patience_now_s
+        if self._logs.needs_inventory and self._inventory.owes(self._round):
+            return self._patience_now_s
+        return _GRACE_S if any(units.owes(self._round) for units in asked) else 0.0
 
-    def _refresh_inventory(self) -> None:
-        """Which partitions there are, under which topic ids, and where all brokers listen."""
-        if time.monotonic() < self._inventory_due and self._partitions.keys() == self._topics:
+    def _wait_for_any_s(self) -> float:
+        """How long for any answer at all, before a round says that there was none."""
+        is_any_due = self._groups.is_awaited() or self._leaders.is_awaited()
+        return max(self._patience_now_s, self._slow_s) if is_any_due else 0.0
+
+    def _take(self, answer: Answer, begun: Asked) -> None:
+        if isinstance(answer, Positions):
+            self._take_positions(answer)
+        elif isinstance(answer, Ends):
+            self._take_ends(answer)
+            self._ask_inventory(begun)
+        elif isinstance(answer, Inventory):
+            self._take_inventory(answer)
+            self._ask_inventory(begun)
+            self._ask_ends(begun)
+        else:
+            self._take_groups(answer)
+
+    def _take_positions(self, answer: Positions) -> None:
+        for group, offsets in answer.offsets.items():
+            asked = self._groups.answered(group, answer.question)
+            if asked is None:
+                continue
+            if group not in self._named:
+                (self._found.add if offsets else self._found.discard)(group)
+            self._got.positions[group] = offsets
+            self._note_pace(asked)
+            if asked.round != self._round:
+                self._got.late[group_subject(group)] = asked
+        for group, problem in answer.problems.items():
+            if self._groups.answered(group, answer.question) is not None and group in self._expected:
+                self._got.problems[group] = f"group {group}: {problem}"
+        if answer.is_last:
+            self._groups.over(answer.question)
+
+    def _take_ends(self, answer: Ends) -> None:
+        if answer.is_silent:
+            self._leaders.over(answer.question)
             return
-        described = self._cluster.topics(self._topics, self._patience_now_s)
-        self._partitions = {name: topic.partitions for name, topic in described.items()}
-        self._topic_ids = {name: topic.topic_id for name, topic in described.items()}
-        brokers = self._cluster.brokers(self._patience_now_s)
-        # While some broker is away the others do not name it; it may well be back before they are gone.
-        self._addresses = tuple(sorted(set(self._addresses) | set(brokers.values())))
-        self._inventory_due = time.monotonic() + _INVENTORY_EVERY_S
-
-    def _read_positions(self) -> _Positions:
-        self._find_other_groups()
-        wanted = self._named_groups | self._found_groups
-        try:
-            return _Positions(self._mirrored(self._cluster.committed(wanted, self._patience_now_s)), {})
-        except ClusterError:
-            return self._one_by_one(wanted)
-
-    def _one_by_one(self, groups: Iterable[str]) -> _Positions:
-        """One group's coordinator may be away while the others answer."""
-        offsets: dict[str, dict[TopicPartition, int]] = {}
-        problems: dict[str, str] = {}
-        deadline = time.monotonic() + self._patience_now_s
-        for group in sorted(groups):
-            try:
-                left_s = max(0.05, deadline - time.monotonic())
-                offsets |= self._mirrored(self._cluster.committed([group], left_s))
-            except ClusterError as error:
-                problems[group] = f"group {group}: {error.problem}"
-        return _Positions(offsets, problems)
-
-    def _find_other_groups(self) -> None:
-        if time.monotonic() < self._others_due:
+        asked = self._leaders.answered(answer.leader, answer.question)
+        if asked is None:
             return
-        try:
-            others = self._cluster.groups(self._patience_now_s) - self._named_groups
-            found = self._mirrored(self._cluster.committed(others, self._patience_now_s))
-        except ClusterError:
-            return  # asked again in the next round; what was found before stays
-        self._found_groups = frozenset(group for group, offsets in found.items() if offsets)
-        self._others_due = time.monotonic() + _OTHER_GROUPS_EVERY_S
+        if answer.problem:
+            self._got.problems["log ends"] = f"log ends: {answer.problem}"
+            self._logs.refresh(asked.steady_s + 1.0)
+        else:
+            self._got.ends += 1
+            self._note_pace(asked)
+        self._logs.take_ends(answer.ends, asked, self._clock.monotonic_s())
 
-    def _mirrored(
-        self, committed: Mapping[str, Mapping[TopicPartition, int]]
-    ) -> dict[str, dict[TopicPartition, int]]:
-        return {
-            group: {tp: offset for tp, offset in offsets.items() if tp.topic in self._read_topics}
-            for group, offsets in committed.items()
-        }
+    def _note_pace(self, asked: Asked) -> None:
+        """Where everything takes long, a round without any answer has to be waited for as long as that."""
+        took_s = self._clock.monotonic_s() - asked.steady_s
+        self._slow_s = min(1.5 * took_s, self._patience_now_s + _LATE_S)
+
+    def _take_inventory(self, answer: Inventory) -> None:
+        asked = self._inventory.answered("", answer.question)
+        if asked is None:
+            return
+        if answer.problem:
+            self._got.problems["topics"] = f"topics: {answer.problem}"
+            self._logs.inventory_failed(asked)
+        else:
+            self._logs.take_inventory(answer.topics, answer.addresses, asked)
+
+    def _take_groups(self, answer: Groups) -> None:
+        asked = self._listing.answered("", answer.question)
+        if asked is None:
+            return
+        self._scouts = answer.groups - self._expected
+        if not answer.problem:
+            self._found &= answer.groups
+            self._listing_due = asked.steady_s + _OTHER_GROUPS_EVERY_S
+
+    @property
+    def _expected(self) -> frozenset[str]:
+        return self._named | self._found
+
+    def _reading(self, begun: Asked) -> SourceReading:
+        ended_s = self._clock.monotonic_s()
+        got, logs = self._got, self._logs.read(self._round, ended_s)
+        late = {**got.late, **logs.late}
+        on_time = {group for group in got.positions if group_subject(group) not in late}
+        silent = self._expected - on_time
+        missed = logs.missed | {group_subject(group) for group in silent}
+        if missed and not logs.ends and not got.positions:
+            return self._failed(begun, *self._why_failed(begun))
+        is_only_late = not on_time and not any(topic_subject(tp.topic) not in late for tp in logs.ends)
+        # A round that got nothing but late answers tells of the time at which those were asked for.
+        newest = max(late.values(), key=lambda asked: asked.steady_s, default=begun)
+        told = newest if is_only_late and late else begun
+        return SourceReading(
+            begun_at_s=_at_s(told, begun),
+            ended_at_s=self._ended_at_s(begun),
+            outcome="partial" if missed else "good",
+            reason=self._why_partial(logs, silent - got.problems.keys()),
+            ends_at_s=(begun.at_s, self._ended_at_s(begun)) if logs.is_any_on_time else None,
+            ends=logs.ends,
+            topic_ids=logs.topic_ids,
+            positions=got.positions,
+            missed=frozenset(missed),
+            late={subject: _at_s(asked, begun) for subject, asked in late.items()},
+        )
+
+    def _ended_at_s(self, begun: Asked) -> float:
+        """By the clock as it was at the round's begin: nobody sets that in the middle of a round."""
+        return begun.at_s + self._clock.monotonic_s() - begun.steady_s
+
+    def _why_partial(self, logs: LogsRead, silent: Collection[str]) -> str:
+        reasons = sorted(set(self._got.problems.values()))
+        if logs.missed and "log ends" not in self._got.problems:
+            reasons.append("log ends: no answer in time")
+        if silent:
+            names = ", ".join(sorted(silent)[:_NAMED]) + (", …" if len(silent) > _NAMED else "")
+            reasons.append(
+                f"positions of {len(silent)} of {len(self._expected)} groups: no answer in time ({names})"
+            )
+        return "; ".join(reasons)
+
+    def _why_failed(self, begun: Asked) -> tuple[Cause, str]:
+        """A source that died during the round is known by its refusals, not by what it left unsaid."""
+        if self._source.listening(self._logs.addresses) == "refused":
+            return "refused", "every broker refuses connections"
+        problems = sorted(set(self._got.problems.values()))[:_NAMED]
+        if self._got.problems.keys() - {"topics"}:
+            return "error", "; ".join(problems)
+        waited_s = self._clock.monotonic_s() - begun.steady_s
+        return "silent", "; ".join([f"no answer within {waited_s:.1f} s", *problems])
+
+    def _failed(self, begun: Asked, cause: Cause, reason: str) -> SourceReading:
+        return SourceReading(
+            begun_at_s=begun.at_s,
+            ended_at_s=self._ended_at_s(begun),
+            outcome="failed",
+            cause=cause,
+            reason=reason,
+        )
+
+    def _reconnect_if_stuck(self, reading: SourceReading) -> None:
+        """Give up connections that have brought nothing for a while, now and then for silent brokers.
+
+        librdkafka may need minutes to recover from a broker that was frozen for seconds and answers any
+        new client at once; seen with 2.16 and SIGSTOP. A new client costs a second without samples, so where
+        only a part is silent it is tried less and less often.
+        """
+        now_s = self._clock.monotonic_s()
+        is_stuck = reading.outcome == "failed" and reading.cause != "refused" and not self._source.is_starting
+        is_silent = bool(self._groups.silent or self._leaders.silent)
+        self._stuck_since = (
+            (self._stuck_since if self._stuck_since is not None else now_s) if is_stuck else None
+        )
+        self._silent_since = (
+            (self._silent_since if self._silent_since is not None else now_s) if is_silent else None
+        )
+        if not is_silent:
+            self._new_client_s = _NEW_CLIENT_S
+        if self._stuck_since is not None and now_s - self._stuck_since >= _STUCK_AFTER_S:
+            self._reset()
+        elif self._silent_since is not None and now_s - self._silent_since >= self._new_client_s:
+            self._new_client_s = min(2 * self._new_client_s, _NEW_CLIENT_AT_MOST_S)
+            self._reset()
+
+    def _reset(self) -> None:
+        self._source.reset()
+        for units in (self._groups, self._leaders, self._inventory, self._listing):
+            units.forget()
+        self._stuck_since = self._silent_since = None
+        self._logs.refresh()
+        self._listing_due = 0.0
+
+
+def _at_s(asked: Asked, now: Asked) -> float:
+    """When that was asked, by the clock as it is now: it may have been set since."""
+    return now.at_s - (now.steady_s - asked.steady_s)

@@ -12,27 +12,21 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.planning.samples import (
-    CheckpointCopy,
-    Sample,
-    SampleHistory,
-    TopicEnds,
-    encode_sample,
-    sample_key,
-)
+from orchestrator.planning.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.copies import CopyKeeper
 from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster, mirrored_consumers
 from orchestrator.watch.health import HealthKeeper, mirror_health
+from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.reader import read_samples
-from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
+from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.sampler import SourceSampler
+from orchestrator.watch.source import KafkaSource
 from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
 from orchestrator.watch.writers import WritersKeeper, look_at_writers
 
@@ -40,10 +34,6 @@ INTERVAL_S = 0.5
 ROUND_TIMEOUT_S = 1.0
 # While the source stays away, rounds only say that the watcher lives.
 _OUTAGE_INTERVAL_S = 1.0
-_WRITE_TIMEOUT_S = 2.0
-_WRITTEN_PER_S = 1_000
-_COPY_RECORD_EVERY_S = 1.0
-_REMEMBERED_S = 60.0
 _TIDY_EVERY_S = 6 * 3600.0
 
 
@@ -58,15 +48,13 @@ class Watcher:
     ) -> None:
         self.mirror = mirror
         self.name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        self.history = SampleHistory(keep_s=_REMEMBERED_S, keep_positions_s=0.0)
-        self.lock = threading.Lock()
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}", watcher=self.name)
         self._interval_s = interval_s
         self._stopped = threading.Event()
         impatient = {"socket.timeout.ms": "2000"}
         self._target = kafka_cluster(topology, mirror.target)
         self._sampler = SourceSampler(
-            isolated_cluster(topology, mirror.source, **impatient),
+            KafkaSource(isolated_cluster(topology, mirror.source, **impatient)),
             topology.clusters[mirror.source].bootstrap,
             mirror.topics,
             [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")],
@@ -75,7 +63,8 @@ class Watcher:
         )
         self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
         self._copies = CopyKeeper(mirrored_consumers(topology, mirror, "spark"), self.name, self._log)
-        self._written_copies: dict[str, CheckpointCopy] = {}
+        self._keeper = Keeper(self.name, self._writer.write)
+        self.history, self.lock = self._keeper.history, self._keeper.lock
         self._writers = WritersKeeper(
             [
                 lambda: look_at_writers(topology, mirror.source, mirror.topics),
@@ -86,7 +75,6 @@ class Watcher:
         )
         connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
         self.health = HealthKeeper(lambda: mirror_health(self._target, connect, mirror), self._log)
-        self._recorder = Recorder(self.name)
         self._said_outcome = ""
         self._said_problem = ""
         self._said_topics: dict[str, str] = {}
@@ -118,16 +106,19 @@ class Watcher:
         while not self._stopped.is_set():
             try:
                 create_samples_topic(self._target, self.mirror.samples_topic)
-                known = read_samples(self._target, self.mirror.samples_topic, timeout_s=5.0)
+                known = read_samples(
+                    self._target,
+                    self.mirror.samples_topic,
+                    timeout_s=5.0,
+                    only_newest_positions=True,
+                )
             except ClusterError as error:
                 self._say_problem(error)
                 self._stopped.wait(1.0)
                 continue
-            self._recorder.take_over(known, time.time())
+            self._keeper.take_over(known, time.time())
+            self._sampler.expect(self._keeper.recorder.groups)
             self._writers.take_over(known.writers)
-            with self.lock:
-                for copy in known.copies.values():
-                    self.history.add(copy)
             threading.Thread(target=self._tidy, name="tidy", daemon=True).start()
             return
 
@@ -164,40 +155,13 @@ class Watcher:
             self._stopped.wait(due - time.monotonic())
 
     def _record(self, reading: SourceReading) -> None:
-        samples, round_ = self._recorder.records(reading)
-        self._say_made_anew(samples)
-        copies = [
-            replace(copy, set_back_s=self._recorder.set_back_s)
-            for copy in changed_copies(self._copies.copies(), self._written_copies, _COPY_RECORD_EVERY_S)
-        ]
-        writers = self._writers.due()
         try:
-            if samples or copies or writers:
-                self._write([*samples, *copies, *writers])
-        except UnacknowledgedError as error:
-            self._written_copies.clear()
+            written = self._keeper.record(reading, self._copies.copies(), self._writers.due())
+        except UnacknowledgedError:
             self._writers.forget()
-            there = error.acknowledged
-            self._recorder.forget(samples, round_, is_acknowledged=there.__contains__)
-            self._remember([sample for sample in samples if sample_key(sample) in there])
             raise
-        # Only once all else is acknowledged may the round confirm it.
-        self._recorder.written(samples, round_)
-        self._written_copies |= {copy.query: copy for copy in copies}
-        self._remember([*samples, *copies])
-        self._write([round_])
-        self._remember([round_])
+        self._say_made_anew(written)
         self._said_problem = ""
-
-    def _remember(self, samples: Sequence[Sample]) -> None:
-        with self.lock:
-            for sample in samples:
-                self.history.add(sample)
-
-    def _write(self, samples: Sequence[Sample]) -> None:
-        """A batch gets time by its size: what it takes where a replica of the target is slow."""
-        timeout_s = _WRITE_TIMEOUT_S + len(samples) / _WRITTEN_PER_S
-        self._writer.write([encode_sample(sample) for sample in samples], timeout_s)
 
     def _say_outcome(self, reading: SourceReading) -> None:
         if reading.outcome == self._said_outcome:

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import groups, layouts
+from tests.bench import groups, layouts, many_groups
 from tests.bench.kafka_client import Comparison, compare
 from tests.bench.syncs import CASES
 
@@ -50,6 +50,9 @@ def main() -> int:
         with console.status(f"a topology file of {topics:,} topics"):
             files.append(layouts.measure(topics))
     console.print(layouts.table(files))
+    with console.status(f"a watcher of {many_groups.GROUPS:,} groups"):
+        watched = many_groups.measure()
+    console.print(many_groups.table(watched))
     if not options.no_kafka:
         with console.status("a million translations by Kafka's own client and by ours"):
             comparison = compare()
@@ -62,6 +65,7 @@ def main() -> int:
         console.print(groups.table(moved))
     missed = [problem for row in measured if row["syncs"] == _TEN_MILLION for problem in _missed(row)]
     missed += layouts.missed(files)
+    missed += many_groups.missed(watched)
     missed += groups.missed(moved) if moved else []
     for problem in missed:
         console.print(f"[red]missed[/red]: {problem}")
@@ -70,7 +74,9 @@ def main() -> int:
             f"Kept for 10 million syncs, in each case: built in under {_LIMIT_BUILD_S:g} s (CPU), under "
             f"{_LIMIT_PEAK_MB:g} MB; 1 million translations in under {_LIMIT_TRANSLATE_S:g} s (CPU).\n"
             f"Kept for {layouts.SIZES[-1]:,} topics: each of {', '.join(layouts.PHASES)} in under 5 s (CPU), "
-            "all in under 1 GB, and growing with the file."
+            "all in under 1 GB, and growing with the file.\n"
+            f"Kept for a watcher of {many_groups.GROUPS:,} groups of {many_groups.PARTITIONS} partitions, after as "
+            f"many came and went: under {many_groups.LIMIT_MB:g} MB, and {many_groups.LIMIT_CPU_S:g} s of CPU a round."
         )
         if moved:
             console.print(

@@ -13,6 +13,7 @@ from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import Recorder
 from orchestrator.watch.sampler import SourceSampler
+from orchestrator.watch.source import KafkaSource
 from orchestrator.watch.tidying import create_samples_topic
 
 ROUNDS = 10
@@ -27,7 +28,7 @@ def rounds(cluster: KafkaCluster, estate: Topology, mirror: Replication) -> dict
     addresses = str(cluster.properties["bootstrap.servers"]).split(",")
     create_samples_topic(cluster, mirror.samples_topic)
     sampler = SourceSampler(
-        IsolatedCluster("source", addresses, {}),
+        KafkaSource(IsolatedCluster("source", addresses, {})),
         addresses,
         mirror.topics,
         [consumer.name for consumer in estate.consumers],

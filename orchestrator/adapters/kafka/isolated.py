@@ -22,7 +22,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
@@ -38,11 +38,16 @@ _AGAIN_AFTER_S = 0.2
 _START_S = 30.0
 HELLO = -1
 """The number of the helper's first message: it has started."""
+Kind = Literal["answer", "part", "problem"]
+"""What a message of the helper brings: an answer, a part of one that goes on, or an error."""
+Part = Callable[[dict[str, dict[TopicPartition, int]], dict[str, str]], None]
+"""Takes positions by group, and of groups that cannot be read the problem."""
 AT_ONCE = 64
 """Questions that a helper works at; more of them wait."""
 
 COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
-_LATE = ("_TIMED_OUT", "_TRANSPORT")
+LATE = ("_TIMED_OUT", "_TRANSPORT")
+"""Codes of what was not answered in time."""
 
 
 def _always() -> bool:
@@ -96,6 +101,20 @@ class IsolatedCluster:
         answer = self._ask_coordinators("committed", timeout_s, sorted(groups))
         return cast("dict[str, dict[TopicPartition, int]]", answer)
 
+    def groups_found(self, timeout_s: float) -> tuple[set[str], str]:
+        """See `GroupAdmin.groups_found`."""
+        return cast("tuple[set[str], str]", self._ask("groups_found", timeout_s))
+
+    def committed_each(
+        self, groups: Iterable[str], topics: Iterable[str], timeout_s: float, part: Part
+    ) -> None:
+        """See `GroupAdmin.committed_each`. `part` is called by another thread."""
+
+        def told(found: Any) -> None:
+            part(*found)
+
+        self._ask("committed_each", timeout_s, sorted(groups), sorted(topics), part=told)
+
     def group_members(self, groups: Iterable[str], timeout_s: float) -> dict[str, int]:
         """See `KafkaCluster.group_members`."""
         return cast("dict[str, int]", self._ask_coordinators("group_members", timeout_s, sorted(groups)))
@@ -121,6 +140,12 @@ class IsolatedCluster:
     def start(self) -> None:
         """Start the helper, so that the time of the next question is its own."""
         self._started().await_start()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the helper has not begun to listen yet."""
+        helper = self._helper
+        return helper is not None and helper.is_alive and not helper.has_started
 
     def reset(self) -> None:
         """End the helper with all it waits for; the next call starts another one."""
@@ -150,7 +175,7 @@ class IsolatedCluster:
                 if time.monotonic() > deadline:
                     raise
             except ClusterError as error:
-                if error.code in _LATE and not is_second:
+                if error.code in LATE and not is_second:
                     is_second = True
                     deadline = time.monotonic() + timeout_s
                     self.reset()
@@ -167,11 +192,13 @@ class IsolatedCluster:
                 self._at_end = weakref.finalize(self, self._helper.end)
             return self._helper
 
-    def _ask(self, method: str, timeout_s: float, *arguments: Any) -> Any:
+    def _ask(
+        self, method: str, timeout_s: float, *arguments: Any, part: Callable[[Any], None] | None = None
+    ) -> Any:
         helper = self._started()
         helper.await_start()
         try:
-            return helper.ask(method, (*arguments, timeout_s)).result(timeout_s + _GRACE_S)
+            return helper.ask(method, (*arguments, timeout_s), part).result(timeout_s + _GRACE_S)
         except TimeoutError:
             problem = f"no answer within {timeout_s:g} s"
             raise ClusterError(f"cluster {self.name}", problem, code="_TIMED_OUT") from None
@@ -183,7 +210,7 @@ class _Helper:
     def __init__(self, name: str, hello: tuple[object, ...]) -> None:
         self._subject = f"cluster {name}"
         self._numbers = itertools.count()
-        self._owed: dict[int, Future[Any]] = {}
+        self._owed: dict[int, tuple[Future[Any], Callable[[Any], None] | None]] = {}
         self._writing = threading.Lock()
         self.is_alive = True
         self._started = threading.Event()
@@ -204,10 +231,17 @@ class _Helper:
         if not self._started.wait(_START_S):
             raise ClusterError(self._subject, f"the process that asks it did not start within {_START_S:g} s")
 
-    def ask(self, method: str, arguments: tuple[Any, ...]) -> Future[Any]:
-        """Put a question; the future fails with `ClusterError`."""
+    @property
+    def has_started(self) -> bool:
+        """Whether it listens, or has ended."""
+        return self._started.is_set()
+
+    def ask(
+        self, method: str, arguments: tuple[Any, ...], part: Callable[[Any], None] | None = None
+    ) -> Future[Any]:
+        """Put a question; the future fails with `ClusterError`. `part` takes what comes before the answer."""
         number, future = next(self._numbers), Future[Any]()
-        self._owed[number] = future
+        self._owed[number] = future, part
         self._send((number, method, arguments))
         if not self.is_alive:
             self._fail_all()
@@ -234,17 +268,22 @@ class _Helper:
     def _read(self) -> None:
         while True:
             try:
-                number, answer, problem = pickle.load(self._process.stdout)  # type: ignore[arg-type] # noqa: S301 - our own child
+                number, kind, value = pickle.load(self._process.stdout)  # type: ignore[arg-type] # noqa: S301 - our own child
             except (EOFError, OSError, ValueError, pickle.UnpicklingError):
                 break
             self._started.set()
             if number == HELLO:
                 continue
-            future = self._owed.pop(number)
-            if problem is None:
-                future.set_result(answer)
+            if kind == "part":
+                take = self._owed[number][1]
+                if take is not None:
+                    take(value)
+                continue
+            future, _ = self._owed.pop(number)
+            if kind == "answer":
+                future.set_result(value)
             else:
-                future.set_exception(ClusterError(*problem))
+                future.set_exception(ClusterError(*value))
         self.end()
         self._started.set()
         self._fail_all()
@@ -257,6 +296,6 @@ class _Helper:
 
     def _fail_all(self) -> None:
         for number in list(self._owed):
-            future = self._owed.pop(number, None)
+            future, _ = self._owed.pop(number, (None, None))
             if future is not None:
                 future.set_exception(HelperDiedError(self._subject, "the connection broke"))

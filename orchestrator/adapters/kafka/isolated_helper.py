@@ -10,12 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from orchestrator.adapters.kafka.group_admin import GroupAdmin
-from orchestrator.adapters.kafka.isolated import AT_ONCE, HELLO
+from orchestrator.adapters.kafka.isolated import AT_ONCE, HELLO, Kind
 from orchestrator.errors import DcctlError
 
 _METHODS = frozenset(
-    {"brokers", "topics", "log_ends", "groups", "committed", "write_group_offsets", "group_members"}
+    {
+        "brokers",
+        "topics",
+        "log_ends",
+        "groups",
+        "groups_found",
+        "committed",
+        "write_group_offsets",
+        "group_members",
+    }
 )
+_METHODS_IN_PARTS = frozenset({"committed_each"})
 
 
 class Server:
@@ -28,19 +38,24 @@ class Server:
 
     def answer(self, number: int, method: str, arguments: tuple[Any, ...]) -> None:
         """Answer one question."""
+        kind: Kind = "answer"
         value: Any = None
-        problem = None
         try:
             with self._writing:
                 self._cluster = self._cluster or GroupAdmin(*self._hello)
             if method in _METHODS:
                 value = getattr(self._cluster, method)(*arguments)
+            elif method in _METHODS_IN_PARTS:
+                getattr(self._cluster, method)(*arguments, lambda *part: self._say(number, "part", part))
         except DcctlError as error:
-            problem = (error.subject, error.problem, error.hint, getattr(error, "code", ""))
+            kind, value = "problem", (error.subject, error.problem, error.hint, getattr(error, "code", ""))
         except Exception as error:  # noqa: BLE001 - whatever it was, the parent must not wait for ever
-            problem = (f"cluster {self._hello[0]}", f"asking for {method}: {error!r}", "", "")
+            kind, value = "problem", (f"cluster {self._hello[0]}", f"asking for {method}: {error!r}", "", "")
+        self._say(number, kind, value)
+
+    def _say(self, number: int, kind: Kind, value: Any) -> None:
         with self._writing:
-            pickle.dump((number, value, problem), sys.stdout.buffer)
+            pickle.dump((number, kind, value), sys.stdout.buffer)
             sys.stdout.buffer.flush()
 
 
@@ -49,7 +64,7 @@ def main() -> None:
     pool = ThreadPoolExecutor(max_workers=AT_ONCE)
     try:
         server = Server(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
-        pickle.dump((HELLO, None, None), sys.stdout.buffer)
+        pickle.dump((HELLO, "answer", None), sys.stdout.buffer)
         sys.stdout.buffer.flush()
         while True:
             pool.submit(server.answer, *pickle.load(sys.stdin.buffer))  # noqa: S301 - the same

@@ -1,0 +1,81 @@
+"""From a reading to records at the target, and what of them is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from orchestrator.adapters.kafka.writer import UnacknowledgedError
+from orchestrator.planning.samples import CheckpointCopy, Sample, SampleHistory, encode_sample, sample_key
+from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
+
+_WRITE_TIMEOUT_S = 2.0
+_WRITTEN_PER_S = 1_000
+_COPY_RECORD_EVERY_S = 1.0
+_REMEMBERED_S = 60.0
+Write: TypeAlias = Callable[[Sequence[tuple[bytes, bytes]], float], None]
+"""Writes records within so many seconds. Raises `UnacknowledgedError`."""
+
+
+class Keeper:
+    """Writes what a recorder gives, and remembers what is at the target.
+
+    `history` (hold `lock` while reading it) is for metrics: what the target has, and nothing else.
+    """
+
+    def __init__(self, watcher: str, write: Write) -> None:
+        self.recorder = Recorder(watcher)
+        self.history = SampleHistory(keep_s=_REMEMBERED_S, keep_positions_s=0.0)
+        self.lock = threading.Lock()
+        self._write_records = write
+        self._written_copies: dict[str, CheckpointCopy] = {}
+
+    def take_over(self, known: SampleHistory, now_s: float) -> None:
+        """Go on from what earlier watchers have recorded."""
+        self.recorder.take_over(known, now_s)
+        self._remember(list(known.copies.values()))
+
+    def record(
+        self,
+        reading: SourceReading,
+        copies: Mapping[str, CheckpointCopy],
+        further: Sequence[Sample] = (),
+    ) -> list[Sample]:
+        """Write what has changed, and `further`, then the round that confirms it; returns what was written.
+
+        Raises `UnacknowledgedError` where the target does not take it all. What it took stays written, the
+        rest is for the next round.
+        """
+        samples, round_ = self.recorder.records(reading)
+        changed = [
+            replace(copy, set_back_s=self.recorder.set_back_s)
+            for copy in changed_copies(copies, self._written_copies, _COPY_RECORD_EVERY_S)
+        ]
+        try:
+            if samples or changed or further:
+                self._write([*samples, *changed, *further])
+        except UnacknowledgedError as error:
+            self._written_copies.clear()
+            there = error.acknowledged
+            self.recorder.forget(samples, round_, is_acknowledged=there.__contains__)
+            self._remember([sample for sample in samples if sample_key(sample) in there])
+            raise
+        # Only once all else is acknowledged may the round confirm it.
+        self.recorder.written(samples, round_)
+        self._written_copies |= {copy.query: copy for copy in changed}
+        self._remember([*samples, *changed])
+        self._write([round_])
+        self._remember([round_])
+        return [*samples, *changed, round_]
+
+    def _write(self, samples: Sequence[Sample]) -> None:
+        """A batch gets time by its size: what it takes where a replica of the target is slow."""
+        timeout_s = _WRITE_TIMEOUT_S + len(samples) / _WRITTEN_PER_S
+        self._write_records([encode_sample(sample) for sample in samples], timeout_s)
+
+    def _remember(self, samples: Sequence[Sample]) -> None:
+        with self.lock:
+            for sample in samples:
+                self.history.add(sample)
