@@ -149,7 +149,7 @@ def test_a_failover_while_the_lost_site_is_starting_open(
         estate.must("sim", "kill", "west")
         simulation.site("west").restart()
         _await_words(simulation, "opening")
-        plan = json.loads(estate.must(*FAILOVER[:-1], "--dry-run", "--json"))
+        plan = json.loads(estate.must(*FAILOVER[:-1], "--dry-run", "--json"))["plan"]
         assert plan["predicted"]["seconds"] > WAITED_FOR_S
         gates = {gate["id"]: gate for gate in plan["gates"]}
         assert "guards have let brokers start open" in gates["source-unreachable"]["reason"]
