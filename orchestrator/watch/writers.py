@@ -40,7 +40,7 @@ def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> 
         producers = admin.describe_producers(wanted, _ASK_TIMEOUT_S)
     return {
         name: TopicWriters(
-            topic.topic_id,
+            sampled_id(topic.topic_id),
             len(topic.partitions),
             frozenset(
                 tp.partition
@@ -51,6 +51,11 @@ def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> 
         )
         for name, topic in found.items()
     }
+
+
+def sampled_id(topic_id: str) -> str:
+    """A topic's id in the letters of the samples: librdkafka's. Java has `_` and `-` for its `/` and `+`."""
+    return topic_id.replace("_", "/").replace("-", "+")
 
 
 class WritersKeeper:
