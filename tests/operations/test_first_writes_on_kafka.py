@@ -19,6 +19,7 @@ from orchestrator.adapters.kafka.client import logger
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
@@ -26,6 +27,7 @@ from orchestrator.planning.failover import plan_failover
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import as_user, kafka_broker
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.pictures import LOST_AT_S, MIRROR, REQUEST, observation, topology
 
 pytestmark = pytest.mark.integration
@@ -93,7 +95,15 @@ class Fenced:
     def _session(self, *attested: str, user: str = "operator") -> Session:
         target = KafkaCluster("east", [self._bootstrap], as_user(user))
         estate = Estate(self.file, self._mirror, target, None, None)  # type: ignore[arg-type]
-        return Session(estate, observation(), self._folder, run_id="r", attested_writers=attested)
+        record = EnsembleRecord(MemoryLock(MemoryEnsemble(), "lock"), self.file.name, "r")
+        return Session(
+            estate,
+            observation(),
+            self._folder,
+            run_id="r",
+            estate_record=record,
+            attested_writers=attested,
+        )
 
 
 def awaited_rights(east: KafkaCluster, user: str) -> None:
