@@ -32,10 +32,20 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(file.fileno())
             beside.chmod(mode)
             beside.replace(place)
+            sync_folder(place.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

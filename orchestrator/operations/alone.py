@@ -18,12 +18,14 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
+from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.earlier_runs import earlier_run
 from orchestrator.operations.state_folder import state_folder
 from orchestrator.planning.estate_record import (
     Body,
+    ClusterIds,
     Fact,
     RunBegun,
     RunEnded,
@@ -36,6 +38,7 @@ from orchestrator.planning.estate_record import (
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
 from orchestrator.planning.plan import RunEvent, canonical_json, event_from_json, plan_from_json, to_json
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
+from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 
 IMPORTED = ".imported"
 B = TypeVar("B", bound=Body)
@@ -99,7 +102,7 @@ class LocalJournal:
                 file.flush()
                 os.fsync(file.fileno())
             if not whole:
-                _sync_folder(self.file.parent)
+                sync_folder(self.file.parent)
         except OSError as error:
             raise DcctlError(str(self.file), f"cannot be written: {error.strerror}") from None
         with suppress(OSError), (self._folder / "journal.jsonl").open("a", encoding="utf-8") as copy:
@@ -210,9 +213,12 @@ def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
     first = records[0]
     if "plan" not in first.data:
         return []
-    state = state_from_journal(plan_from_json(first.data["plan"]), first.run_id, records)
+    plan = plan_from_json(first.data["plan"])
+    state = state_from_journal(plan, first.run_id, records)
     at_s = {record.step: record.at_s for record in records if record.kind == "step-outcome"}
-    return [
+    ids = plan.facts.get(IDS_TO_REMEMBER)
+    found: list[tuple[float, Body]] = [(first.at_s, ClusterIds(ids=ids))] if ids else []
+    return found + [
         (at_s.get(step_id, first.at_s), body_from_json(result["fact"]))
         for step_id, result in state.results.items()
         if "fact" in result and state.status(step_id, "undo") != "ok"
@@ -243,6 +249,10 @@ class LocalRecord:
             found = [known for known in self._read() if isinstance(known, kind)]
         return found[-1] if found else None
 
+    def forget(self) -> None:
+        """Remove the file."""
+        self._file.unlink(missing_ok=True)
+
     def _read(self) -> list[Body]:
         if not self._file.exists():
             return []
@@ -252,15 +262,8 @@ class LocalRecord:
             raise DcctlError(str(self._file), f"cannot be read: {error}") from None
 
     def _keep(self, facts: Iterable[Body]) -> None:
-        text = canonical_json([body_to_json(body) for body in facts])
-        temporary = self._file.with_suffix(".tmp")
         try:
-            with temporary.open("wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._file)
-            _sync_folder(self._file.parent)
+            write_whole(self._file, canonical_json([body_to_json(body) for body in facts]))
         except OSError as error:
             raise DcctlError(str(self._file), f"cannot be written: {error.strerror}") from None
 
@@ -271,12 +274,3 @@ def _folder(topology: str) -> Path:
 
 def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file's name has to be on the disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,6 @@ would be read by these, or overwritten; so there is one lock for both, and each 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.journal import about_this_process, lock_path
+from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
@@ -86,7 +86,7 @@ def by_hand_rows(topology: Topology) -> list[dict[str, Any]]:
     """What was written by hand, oldest first: `by_hand`, the command's words, `by`, `at_s` and `what`."""
     with coordination_of(topology) as coordination:
         found = coordination.read_children(by_hand_path(topology.name))
-    return [json.loads(value) for value in found.values()]
+    return [unpacked(value) for value in found.values()]
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.parts import read_parts, unpacked
+from orchestrator.operations.parts import read_bulk, unpacked
 from orchestrator.planning.estate_record import KINDS, Body, Fact, Withdrawn, standing
-from orchestrator.planning.plan import digest
 
 
 def estate_path(topology: str) -> str:
@@ -76,10 +75,7 @@ def fact_from_node(coordination: Coordination, topology: str, name: FactName, va
     path = f"{estate_path(topology)}/{name.text}"
     data = unpacked(value, path)
     if "parts" in data:
-        body = read_parts(coordination, f"{bulk_path(topology)}/{name.text}", int(data["parts"]))
-        if digest(body) != data.get("digest"):
-            raise CoordinationError(path, "its parts are not what was written there")
-        data = {**data, "body": body}
+        data = {**data, "body": read_bulk(coordination, f"{bulk_path(topology)}/{name.text}", data)}
     try:
         return Fact.from_json(data)
     except ValueError as error:

@@ -10,9 +10,9 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.operations.estate_facts import old_facts
 from orchestrator.operations.estate_record import FactName, bulk_path, estate_path, fact_names, written_facts
-from orchestrator.operations.parts import packed, write_parts
+from orchestrator.operations.parts import packed, write_bulk
 from orchestrator.planning.estate_record import Body, Fact, Withdrawn
-from orchestrator.planning.plan import canonical_json, digest
+from orchestrator.planning.plan import canonical_json
 
 _CLOCK = SystemClock()
 # What is larger lies in parts of its own: a transaction carries a megabyte in all.
@@ -88,6 +88,6 @@ class EnsembleRecord:
         body = canonical_json(data["body"])
         if len(packed(body)) > _BODY_BYTES:
             # They count once the fact's own node is there.
-            parts = write_parts(self._lock, f"{bulk_path(self._topology)}/{name.text}", body)
-            data = {**data, "body": None, "parts": parts, "digest": digest(data["body"])}
+            index = write_bulk(self._lock, f"{bulk_path(self._topology)}/{name.text}", data["body"])
+            data = {**data, "body": None, **index}
         return f"{estate_path(self._topology)}/{name.text}", packed(canonical_json(data))

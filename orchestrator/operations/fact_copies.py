@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
@@ -22,6 +23,7 @@ from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster
 
 _EVERY_S = 5.0
+_ANEW_EVERY_S = 600.0
 _WRITE_TIMEOUT_S = 10.0
 
 
@@ -34,6 +36,7 @@ class FactCopier:
         self._stopped = threading.Event()
         self._copied: set[FactName] = set()
         self._said = ""
+        self._anew_at_s = monotonic()
 
     def stop(self) -> None:
         """End after the look under way."""
@@ -41,23 +44,26 @@ class FactCopier:
 
     def run(self) -> None:
         """Copy until stopped. An ensemble or a target that is away is waited for."""
-        while not self._stopped.wait(_EVERY_S if self._copied or self._said else 0.0):
+        while not self._stopped.is_set():
             try:
-                count = self.copy_once()
+                count, problem = self.copy_once(), ""
             except DcctlError as error:
-                problem = f"{error.subject}: {error.problem}"
+                count, problem = 0, f"{error.subject}: {error.problem}"
             except Exception as error:  # noqa: BLE001 - the copy is kept as long as the watcher lives
-                problem = f"bug: {type(error).__name__} {error}"
-            else:
-                problem = " "
-                if count:
-                    self._log.info("facts of the estate record copied", facts=count)
-            if problem.strip() and problem != self._said:
+                count, problem = 0, f"bug: {type(error).__name__} {error}"
+            if count:
+                self._log.info("facts of the estate record copied", facts=count)
+            if problem and problem != self._said:
                 self._log.warning("the estate record is not copied", problem=problem)
             self._said = problem
+            self._stopped.wait(_EVERY_S)
 
     def copy_once(self) -> int:
         """Write what is not there yet; returns how many. Raises `DcctlError`."""
+        if monotonic() - self._anew_at_s >= _ANEW_EVERY_S:
+            # The topic may have been made anew; a copy that is there already is compacted away.
+            self._copied.clear()
+            self._anew_at_s = monotonic()
         coordination = coordination_connection(self._topology)
         coordination.open()
         try:

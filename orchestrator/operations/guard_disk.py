@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.planning.boot_guard import Disk
 
 # Kafka reads folders and files that it knows here; any other file is left alone.
@@ -39,7 +40,5 @@ def came_after(data: Path, run_id: str) -> Disk:
 
 
 def _kept(data: Path, after: str | None) -> Disk:
-    temporary = data / f"{MARK}.tmp"
-    temporary.write_text(json.dumps({"after": after}) + "\n", encoding="utf-8")
-    temporary.replace(data / MARK)
+    write_whole(data / MARK, json.dumps({"after": after}) + "\n")
     return Disk(is_new=True, after=after)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,19 @@ from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.operations.alone import IMPORTED, LocalLock, facts_of, local_journal, read_local_journal
+from orchestrator.operations.alone import (
+    IMPORTED,
+    LocalLock,
+    LocalRecord,
+    facts_of,
+    local_journal,
+    read_local_journal,
+)
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.journal import about_this_process, journal_records, lock_path
+from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import PrimaryMoved, RunBegun, RunEnded, undone_runs
@@ -71,6 +78,7 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
     own = local_journal(topology.name, run_id)
     if own.exists() and own.samefile(file):
         own.rename(own.with_name(own.name + IMPORTED))
+        LocalRecord(topology.name, run_id).forget()
     return told
 
 
@@ -78,7 +86,7 @@ def import_rows(topology: Topology) -> list[dict[str, Any]]:
     """Who has imported what, oldest first."""
     with coordination_of(topology) as coordination:
         found = coordination.read_children(imports_path(topology.name))
-    return [json.loads(value) for value in found.values()]
+    return [unpacked(value) for value in found.values()]
 
 
 @contextmanager

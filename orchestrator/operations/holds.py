@@ -5,7 +5,6 @@ They lie beside the topologies, not in one: a data centre may be in several file
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +17,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.operations.history import coordination_of
+from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.holds import Hold, standing_on
 from orchestrator.planning.plan import canonical_json
@@ -109,7 +109,7 @@ def hold_events(topology: Topology) -> list[dict[str, Any]]:
     """Who has put and released which hold, oldest first."""
     with coordination_of(topology) as coordination:
         found = coordination.read_children(EVENTS_PATH)
-    return [json.loads(value) for value in found.values()]
+    return [unpacked(value) for value in found.values()]
 
 
 def _write(  # noqa: PLR0917 - what a record of it says

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.adapters.account import account_name
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
-from orchestrator.operations.parts import read_parts, unpacked
+from orchestrator.operations.parts import read_bulk, unpacked
 from orchestrator.planning.plan import RunEvent, digest, event_from_json
 
 
@@ -75,20 +75,16 @@ def _restored(coordination: Coordination, topology: str, data: Mapping[str, Any]
     """A record with its bulk: in parts beside the runs, or, by an earlier dcctl, in a file of its machine."""
     inside = data.get("data", {})
     if "parts" in inside:
-        run_id = str(data["run_id"])
-        record = event_from_json({**data, "data": {}}).name
-        path = bulk_path(topology, run_id, record)
-        kept: Any = read_parts(coordination, path, int(inside["parts"]))
-        where = path
-    elif "in_file" in inside:
-        file = folder / inside["in_file"]
-        where = str(file)
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))["data"]
-        except (OSError, ValueError, KeyError) as error:
-            raise DcctlError(str(file), f"cannot be read: {error}", "it belongs to the journal") from None
-    else:
+        record = event_from_json({**data, "data": {}})
+        path = bulk_path(topology, record.run_id, record.name)
+        return event_from_json({**data, "data": read_bulk(coordination, path, inside)})
+    if "in_file" not in inside:
         return event_from_json(data)
+    file = folder / inside["in_file"]
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))["data"]
+    except (OSError, ValueError, KeyError) as error:
+        raise DcctlError(str(file), f"cannot be read: {error}", "it belongs to the journal") from None
     if digest(kept) != inside["digest"]:
-        raise DcctlError(where, "was changed since it was written", "it belongs to the journal")
+        raise DcctlError(str(file), "was changed since it was written", "it belongs to the journal")
     return event_from_json({**data, "data": kept})

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
 from orchestrator.errors import CoordinationError
+from orchestrator.planning.plan import canonical_json, digest
 
 _PLAIN_UP_TO_BYTES = 32_000
 
@@ -31,22 +32,26 @@ def unpacked(value: bytes, subject: str = "a node") -> dict[str, Any]:
     return data
 
 
-def write_parts(lock: HeldLock, path: str, text: str) -> int:
-    """Write a text of any size below `path`, under the lock; returns how many parts it has.
+def write_bulk(lock: HeldLock, path: str, data: Any) -> dict[str, Any]:
+    """Write data of any size in nodes that begin with `path`, under the lock; returns what finds it again.
 
-    Written twice it is there once: the same text gives the same parts.
+    That is {parts, digest}, for the node that it belongs to. Written twice it is there once.
     """
-    whole = zlib.compress(text.encode())
+    whole = zlib.compress(canonical_json(data).encode())
     chunks = [whole[at : at + MAX_VALUE_BYTES] for at in range(0, len(whole), MAX_VALUE_BYTES)]
     for number, chunk in enumerate(chunks):
         lock.create(f"{path}-{number:03d}", chunk)
-    return len(chunks)
+    return {"parts": len(chunks), "digest": digest(data)}
 
 
-def read_parts(coordination: Coordination, path: str, count: int) -> Mapping[str, Any]:
-    """The JSON data that `write_parts` wrote. Raises `CoordinationError` where a part is missing."""
+def read_bulk(coordination: Coordination, path: str, index: Mapping[str, Any]) -> dict[str, Any]:
+    """What `write_bulk` wrote. Raises `CoordinationError` where a part is missing, or was changed."""
+    count = int(index.get("parts", 0))
     chunks = [coordination.read(f"{path}-{number:03d}") for number in range(count)]
     missing = [number for number, chunk in enumerate(chunks) if chunk is None]
     if missing:
         raise CoordinationError(path, f"part {missing[0]} of {count} is not there")
-    return unpacked(b"".join(chunk or b"" for chunk in chunks), path)
+    data = unpacked(b"".join(chunk or b"" for chunk in chunks), path)
+    if digest(data) != index.get("digest"):
+        raise CoordinationError(path, "is not what was written there")
+    return data

@@ -10,9 +10,9 @@ from typing import Any
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, HeldLock
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.journal import bulk_path, runs_path
-from orchestrator.operations.parts import packed, unpacked, write_parts
+from orchestrator.operations.parts import packed, unpacked, write_bulk
 from orchestrator.planning.estate_record import Body, RunBegun, RunEnded
-from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
+from orchestrator.planning.plan import RunEvent, canonical_json, to_json
 
 _OUTLINE_BYTES = 2_000
 _OUTLINE_DEPTH = 3
@@ -49,9 +49,8 @@ class RunJournal:
         value = packed(text)
         if len(value) > MAX_VALUE_BYTES:
             path = bulk_path(self._topology, self._run_id, record.name)
-            parts = write_parts(self._lock, path, canonical_json(data["data"]))
-            short = _outline(record.data)
-            data = {**data, "data": {**short, "parts": parts, "digest": digest(record.data)}}
+            index = write_bulk(self._lock, path, data["data"])
+            data = {**data, "data": {**_outline(record.data), **index}}
             value = packed(canonical_json(data))
         path = f"{self._path}/{record.name}"
         told = self._told(record)

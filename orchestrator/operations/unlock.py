@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from orchestrator.adapters.zookeeper import Holder
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.journal import about_this_process, lock_path, unlocks_path
+from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
@@ -55,7 +55,7 @@ def unlock_rows(topology: Topology) -> list[dict[str, Any]]:
     """Who has taken the lock from whom, oldest first."""
     with coordination_of(topology) as coordination:
         found = coordination.read_children(unlocks_path(topology.name))
-    return [json.loads(value) for value in found.values()]
+    return [unpacked(value) for value in found.values()]
 
 
 def _hint(holder: Holder) -> str:

@@ -15,7 +15,7 @@ _NAMED = 3
 
 def where_now(state: RunState) -> str:
     """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing."""
-    record = next((step for step in state.plan.steps if step.action == RECORD_PRIMARY), None)
+    record = next((step for step in state.plan.steps if step.id == RECORD_PRIMARY), None)
     told = "; ".join(_in_words(_held(state)))
     if record is None:
         return f"Held: {told}" if told else ""

@@ -30,7 +30,7 @@ from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.estate_record import Fact, PrimaryMoved
+from orchestrator.planning.estate_record import Fact, PrimaryMoved, cluster_ids
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, Part
 from orchestrator.planning.plan import Step, canonical_json
@@ -239,6 +239,17 @@ def test_what_it_had_seen_came_before_it(night: Night, tmp_path: Path) -> None:
     (file,) = journals()
     assert import_journal(TOPOLOGY, file)["primary"] == "east"
     assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["meanwhile", run_id]
+
+
+def test_the_clusters_that_it_found_are_remembered_once_it_is_imported(night: Night) -> None:
+    """As by any run; and nothing of it is kept on this machine any more."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    ids = read_local_journal(file)[0].data["plan"]["facts"]["cluster_ids"]
+    assert ids
+    import_journal(TOPOLOGY, file)
+    assert cluster_ids(read_facts(night.ensemble, TOPOLOGY.name)) == ids
+    assert list(file.parent.glob("*.facts.json")) == []
 
 
 def test_the_copy_of_the_record_keeps_a_move_from_being_made_twice(night: Night, tmp_path: Path) -> None:

@@ -33,5 +33,5 @@ def test_a_damaged_record_of_what_was_applied_is_said_to_be_none() -> None:
     path = applied_path("payments")
     ensemble.nodes[f"{path}/r1-000"] = b'{"parts": 1, "digest": "0"}'
     ensemble.nodes[f"{path}-parts/r1-000-000"] = TORN
-    with pytest.raises(DcctlError, match="is not what was written there"):
+    with pytest.raises(DcctlError, match="is no JSON that dcctl writes"):
         read_applied(ensemble, "payments")

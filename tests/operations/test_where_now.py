@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from orchestrator.engine import RunState, state_from_journal
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent
@@ -47,6 +49,16 @@ def test_what_is_stopped_and_denied_is_held_until_it_is_taken_back() -> None:
     assert said.endswith(f"applications denied at {PLAN.source}")
     back = (("stop-producers", "undo-intent", None), ("stop-producers", "undo-outcome", "ok"))
     assert where_now(state(*done("stop-producers"), *back)).endswith("held: nothing")
+
+
+@pytest.mark.parametrize("verb", ["failover", "sick", "switchover", "roaming", "failback"])
+def test_every_move_tells_which_side_is_primary(verb: str) -> None:
+    """Whatever else its step looks at before it records that."""
+    plan = plans()[verb]
+    assert where_now(state(plan=plan)).startswith(f"Recorded as primary: {plan.source}; held: ")
+    assert where_now(state(*done("record-primary"), plan=plan)).startswith(
+        f"Recorded as primary: {plan.target}; held: "
+    )
 
 
 def test_the_record_of_the_primary_decides() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
-from orchestrator.errors import DcctlError
-from orchestrator.operations.parts import read_parts, unpacked, write_parts
+from orchestrator.operations.parts import read_bulk, unpacked, write_bulk
 from orchestrator.planning.layout.applied import Applied, applied_from_json, applied_to_json
-from orchestrator.planning.plan import canonical_json, digest
+from orchestrator.planning.plan import canonical_json
 
 _KEPT = 3
 
@@ -23,10 +22,7 @@ def read_applied(coordination: Coordination, topology: str) -> Applied | None:
         return None
     path = f"{applied_path(topology)}/{names[-1]}"
     index = unpacked(coordination.read(path) or b"{}", path)
-    data = read_parts(coordination, f"{_parts_path(topology)}/{names[-1]}", int(index.get("parts", 0)))
-    if digest(data) != index.get("digest"):
-        raise DcctlError(path, "is not what was written there")
-    return applied_from_json(data)
+    return applied_from_json(read_bulk(coordination, f"{_parts_path(topology)}/{names[-1]}", index))
 
 
 def write_applied(coordination: Coordination, lock: HeldLock, topology: str, applied: Applied) -> None:
@@ -37,9 +33,7 @@ def write_applied(coordination: Coordination, lock: HeldLock, topology: str, app
     for part in coordination.names(_parts_path(topology)):
         if part.rpartition("-")[0] == name:
             lock.remove(f"{_parts_path(topology)}/{part}")  # left by a write that did not get to its end
-    data = applied_to_json(applied)
-    parts = write_parts(lock, f"{_parts_path(topology)}/{name}", canonical_json(data))
-    index = {"parts": parts, "digest": digest(data)}
+    index = write_bulk(lock, f"{_parts_path(topology)}/{name}", applied_to_json(applied))
     lock.create(f"{applied_path(topology)}/{name}", canonical_json(index).encode())
     _forget(coordination, lock, topology)
 
