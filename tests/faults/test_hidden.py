@@ -15,18 +15,21 @@ from confluent_kafka import KafkaException, Producer
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.client import logger
+from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ClusterError
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import ROOT
-from tests.faults.estate import at_work
+from tests.faults.estate import Estate, at_work
 from tests.kafka_broker import frozen
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
 HIDDEN = ROOT / "tests" / "faults" / "hidden.yaml"
-SWITCHOVER = ("switchover", "--to", "east", "--yes", "--json")
-FAILBACK = ("failback", "--yes", "--json")
+# What a restarted mirror may have copied twice is read twice; that is not what is looked at here.
+AGAIN = ("--accept-reread", "100000")
+SWITCHOVER = ("switchover", "--to", "east", "--yes", "--json", *AGAIN)
+FAILBACK = ("failback", "--yes", "--json", *AGAIN)
 ORDERS, REFUNDS = TopicPartition("orders", 0), TopicPartition("refunds", 0)
 _WORK_S = 3.0
 _HANGS_S = 10.0
@@ -44,9 +47,11 @@ def test_what_a_hanging_replica_hides_is_at_the_target_before_the_move(
         west = simulation.cluster("west")
         follower = a_mere_follower(west)
         time.sleep(_WORK_S)
-        with writing(simulation.client_properties("west", "User:checkout")) as acked:
+        with writing(simulation.client_properties("west", "User:checkout")) as (acked, hurry):
             time.sleep(_WORK_S)
-            with estate.under_way("deny-writing", *SWITCHOVER) as (process, _):
+            with estate.under_way("stop-producers", *SWITCHOVER) as (process, run):
+                hurry.set()
+                await_begun(estate, run, "deny-writing")
                 with frozen(west, follower):
                     time.sleep(_HANGS_S)
                 assert process.wait(120) == 0
@@ -78,6 +83,18 @@ def test_logs_that_end_in_an_aborted_transaction_are_moved_there_and_back(
         assert values(west, TopicPartition("east.refunds", 0)) == {b"kept at east"}
 
 
+def await_begun(estate: Estate, run: str, step: str) -> None:
+    """Wait until the journal has that the step was begun."""
+    journal, deadline = estate.state / "runs" / run / "journal.jsonl", time.monotonic() + 60
+    begun: set[str] = set()
+    while step not in begun:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+        lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+        records = [json.loads(line) for line in lines if line.endswith("\n")]
+        begun = {record["step"] for record in records if record["kind"] == "step-intent"}
+
+
 def make_patient(simulation: Simulation) -> None:
     """West's brokers start anew, one after the other, with settings that the file has no words for."""
     site = simulation.site("west")
@@ -98,30 +115,39 @@ def make_patient(simulation: Simulation) -> None:
 
 
 def are_all_in_sync(cluster: KafkaCluster) -> bool:
-    try:
-        found = cluster.topics([ORDERS.topic, REFUNDS.topic]).values()
-    except ClusterError:  # the controller was among those that start anew
-        return False
-    return all(len(isr) == 3 for topic in found for isr in topic.isr)
+    return all(len(isr) == 3 for topic in described(cluster) for isr in topic.isr)
 
 
 def a_mere_follower(cluster: KafkaCluster) -> int:
     """A broker that leads none of the mirror's partitions."""
-    found = cluster.topics([ORDERS.topic, REFUNDS.topic]).values()
-    leaders = {leader for topic in found for leader in topic.leaders}
+    leaders = {leader for topic in described(cluster) for leader in topic.leaders}
     return min(cluster.brokers().keys() - leaders)
 
 
+def described(cluster: KafkaCluster) -> list[TopicDescription]:
+    """The mirror's topics. The controller may be among the brokers that start anew: then it is asked again."""
+    deadline = time.monotonic() + 90
+    while True:
+        try:
+            return list(cluster.topics([ORDERS.topic, REFUNDS.topic]).values())
+        except ClusterError:
+            assert time.monotonic() < deadline
+            time.sleep(1)
+
+
 @contextmanager
-def writing(properties: Mapping[str, Any]) -> Iterator[list[bytes]]:
-    """An application on a host that nobody reaches; the list holds what its leader has acknowledged."""
+def writing(properties: Mapping[str, Any]) -> Iterator[tuple[list[bytes], threading.Event]]:
+    """An application on a host that nobody reaches; the list holds what its leader has acknowledged.
+
+    Once the event is set it writes ten times as much.
+    """
     acked: list[bytes] = []
-    is_over = threading.Event()
+    is_over, hurry = threading.Event(), threading.Event()
 
     def write() -> None:
         producer = Producer({**properties, "acks": 1, "linger.ms": 0}, logger=logger)
         number = 0
-        while not is_over.wait(0.001):
+        while not is_over.wait(0.001 if hurry.is_set() else 0.01):
             value = b"unreached,%d" % number
             number += 1
             try:
@@ -139,7 +165,7 @@ def writing(properties: Mapping[str, Any]) -> Iterator[list[bytes]]:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        yield acked
+        yield acked, hurry
     finally:
         is_over.set()
         thread.join()
