@@ -60,6 +60,5 @@ class Units(Generic[_U]):
         return any(asked.round == round_ for _, asked in self._awaited.values())
 
     def forget(self) -> None:
-        """Nothing is awaited any more."""
+        """Nothing is awaited any more; who was silent has still to show that it answers."""
         self._awaited.clear()
-        self.silent.clear()

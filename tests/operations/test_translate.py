@@ -24,13 +24,21 @@ from orchestrator.operations.group_offsets import (
 from orchestrator.operations.moving import move_group
 from orchestrator.operations.translate import snapshot_positions, translate_groups
 from orchestrator.planning.by_time import RECORD_TIME_MARGIN_S
-from orchestrator.planning.samples import GroupPositions, Round, Sample, TopicEnds, encode_sample
+from orchestrator.planning.samples import (
+    GroupPositions,
+    Round,
+    Sample,
+    TopicEnds,
+    WritersSeen,
+    encode_sample,
+)
 from orchestrator.replication.formats import (
     Checkpoint,
     OffsetSync,
     encode_checkpoint,
     encode_offset_sync,
 )
+from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, Topic, Topology
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
@@ -112,6 +120,7 @@ def test_the_samples_tell_where_a_lost_sources_group_stood(east: KafkaCluster) -
     samples: list[Sample] = [
         GroupPositions(watcher="w", group="billing", topic="orders", block=0, at_s=100, offsets={0: 1123}),
         TopicEnds(watcher="w", topic="orders", block=0, at_s=100, topic_id="x", ends={0: LogEnd(1000, 1500)}),
+        WritersSeen(watcher="w", block=0, at_s=100, topics={"orders": TopicWriters("x", 1)}),
         Round(watcher="w", begun_at_s=100, ended_at_s=100.1, outcome="good", full_at_s=100),
         Round(watcher="w", begun_at_s=101, ended_at_s=101.2, outcome="failed", cause="refused"),
     ]
@@ -131,14 +140,14 @@ def test_the_samples_tell_where_a_lost_sources_group_stood(east: KafkaCluster) -
     later = Round(watcher="v", begun_at_s=days_s, ended_at_s=days_s, outcome="good", full_at_s=days_s)
     write(east, mirror.samples_topic, [encode_sample(later)])
     assert withdraw_useless(east, mirror.samples_topic) == 0
-    known = [replace(sample, watcher="v", at_s=days_s) for sample in samples[:2]]
+    known = [replace(sample, watcher="v", at_s=days_s) for sample in samples[:3]]
     write(east, mirror.samples_topic, [encode_sample(sample) for sample in known])
-    assert withdraw_useless(east, mirror.samples_topic) == 3
+    assert withdraw_useless(east, mirror.samples_topic) == 4
 
 
 @pytest.mark.integration
 def test_without_samples_mirrormakers_checkpoints_are_used(east: KafkaCluster) -> None:
-    """Coarse at MirrorMaker, exact by the map: the checkpoint names the source offset too."""
+    """Coarse at MirrorMaker; nobody saw who writes the source, so the map says no more than that either."""
     topology = topology_over(east, "north")
     mirror = topology.replication[0]
     checkpoint = Checkpoint("billing", TopicPartition("north.orders", 0), 1123, 101)
@@ -146,7 +155,7 @@ def test_without_samples_mirrormakers_checkpoints_are_used(east: KafkaCluster) -
     found = translate_groups(topology, mirror)
     assert found.origin == "checkpoints"
     assert "no watcher has ever recorded" in found.origin_reason
-    assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 123, True)]
+    assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 101, False)]
 
 
 @pytest.mark.integration

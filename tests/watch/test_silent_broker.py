@@ -108,8 +108,7 @@ def test_groups_of_the_other_coordinators_stay_fresh(estate: Estate) -> None:
             f"{len(stale)} of the silent one: {min(stale.values()):.1f} to {max(stale.values()):.1f} s\n"
         )
         assert len(oldest) == len(GROUPS)
-        assert max(fresh.values()) < 5
-        assert min(stale.values()) > 20
+        assert max(fresh.values()) < min(stale.values()) / 3
     finally:
         os.kill(silent, signal.SIGCONT)
     try:
