@@ -28,6 +28,7 @@ Change = Callable[[dict[str, Any]], None]
 
 _WITHIN_S = 60.0
 _POLL_S = 0.2
+_AT_REST_S = 8.0
 # Longer than failover.max_position_age_s of the estate.
 _SILENT_S = 6.0
 _EVERYTHING = (("CLUSTER", "kafka-cluster"), ("TOPIC", "*"), ("GROUP", "*"))
@@ -387,10 +388,26 @@ def errors_tolerated(world: World) -> Iterator[Asked]:
     world.connect.configure(name, {**before, "errors.tolerance": "all"})
     try:
         await_(lambda: world.connect.configuration(name).get("errors.tolerance") == "all")
+        _await_rest(world)
         yield Asked()
     finally:
         world.connect.configure(name, before)
+        _await_rest(world)
         await_(lambda: is_at_work(world))
+
+
+def _await_rest(world: World) -> None:
+    """A connector that was configured anew starts anew; with its source lost that takes its time."""
+    seen, since = world.connect.connectors(), time.monotonic()
+
+    def is_at_rest() -> bool:
+        nonlocal seen, since
+        now = world.connect.connectors()
+        if now != seen:
+            seen, since = now, time.monotonic()
+        return time.monotonic() - since > _AT_REST_S
+
+    await_(is_at_rest)
 
 
 def _task_states(world: World) -> set[str]:

@@ -150,12 +150,20 @@ def test_without_samples_mirrormakers_checkpoints_are_used(east: KafkaCluster) -
     """Coarse at MirrorMaker; nobody saw who writes the source, so the map says no more than that either."""
     topology = topology_over(east, "north")
     mirror = topology.replication[0]
-    checkpoint = Checkpoint("billing", TopicPartition("north.orders", 0), 1123, 101)
+    checkpoint = Checkpoint("billing", TopicPartition("north.orders", 0), 1123, 51)
     write(east, mirror.checkpoints_topic, [encode_checkpoint(checkpoint)])
     found = translate_groups(topology, mirror)
     assert found.origin == "checkpoints"
     assert "no watcher has ever recorded" in found.origin_reason
     assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 101, False)]
+    assert "may have gaps" in found.rows[0].reason
+
+    # Before the first sync of the copy as it is now: a checkpoint may speak of one that is no more.
+    older = Checkpoint("billing", TopicPartition("north.orders", 0), 900, 400)
+    write(east, mirror.checkpoints_topic, [encode_checkpoint(older)])
+    (row,) = translate_groups(topology, mirror).rows
+    assert (row.source_offset, row.target_offset) == (900, None)
+    assert "below the oldest offset sync" in row.reason
 
 
 @pytest.mark.integration
