@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -22,22 +22,35 @@ from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.earlier_runs import earlier_run
+from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.state_folder import state_folder
 from orchestrator.planning.estate_record import (
     Body,
     ClusterIds,
     Fact,
+    PrimaryMoved,
+    ReverseStarts,
     RunBegun,
     RunEnded,
     body_from_json,
     body_to_json,
     cluster_ids,
+    life_of,
     primary_records,
+    rows,
     standing,
 )
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
-from orchestrator.planning.plan import RunEvent, canonical_json, event_from_json, plan_from_json, to_json
+from orchestrator.planning.plan import (
+    Plan,
+    RunEvent,
+    canonical_json,
+    event_from_json,
+    plan_from_json,
+    to_json,
+)
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
+from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 
 IMPORTED = ".imported"
@@ -159,6 +172,7 @@ def local_state(
         alone=problem,
         cluster_ids=cluster_ids(facts),
         newest_fact=max((fact.number for fact in facts), default=None),
+        record_life=life_of(facts),
         copy_problem=copied.problem,
     )
 
@@ -218,11 +232,24 @@ def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
     at_s = {record.step: record.at_s for record in records if record.kind == "step-outcome"}
     ids = plan.facts.get(IDS_TO_REMEMBER)
     found: list[tuple[float, Body]] = [(first.at_s, ClusterIds(ids=ids))] if ids else []
-    return found + [
-        (at_s.get(step_id, first.at_s), body_from_json(result["fact"]))
-        for step_id, result in state.results.items()
-        if "fact" in result and state.status(step_id, "undo") != "ok"
-    ]
+    for step_id, result in state.results.items():
+        body = _fact_in(plan, step_id, result)
+        if body is not None and state.status(step_id, "undo") != "ok":
+            found.append((at_s.get(step_id, first.at_s), body))
+    return found
+
+
+def _fact_in(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Body | None:
+    """The fact in a step's result, also as an earlier dcctl has left it there."""
+    if "fact" in result:
+        return body_from_json(result["fact"])
+    if step_id == RECORD_PRIMARY and "record" in result:
+        told = PrimaryRecord.from_json(result["record"])
+        return PrimaryMoved(home=told.home, primary=told.primary, topics=told.topics)
+    if step_id == "record-landing-ends" and "ends" in result:
+        ends = rows(offsets_from_json(result["ends"]))
+        return ReverseStarts(home=plan.source, standby=plan.target, starts=ends, is_set=False)
+    return None
 
 
 class LocalRecord:

@@ -13,8 +13,8 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
-from orchestrator.errors import CoordinationError
-from orchestrator.operations.estate_record import fact_names, written_facts
+from orchestrator.errors import CoordinationError, DcctlError
+from orchestrator.operations.estate_record import FIRST, fact_names, written_facts
 from orchestrator.operations.journal import is_intent, journal_records, runs_path
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.parts import unpacked
@@ -23,6 +23,7 @@ from orchestrator.planning.estate_record import (
     KINDS,
     Body,
     Fact,
+    JournalUnread,
     LogsCut,
     PrimaryMoved,
     ReverseStarts,
@@ -36,7 +37,7 @@ from orchestrator.planning.primaries import PrimaryRecord
 from orchestrator.replication.cuts import cuts_from_json
 
 _ALL = tuple(KINDS.values())
-_IN_RESULTS = frozenset({ReverseStarts, LogsCut})
+_IN_RESULTS = frozenset({ReverseStarts, LogsCut, JournalUnread})
 
 
 def read_facts(
@@ -62,8 +63,11 @@ def begun_runs(coordination: Coordination, topology: str) -> list[str]:
 def old_facts(
     coordination: Coordination, topology: str, kinds: Collection[type[Body]] = _ALL
 ) -> tuple[Fact, ...]:
-    """What the journals and records of an earlier dcctl tell, in the ensemble's order, numbered from 1."""
-    wanted, numbers = frozenset(kinds), count(1)
+    """What the journals and records of an earlier dcctl tell, in the ensemble's order.
+
+    The numbers leave room for the first fact of a record, and are those of the whole only with all `kinds`.
+    """
+    wanted, numbers = frozenset(kinds), count(FIRST + 1)
     made = {
         run_id: coordination.made_at(f"{runs_path(topology)}/{run_id}")
         for run_id in coordination.names(runs_path(topology))
@@ -98,7 +102,13 @@ def _of_run(
     begun = RunBegun(**{name: str(about.get(name, "")) for name in ("verb", "source", "target")})
     yield run_id, float(first.get("at_s", 0.0)), begun
     if wanted & _IN_RESULTS and begun.verb in {"failover", "switchover", "failback"}:
-        for body in _results(coordination, topology, run_id, begun):
+        try:
+            found = list(_results(coordination, topology, run_id, begun))
+        except DcctlError as error:
+            # It keeps nobody from beginning; what would have to know it is told that it is not known.
+            said = f"{error.subject}: {error.problem}"
+            found = [JournalUnread(source=begun.source, target=begun.target, problem=said)]
+        for body in found:
             yield run_id, float(last.get("at_s", 0.0)), body
     outcome = str(last.get("data", {}).get("outcome", "")) if last.get("kind") == "run-ended" else ""
     if outcome and outcome != "refused":

@@ -14,6 +14,9 @@ from orchestrator.errors import CoordinationError
 from orchestrator.operations.parts import read_bulk, unpacked
 from orchestrator.planning.estate_record import KINDS, Body, Fact, Withdrawn, standing
 
+FIRST = 1
+"""The number of the first fact of all, `RecordBegun`."""
+
 
 def estate_path(topology: str) -> str:
     """Where the facts of a topology lie."""
@@ -51,8 +54,13 @@ class FactName(NamedTuple):
 
 
 def fact_names(coordination: Coordination, topology: str) -> list[FactName]:
-    """Every fact by its name, in the order of their places."""
-    names = map(FactName.of, coordination.names(estate_path(topology)))
+    """Every fact by its name, in the order of their places; none before the first fact of all is there.
+
+    What an earlier dcctl has left is written as facts before that one: in part it counts for nothing.
+    """
+    names = [FactName.of(name) for name in coordination.names(estate_path(topology))]
+    if all(name.number != FIRST for name in names):
+        return []
     return sorted(names, key=lambda name: name.place)
 
 
@@ -75,7 +83,8 @@ def fact_from_node(coordination: Coordination, topology: str, name: FactName, va
     path = f"{estate_path(topology)}/{name.text}"
     data = unpacked(value, path)
     if "parts" in data:
-        data = {**data, "body": read_bulk(coordination, f"{bulk_path(topology)}/{name.text}", data)}
+        path = bulk_path(topology, name, str(data.get("digest")))
+        data = {**data, "body": read_bulk(coordination, path, data)}
     try:
         return Fact.from_json(data)
     except ValueError as error:
@@ -95,6 +104,6 @@ def written_facts(
     return standing(read_fact(coordination, topology, name) for name in names)
 
 
-def bulk_path(topology: str) -> str:
-    """Where the bulk of facts lies that is too large for their own nodes."""
-    return f"/dcctl/{topology}/estate-parts"
+def bulk_path(topology: str, name: FactName, digested: str) -> str:
+    """Where the bulk of a fact lies that is too large for its own node."""
+    return f"/dcctl/{topology}/estate-parts/{name.text}-{digested}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
@@ -9,14 +10,22 @@ from typing import Any, Protocol, TypeVar
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.operations.estate_facts import old_facts
-from orchestrator.operations.estate_record import FactName, bulk_path, estate_path, fact_names, written_facts
+from orchestrator.operations.estate_record import (
+    FIRST,
+    FactName,
+    bulk_path,
+    estate_path,
+    fact_names,
+    written_facts,
+)
 from orchestrator.operations.parts import packed, write_bulk
-from orchestrator.planning.estate_record import Body, Fact, Withdrawn
-from orchestrator.planning.plan import canonical_json
+from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn
+from orchestrator.planning.plan import canonical_json, digest
 
 _CLOCK = SystemClock()
 # What is larger lies in parts of its own: a transaction carries a megabyte in all.
 _BODY_BYTES = 4_000
+_AT_ONCE = 100
 B = TypeVar("B", bound=Body)
 
 
@@ -54,14 +63,32 @@ class EnsembleRecord:
         `after`: the number of the fact behind which they stand. Raises as `HeldLock.create_all` does.
         """
         with self._guard:
+            self._begin_record()
             names = fact_names(self._coordination, self._topology)
-            # Before the first fact of all stands what an earlier dcctl has left.
-            facts = [] if names else list(old_facts(self._coordination, self._topology))
-            newest = max([0, *(name.number for name in names), *(fact.number for fact in facts)])
+            newest = max(name.number for name in names)
+            facts = []
             for number, body in enumerate(bodies, start=newest + 1):
                 now_s = _CLOCK.now_s() if at_s is None else at_s
                 facts.append(Fact(number=number, run_id=self._run_id, at_s=now_s, body=body, after=after))
             self._lock.create_all({**dict(map(self._node, facts)), **(nodes or {})})
+
+    def _begin_record(self) -> None:
+        """Unless the record has begun, write what an earlier dcctl has left, and then its first fact.
+
+        It holds from that one on. What somebody left who died before is written anew: meanwhile an earlier
+        dcctl may have gone on.
+        """
+        coordination, topology = self._coordination, self._topology
+        if fact_names(coordination, topology):
+            return
+        for name in coordination.names(estate_path(topology)):
+            self._lock.remove(f"{estate_path(topology)}/{name}")
+        old = old_facts(coordination, topology)
+        for at in range(0, len(old), _AT_ONCE):
+            self._lock.create_all(dict(map(self._node, old[at : at + _AT_ONCE])))
+        first = RecordBegun(life=secrets.token_hex(8))
+        begun = Fact(number=FIRST, run_id=self._run_id, at_s=_CLOCK.now_s(), body=first)
+        self._lock.create_all(dict([self._node(begun)]))
 
     def write(self, body: Body) -> None:
         """See `EstateRecord`."""
@@ -80,6 +107,8 @@ class EnsembleRecord:
         return found[-1] if found else None
 
     def _own(self, kind: type[Any]) -> tuple[Fact, ...]:
+        with self._guard:
+            self._begin_record()
         return written_facts(self._coordination, self._topology, [kind], of_run=self._run_id)
 
     def _node(self, fact: Fact) -> tuple[str, bytes]:
@@ -88,6 +117,8 @@ class EnsembleRecord:
         body = canonical_json(data["body"])
         if len(packed(body)) > _BODY_BYTES:
             # They count once the fact's own node is there.
-            index = write_bulk(self._lock, f"{bulk_path(self._topology)}/{name.text}", data["body"])
+            # Somebody may have died between the parts of another body and its fact.
+            path = bulk_path(self._topology, name, digest(data["body"]))
+            index = write_bulk(self._lock, path, data["body"])
             data = {**data, "body": None, **index}
         return f"{estate_path(self._topology)}/{name.text}", packed(canonical_json(data))

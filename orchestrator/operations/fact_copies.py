@@ -6,7 +6,7 @@ The watcher's host keeps it: each fact that is in the ensemble is written there 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -14,13 +14,14 @@ from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.estate_record import FactName, fact_names, is_known, read_fact
+from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.operations.observe import Estate, asked
-from orchestrator.planning.estate_record import Fact, decode_copy, encode_copy, is_copy
+from orchestrator.planning.estate_record import Fact, decode_copy, encode_copy, is_copy, life_of
 from orchestrator.planning.observation import Part
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster
+from orchestrator.watch.tidying import create_samples_topic
 
 _EVERY_S = 5.0
 _ANEW_EVERY_S = 600.0
@@ -68,35 +69,51 @@ class FactCopier:
         coordination.open()
         try:
             name = self._topology.name
-            new = [found for found in fact_names(coordination, name) if found not in self._copied]
-            facts = [read_fact(coordination, name, found) for found in new if is_known(found)]
+            known = fact_names(coordination, name)
+            new = [found for found in known if found not in self._copied and is_known(found)]
+            facts = {found: read_fact(coordination, name, found) for found in new}
+            life = life_of(read_fact(coordination, name, n) for n in known if n.number == FIRST)
         finally:
             coordination.close()
         if facts:
-            target = kafka_cluster(self._topology, self._mirror.target)
-            writer = RecordWriter(target.name, target.properties, self._mirror.samples_topic)
-            try:
-                writer.write([encode_copy(fact) for fact in facts], _WRITE_TIMEOUT_S)
-            finally:
-                writer.close()
-        self._copied |= set(new)
+            self._write(life, facts)
         return len(facts)
+
+    def _write(self, life: str, facts: Mapping[FactName, Fact]) -> None:
+        """One by one: what cannot be written keeps no other from being there."""
+        target, topic = kafka_cluster(self._topology, self._mirror.target), self._mirror.samples_topic
+        create_samples_topic(target, topic)
+        writer = RecordWriter(target.name, target.properties, topic)
+        failed: ClusterError | None = None
+        try:
+            for name, fact in facts.items():
+                try:
+                    writer.write([encode_copy(life, fact)], _WRITE_TIMEOUT_S)
+                except ClusterError as error:
+                    failed = error
+                else:
+                    self._copied.add(name)
+        finally:
+            writer.close()
+        if failed is not None:
+            raise failed
 
 
 def read_fact_copies(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0) -> tuple[Fact, ...]:
-    """Every fact whose copy is there. Raises `ClusterError` where the topic cannot be read."""
+    """Every fact of the record that was copied last. Raises `ClusterError` where the topic cannot be read."""
     partition = TopicPartition(topic, 0)
     if topic not in cluster.topics([topic], timeout_s):
         raise ClusterError(f"{cluster.subject}, topic {topic}", "there is no such topic")
     log = cluster.log_ends([partition], timeout_s)[partition]
-    found: dict[int, Fact] = {}
+    found: dict[str, dict[int, Fact]] = {}
+    newest = ""
     ranges = {partition: (log.start_offset, log.end_offset)}
     for chunk in read_records(cluster.name, cluster.properties, ranges):
         for record in chunk:
             if record.key is not None and record.value is not None and is_copy(record.key):
-                fact = _decoded(cluster, topic, record.value)
-                found[fact.number] = fact
-    return tuple(found.values())
+                newest, fact = _decoded(cluster, topic, record.value)
+                found.setdefault(newest, {})[fact.number] = fact
+    return tuple(found.get(newest, {}).values())
 
 
 def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
@@ -105,7 +122,7 @@ def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
     return asked(f"copy of the estate record at {target.name}", lambda: read_fact_copies(target, topic))
 
 
-def _decoded(cluster: KafkaCluster, topic: str, value: bytes) -> Fact:
+def _decoded(cluster: KafkaCluster, topic: str, value: bytes) -> tuple[str, Fact]:
     try:
         return decode_copy(value)
     except ValueError as error:

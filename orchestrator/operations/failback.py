@@ -32,10 +32,12 @@ from orchestrator.operations.relocation import seen_checkpoint
 from orchestrator.operations.run import Run
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.estate_record import (
+    JournalUnread,
     LogsCut,
     LogsLeft,
     ReverseStarts,
     RunEnded,
+    journals_unread,
     log_cuts,
     logs_left,
     reverse_starts,
@@ -151,9 +153,12 @@ class FailbackProcedure:
         """What the estate record tells of the two clusters."""
         if estate.coordination is None:
             raise no_ensemble(self.topology, estate.coordination_problem)
-        kinds = (RunEnded, ReverseStarts, LogsCut, LogsLeft)
+        kinds = (RunEnded, ReverseStarts, LogsCut, LogsLeft, JournalUnread)
         facts = read_facts(estate.coordination, self.topology.name, kinds)
         home, standby = self.mirror.source, self.mirror.target
+        unread = journals_unread(facts, home, standby)
+        if unread:
+            raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
         return Past(
             starts=reverse_starts(facts, home, standby),
             cuts=log_cuts(facts, home, standby),

@@ -20,13 +20,22 @@ from orchestrator.operations.alone import (
     read_local_journal,
 )
 from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_record import FactName, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.journal import about_this_process, journal_records, lock_path
 from orchestrator.operations.parts import unpacked
+from orchestrator.operations.run import is_run_id
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.estate_record import PrimaryMoved, RunBegun, RunEnded, undone_runs
+from orchestrator.planning.estate_record import (
+    PrimaryMoved,
+    RecordBegun,
+    RunBegun,
+    RunEnded,
+    life_of,
+    undone_runs,
+)
 from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.topology.model import Topology
 
@@ -52,6 +61,8 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
         raise UsageError(f"--order {order}", "expected earlier or later")
     records = read_local_journal(file)
     run_id = records[0].run_id
+    if not is_run_id(run_id):
+        raise DcctlError(str(file), f"names a run {run_id!r}, and no run is called so")
     if not records[0].data.get("without_coordination"):
         raise DcctlError(str(file), "is the copy of a journal that the ensemble has")
     of = records[0].data.get("plan", {}).get("topology")
@@ -60,10 +71,18 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
     with _this_machine(topology.name), coordination_of(topology) as coordination:
         lock = coordination.acquire(lock_path(topology.name), about_this_process("history --import", run_id))
         try:
+            place = _place_known(coordination, topology.name, run_id)
             since = _moves_since(coordination, topology.name, records)
-            if since and not order:
+            if since and not order and place is None:
                 raise _not_ordered(run_id, since)
-            after = int(_newest_seen(records) or 0) if since and order == "earlier" else None
+            if place is not None and order and (order == "earlier") != (place.after is not None):
+                said = "earlier" if place.after is not None else "later"
+                raise DcctlError(f"run {run_id}", f"was imported as the {said} one before; its place stays")
+            after = (
+                _newest_seen(coordination, topology.name, records) if since and order == "earlier" else None
+            )
+            if place is not None:
+                after = place.after
             told = {
                 "run_id": run_id,
                 "records": len(records),
@@ -99,26 +118,35 @@ def _this_machine(topology: str) -> Iterator[None]:
         lock.release()
 
 
-def _newest_seen(records: Sequence[RunEvent]) -> int | None:
-    """The number of the newest fact that the run knew of, as its plan says; None where it knew of none."""
-    seen = records[0].data.get("plan", {}).get("facts", {}).get("newest_fact")
-    return None if seen is None else int(seen)
+def _place_known(coordination: Coordination, topology: str, run_id: str) -> FactName | None:
+    """A fact of the run that is there: it was imported before, wholly or in part, and has its place."""
+    own = [name for name in fact_names(coordination, topology) if name.run_id == run_id]
+    return next((name for name in own if name.kind == RunBegun.KIND), None)
+
+
+def _newest_seen(coordination: Coordination, topology: str, records: Sequence[RunEvent]) -> int:
+    """The number of the newest fact that the run knew of, as its plan says; 0 where it knew of none.
+
+    It also is where the record is another one: of an ensemble that was made anew since, it knew nothing.
+    """
+    facts = records[0].data.get("plan", {}).get("facts", {})
+    life = life_of(read_facts(coordination, topology, [RecordBegun]))
+    return int(facts.get("newest_fact") or 0) if facts.get("record_life") == life else 0
 
 
 def _moves_since(coordination: Coordination, topology: str, records: Sequence[RunEvent]) -> list[str]:
     """Runs of others between the same clusters that began after all that this run had seen."""
-    first, seen = records[0], _newest_seen(records) or 0
+    first, seen = records[0], _newest_seen(coordination, topology, records)
     between = {str(first.data.get(side, "")) for side in ("source", "target")}
     facts = read_facts(coordination, topology, (RunBegun, RunEnded))
     undone, own = undone_runs(facts), first.run_id
-    if any(fact.run_id == own for fact in facts):
-        return []  # imported before: it has its place
     return [
         fact.run_id
         for fact in facts
         if isinstance(fact.body, RunBegun)
         and {fact.body.source, fact.body.target} == between
         and fact.number > seen
+        and fact.run_id != own
         and fact.run_id not in undone
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -54,6 +55,11 @@ E = TypeVar("E", bound=RunEstate)
 def new_run_id(verb: str, at_s: float) -> str:
     """An id that sorts by time: `20260131T031245-failover-3f9a1c`."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y%m%dT%H%M%S}-{verb}-{secrets.token_hex(3)}"
+
+
+def is_run_id(text: str) -> bool:
+    """Whether a text from outside may be a run's id: it becomes part of paths."""
+    return re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z-]{0,80}", text) is not None
 
 
 class Run(Generic[E]):

@@ -10,6 +10,7 @@ A fact is never changed. `Withdrawn` takes one back, where the effect that wrote
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
@@ -26,6 +27,27 @@ _CONFIG = ConfigDict(extra="ignore")
 
 Rows: TypeAlias = tuple[tuple[str, int, int], ...]
 """[topic, partition, offset], …"""
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class RecordBegun:
+    """The first fact of all: the record holds once it is there. `life` is random.
+
+    The numbers of an ensemble that was made anew begin again, and say nothing of those before.
+    """
+
+    KIND: ClassVar[str] = "record"
+    life: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class JournalUnread:
+    """What a run between these clusters had recorded in its old journal could not be read, and why."""
+
+    KIND: ClassVar[str] = "journal_unread"
+    source: str
+    target: str
+    problem: str
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -123,7 +145,9 @@ class Withdrawn:
 
 
 Body: TypeAlias = (
-    RunBegun
+    RecordBegun
+    | JournalUnread
+    | RunBegun
     | RunEnded
     | PrimaryMoved
     | LogsLeft
@@ -195,15 +219,25 @@ def is_copy(key: bytes) -> bool:
     return key.startswith(_COPY_KEY)
 
 
-def encode_copy(fact: Fact) -> tuple[bytes, bytes]:
-    """Key and value of the copy of a fact in a samples topic."""
-    value = {"v": 1, **fact.as_json()}
-    return _COPY_KEY + f"{fact.number}}}".encode(), json.dumps(value, separators=(",", ":")).encode()
+def encode_copy(life: str, fact: Fact) -> tuple[bytes, bytes]:
+    """Key and value of the copy of a fact in a samples topic; `life` is that of its record."""
+    value = json.dumps({"v": 1, "life": life, **fact.as_json()}, separators=(",", ":")).encode()
+    key = _COPY_KEY + json.dumps([life, fact.number], separators=(",", ":")).encode() + b"}"
+    return key, zlib.compress(value)
 
 
-def decode_copy(value: bytes) -> Fact:
-    """The fact in such a record. Raises `ValueError` for what is none."""
-    return Fact.from_json(json.loads(value))
+def decode_copy(value: bytes) -> tuple[str, Fact]:
+    """Life and fact in such a record. Raises `ValueError` for what is none."""
+    try:
+        data = json.loads(zlib.decompress(value))
+        return str(data["life"]), Fact.from_json(data)
+    except (zlib.error, KeyError, TypeError) as error:
+        raise ValueError(f"is none that this version understands: {error}") from None
+
+
+def life_of(facts: Iterable[Fact]) -> str:
+    """Which record these facts are of; empty where its first one is not among them."""
+    return next((fact.body.life for fact in facts if isinstance(fact.body, RecordBegun)), "")
 
 
 def standing(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -278,6 +312,15 @@ def log_cuts(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
     ]
     rows = found[-1].cuts if found else ()
     return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in rows}
+
+
+def journals_unread(facts: Iterable[Fact], home: str, standby: str) -> list[Fact]:
+    """Old runs between two clusters of which nobody knows what they had recorded."""
+    return [
+        fact
+        for fact in standing(facts)
+        if isinstance(fact.body, JournalUnread) and {fact.body.source, fact.body.target} == {home, standby}
+    ]
 
 
 def cluster_ids(facts: Iterable[Fact]) -> dict[str, str]:

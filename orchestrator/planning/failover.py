@@ -331,7 +331,9 @@ def _not_copied(s: Situation) -> dict[str, int]:
 def _newest_fact(s: Situation) -> dict[str, Any]:
     """Of a run without the ensemble: behind which fact of the estate record it stands once it is imported."""
     state = s.observation.coordination.value
-    return {"newest_fact": state.newest_fact} if state is not None and state.alone else {}
+    if state is None or not state.alone:
+        return {}
+    return {"newest_fact": state.newest_fact, "record_life": state.record_life}
 
 
 def _facts(s: Situation) -> dict[str, Any]:

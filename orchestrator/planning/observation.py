@@ -122,7 +122,8 @@ class CoordinationState:
     `guards`: what the guards of the source's brokers have said; `kept_closed`: why they keep applications out
     of all of these, empty where they do not.
     `runs` are in the order in which they began. Without an ensemble, `newest_fact` is the number of the
-    newest fact in the copy of the estate record, and `copy_problem` why that could not be read.
+    newest fact in the copy of the estate record whose life is `record_life`, and `copy_problem` why that
+    could not be read.
     `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
     """
 
@@ -133,6 +134,7 @@ class CoordinationState:
     alone: str = ""
     kept_closed: str = ""
     newest_fact: int | None = None
+    record_life: str = ""
     copy_problem: str = ""
     guards: tuple[GuardSaid, ...] = ()
     cluster_ids: Mapping[str, str] = field(default_factory=dict)

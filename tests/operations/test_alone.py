@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -30,10 +31,10 @@ from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.estate_record import Fact, PrimaryMoved, cluster_ids
+from orchestrator.planning.estate_record import Fact, PrimaryMoved, RunEnded, cluster_ids
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, Part
-from orchestrator.planning.plan import Step, canonical_json
+from orchestrator.planning.plan import Step, canonical_json, to_json
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
@@ -229,6 +230,79 @@ def test_where_others_have_moved_meanwhile_a_person_says_which_came_first(
     assert found["west", "orders"].cluster == primary
     import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED))
     assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == runs
+
+
+@pytest.mark.parametrize("dies_after", range(1, 40, 3))
+def test_an_import_that_died_goes_on_at_the_place_that_it_had(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_after: int
+) -> None:
+    """The same command again, also without saying the order once more."""
+    run_id = run_failover(TOPOLOGY, ASKED).run_id
+    (file,) = journals()
+    moved_meanwhile(night, tmp_path)
+    whole, written = MemoryLock.create_all, count(1)
+
+    def dying(lock: MemoryLock, nodes: dict[str, bytes]) -> None:
+        if next(written) > dies_after:
+            raise SimulatedCrash
+        whole(lock, nodes)
+
+    monkeypatch.setattr(MemoryLock, "create_all", dying)
+    with contextlib.suppress(SimulatedCrash):
+        import_journal(TOPOLOGY, file, order="earlier")
+    monkeypatch.setattr(MemoryLock, "create_all", whole)
+    if file.exists():
+        import_journal(TOPOLOGY, file, order="earlier")
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == [run_id, "meanwhile"]
+    assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "west"
+    with pytest.raises(DcctlError, match="was imported as the earlier one before; its place stays"):
+        import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED), order="later")
+
+
+def test_an_ensemble_that_was_made_anew_knows_nothing_of_what_it_had_seen(
+    night: Night, tmp_path: Path
+) -> None:
+    """Numbers begin again there: however high the one that it saw, others may have moved since."""
+    lost = MemoryEnsemble()
+    for _ in range(40):
+        EnsembleRecord(MemoryLock(lost, "l"), TOPOLOGY.name, "old").append([RunEnded(outcome="ok")])
+    night.copied = part(read_facts(lost, TOPOLOGY.name))
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    moved_meanwhile(night, tmp_path)
+    with pytest.raises(DcctlError, match="knew nothing of meanwhile"):
+        import_journal(TOPOLOGY, file)
+    import_journal(TOPOLOGY, file, order="earlier")
+    assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "west"
+
+
+def test_the_journal_of_an_earlier_dcctl_is_imported_with_its_primary(night: Night) -> None:
+    """It kept the record of the primary, and where landing topics ended, in other words."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    lines = []
+    for record in read_local_journal(file):
+        data = to_json(record)
+        result = data["data"].get("result", {})
+        fact = result.pop("fact", None)
+        if fact is not None and record.step == "record-primary":
+            result["record"] = {**fact["body"], "at_s": 5.0, "run_id": record.run_id}
+        lines.append(canonical_json(data) + "\n")
+    file.write_text("".join(lines))
+    assert import_journal(TOPOLOGY, file)["primary"] == "east"
+    assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "east"
+
+
+def test_a_journal_that_names_a_path_for_its_run_is_none(night: Night, tmp_path: Path) -> None:
+    """It comes from outside, and becomes part of paths."""
+    run_failover(TOPOLOGY, ASKED)
+    (file,) = journals()
+    run_id = read_local_journal(file)[0].run_id
+    other = tmp_path / "other.jsonl"
+    other.write_text(file.read_text().replace(run_id, "../../../escaped"))
+    with pytest.raises(DcctlError, match="no run is called so"):
+        import_journal(TOPOLOGY, other)
+    assert night.ensemble.nodes == {}
 
 
 def test_what_it_had_seen_came_before_it(night: Night, tmp_path: Path) -> None:

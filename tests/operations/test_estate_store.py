@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,19 +10,23 @@ import pytest
 
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.alone import LocalRecord
-from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_facts import begun_runs, old_primary_path, read_facts
 from orchestrator.operations.estate_record import FactName, estate_path, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
+from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.estate_record import (
     LogsLeft,
     PrimaryMoved,
     ReverseStarts,
     RunBegun,
     RunEnded,
+    journals_unread,
     logs_left,
     reverse_starts,
     rows,
 )
+from orchestrator.planning.plan import RunEvent
+from orchestrator.planning.primaries import PrimaryRecord
 from orchestrator.values import TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 
@@ -45,7 +50,7 @@ def test_facts_of_many_threads_get_numbers_of_their_own() -> None:
     with ThreadPoolExecutor(8) as pool:
         for _ in pool.map(lambda n: record.append([RunEnded(outcome=str(n))]), range(40)):
             pass
-    assert sorted(name.number for name in fact_names(ensemble, "t")) == list(range(1, 41))
+    assert sorted(name.number for name in fact_names(ensemble, "t")) == list(range(1, 42))
 
 
 @pytest.mark.parametrize("body", [large(), large(3)])
@@ -55,8 +60,84 @@ def test_a_fact_of_any_size_comes_back(body: LogsLeft) -> None:
     store(ensemble).write(body)
     assert logs_left(read_facts(ensemble, "t"), "west") == body
     assert max(map(len, ensemble.nodes.values())) < 900_000
-    (node,) = (node for node in ensemble.nodes if node.startswith(estate_path("t") + "/"))
-    assert len(ensemble.nodes[node]) < 5_000
+    nodes = [node for node in ensemble.nodes if node.startswith(estate_path("t") + "/")]
+    assert max(len(ensemble.nodes[node]) for node in nodes) < 5_000
+
+
+def test_parts_of_another_body_are_in_nobodys_way() -> None:
+    """Somebody died between the parts and their fact; the next one has other ends to tell."""
+    ensemble = MemoryEnsemble()
+    store(ensemble).write(large())
+    fact = max(node for node in ensemble.nodes if node.startswith(estate_path("t") + "/"))
+    del ensemble.nodes[fact]
+    store(ensemble).write(large(30_000))
+    assert logs_left(read_facts(ensemble, "t"), "west") == large(30_000)
+
+
+def old_run(ensemble: MemoryEnsemble, folder: Path, run_id: str, *records: RunEvent) -> None:
+    """A run that an earlier dcctl has left: its journal, and no facts."""
+    before = set(ensemble.nodes)
+    write_run(ensemble, "t", run_id, folder / run_id, *records)
+    for node in set(ensemble.nodes) - before:
+        if "/estate" in node:
+            del ensemble.nodes[node]
+
+
+def test_what_an_earlier_dcctl_has_recorded_is_withdrawn_as_well(tmp_path: Path) -> None:
+    """Its failover is taken back by this version: nothing of it is left in force."""
+    ensemble = MemoryEnsemble()
+    about = {"verb": "failover", "source": "west", "target": "east"}
+    records = [a_record("r0", 1, "run-started", **about), a_record("r0", 2, "step-intent", "record-primary")]
+    old_run(ensemble, tmp_path, "r0", *records)
+    old = PrimaryRecord(home="west", primary="east", topics=("orders",), at_s=5.0, run_id="r0")
+    ensemble.write_json(f"{old_primary_path('t')}/000001-r0", old.as_json())
+    taken_back = store(ensemble, "r0")
+    assert taken_back.find(PrimaryMoved) == EAST
+    taken_back.withdraw(PrimaryMoved)
+    assert taken_back.find(PrimaryMoved) is None
+    assert read_primaries(ensemble, "t") == ()
+
+
+def test_what_died_while_it_took_over_old_journals_is_begun_anew(tmp_path: Path) -> None:
+    """In part they count for nothing, and an earlier dcctl may have gone on meanwhile."""
+    ensemble = MemoryEnsemble()
+    for number in range(250):
+        run_id = f"r{number:03d}"
+        records = [a_record(run_id, 1, "run-started", **ABOUT), a_record(run_id, 2, "step-intent", "x")]
+        old_run(ensemble, tmp_path, run_id, *records)
+
+    class Dying(MemoryLock):
+        left = 2
+
+        def create_all(self, nodes: Mapping[str, bytes]) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise CoordinationError("lock", "no answer")
+            super().create_all(nodes)
+
+    with pytest.raises(CoordinationError):
+        EnsembleRecord(Dying(ensemble, "lock"), "t", "r").write(EAST)
+    assert any(node.startswith(estate_path("t")) for node in ensemble.nodes)
+    assert fact_names(ensemble, "t") == []
+    records = [a_record("s", 1, "run-started", **ABOUT), a_record("s", 2, "step-intent", "x")]
+    kept = {node: value for node, value in ensemble.nodes.items() if "/estate" in node}
+    old_run(ensemble, tmp_path, "s", *records)
+    ensemble.nodes |= kept
+    store(ensemble).write(EAST)
+    assert begun_runs(ensemble, "t") == [*(f"r{number:03d}" for number in range(250)), "s"]
+
+
+def test_an_old_journal_that_cannot_be_read_keeps_nobody_from_beginning(tmp_path: Path) -> None:
+    """Its bulk lies in a file of a machine that is gone. Who needs what it says is told so."""
+    ensemble = MemoryEnsemble()
+    bulk = {"in_file": "000003-step-outcome-x.json", "digest": "0"}
+    records = [a_record("r0", 1, "run-started", **ABOUT), a_record("r0", 2, "step-intent", "x")]
+    old_run(ensemble, tmp_path, "r0", *records, a_record("r0", 3, "step-outcome", "x", **bulk))
+    store(ensemble).write(EAST)
+    facts = read_facts(ensemble, "t")
+    (unread,) = journals_unread(facts, "west", "east")
+    assert unread.run_id == "r0"
+    assert begun_runs(ensemble, "t") == ["r0"]
 
 
 def test_a_part_that_is_missing_or_changed_is_an_error() -> None:
@@ -96,7 +177,7 @@ def test_that_a_run_has_begun_is_written_with_its_first_intent_and_its_end_with_
     records += [a_record("r", 5, "run-ended", outcome="ok")]
     for upto in range(1, len(records) + 1):
         write_run(ensemble, "t", "r", tmp_path, *records[:upto])
-    bodies = [fact.body for fact in read_facts(ensemble, "t")]
+    bodies = [fact.body for fact in read_facts(ensemble, "t", [RunBegun, RunEnded])]
     assert bodies == [RunBegun(**ABOUT), RunEnded(outcome="ok")]
 
 

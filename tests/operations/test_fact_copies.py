@@ -16,7 +16,7 @@ from orchestrator.operations import fact_copies
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.fact_copies import FactCopier, read_fact_copies
-from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved, standing
+from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved, life_of, standing
 from orchestrator.topology.model import Topology
 from orchestrator.watch.log import watch_log
 from orchestrator.watch.reader import read_samples
@@ -56,14 +56,16 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
     with watch_log(tmp_path / "log") as log:
         copier = FactCopier(found, MIRROR, log)
         assert (copier.copy_once(), read_fact_copies(east, SAMPLES)) == (0, ())
+        assert life_of(read_fact_copies(east, SAMPLES)) == ""
         record.write(PrimaryMoved(home="west", primary="east", topics=("orders",)))
-        many = tuple(("orders", number, number * 7919, 5) for number in range(5_000))
+        many = tuple(("orders", number, number * 7919, 5) for number in range(40_000))
         record.write(LogsLeft(cluster="west", ends=many, topic_ids={"orders": "id"}))
-        assert (copier.copy_once(), copier.copy_once()) == (2, 0)
+        assert (copier.copy_once(), copier.copy_once()) == (3, 0)
         record.withdraw(PrimaryMoved)
-        assert FactCopier(found, MIRROR, log).copy_once() == 3
+        assert FactCopier(found, MIRROR, log).copy_once() == 4
         copied = read_fact_copies(east, SAMPLES)
         assert standing(copied) == read_facts(ensemble, found.name)
+        assert life_of(copied) != ""
         assert read_samples(east, SAMPLES).unreadable == 0
 
         def away(_: object) -> MemoryEnsemble:
@@ -76,9 +78,9 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
 
 
 def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:
-    """Then it is not known what was done before."""
+    """Then it is not known what was done before. The newest record is the one that was copied last."""
     topic = "other-samples"
     create_samples_topic(east, topic)
     produce_records(east.name, east.properties, topic, [(b'{"fact":1}', b"{}")])
-    with pytest.raises(ClusterError, match="the copy of a fact is no fact that this version understands"):
+    with pytest.raises(ClusterError, match="the copy of a fact is none that this version understands"):
         read_fact_copies(east, topic)

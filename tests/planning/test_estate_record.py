@@ -61,15 +61,15 @@ def test_a_fact_comes_back_as_it_was_written(body: Body, number: int, after: int
     """In the ensemble, and as a copy in a samples topic."""
     fact = Fact(number=number, run_id="r", at_s=1.5, body=body, after=after)
     assert Fact.from_json(json.loads(json.dumps(fact.as_json()))) == fact
-    key, value = encode_copy(fact)
+    key, value = encode_copy("life", fact)
     assert is_copy(key)
-    assert decode_copy(value) == fact
+    assert decode_copy(value) == ("life", fact)
 
 
 def test_a_copy_is_no_sample_and_disturbs_none() -> None:
     """Who reads samples passes it over, and takes it for nothing that cannot be read."""
     history = SampleHistory()
-    history.add_record(*encode_copy(a_fact(1, left(5))))
+    history.add_record(*encode_copy("life", a_fact(1, left(5))))
     assert history.unreadable == 0
     assert not is_copy(b'["round","w","good"]')
 

@@ -21,7 +21,6 @@ from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
-from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.gates import sick_partitions
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning
 from orchestrator.planning.layout.desired_acls import desired_acls
@@ -115,15 +114,21 @@ def compare_returned_logs(session: FailbackSession, step: Step, _results: Result
         samples=picture.samples.value,
         past=picture.past.value,
     )
+    past = picture.past
+    if past.value is None:
+        return StepOutcome("unknown", f"what earlier runs have recorded cannot be read: {past.problem}")
     now = replace(
         picture,
         observation=replace(picture.observation, log_ends=_part("primary", home)),
         standby=replace(picture.standby, log_ends=_part("standby", copied)),
         last_read=_part("Connect", read),
     )
-    found = returned_side(session.file, mirror, now, picture.past.value or Past())
+    found = returned_side(session.file, mirror, now, past.value)
     if found is None:
         return StepOutcome("unknown", "what was recorded of the primary cannot be read")
+    if found.unrecorded and not session.request.accept_unrecorded:
+        said = f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood"
+        return StepOutcome("unknown", f"{said}: nothing tells what is missing there")
     if found.cuts:
         cut = LogsCut(home=mirror.source, standby=mirror.target, cuts=cut_rows(found.cuts))
         record_of(session, step).write(cut)
