@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from orchestrator.adapters.child_process import adopt_orphans, kill_descendants, start_child
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
-from orchestrator.operations.boot_guard import Guarded
+from orchestrator.operations.boot_guard import Guarded, refuse_slips
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.guard_words import guards_path
 from orchestrator.operations.past_runs import GuardReading
@@ -69,13 +69,14 @@ def turn_path(topology: str, cluster: str) -> str:
 class GuardedBroker:
     """The broker as a child, from its start to its end.
 
-    Raises `DcctlError` where the topology file cannot be read, and `OSError` where the data folder cannot be
-    written: then nothing starts.
+    Raises `DcctlError` where the topology file cannot be read or the command line has a slip, and `OSError`
+    where the data folder cannot be written: then nothing starts, and nothing is said.
     """
 
     def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
         topology = load_topology(guarded.file)
+        refuse_slips(guarded, topology)
         self._guard = Guard()
         self._inbox: SimpleQueue[tuple[subprocess.Popen[bytes] | None, Event]] = SimpleQueue()
         self._ensemble = _Ensemble(
@@ -193,53 +194,70 @@ class _Ensemble:
 
     def _work(self) -> None:
         while True:
-            match self._jobs.get():
-                case Ask(says):
-                    self._tell(self._asked(says))
-                case TakeTurn():
-                    self._tell(self._turn_taken())
-                case LeaveTurn():
-                    self._leave_turn()
+            job = self._jobs.get()
+            try:
+                answer = self._done(job)
+            except Exception as error:  # noqa: BLE001 - without an answer the guard would never ask again
+                answer = _unanswered(job, f"the guard itself has failed ({_in_words(error)})")
+            if answer is not None:
+                self._tell(answer)
+
+    def _done(self, job: Ask | TakeTurn | LeaveTurn) -> Heard | TurnAnswered | None:
+        match job:
+            case Ask(says):
+                return self._asked(says)
+            case TakeTurn():
+                return self._turn_taken()
+            case LeaveTurn():
+                self._leave_turn()
+        return None
 
     def _asked(self, says: Saying | None) -> Heard:
         """First what is to be said is in the ensemble, then what stands there is read."""
-        said = None
+        said, connection = None, self._connection
         try:
-            if self._connection is None:
+            if connection is None:
                 connection = self._connect()
                 connection.open(timeout_s=_ANSWER_TIMEOUT_S)
                 self._connection = connection
             if says is not None:
-                self._say(self._connection, says)
+                self._say(connection, says)
                 said = says
-            return Heard(now_s(), self._reading.word(self._connection), said=said)
+            return Heard(now_s(), self._reading.word(connection), said=said)
         except DcctlError as error:
             problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody has said that the broker may be open
-            problem = f"the journal cannot be understood ({type(error).__name__}: {error})"
-        failed, self._connection = self._connection, None
-        if failed is not None:
-            failed.close()
+            problem = f"the journal cannot be understood ({_in_words(error)})"
+        self._connection = None
+        _close(connection)
         return Heard(now_s(), None, problem, said)
 
     def _turn_taken(self) -> TurnAnswered:
         about = {"who": self._guarded.server, "command": "opens to applications"}
-        coordination = self._connect()
+        coordination = None
         try:
+            coordination = self._connect()
             coordination.open(timeout_s=_ANSWER_TIMEOUT_S)
             lock = coordination.acquire(turn_path(self._topology, self._guarded.cluster), about)
         except DcctlError as error:
-            coordination.close()
-            return TurnAnswered(now_s(), is_ours=False, problem=error.problem)
-        self._turn = coordination, lock
-        return TurnAnswered(now_s(), is_ours=True)
+            problem = error.problem
+        except Exception as error:  # noqa: BLE001 - whatever it is, the turn is not this server's
+            problem = f"it cannot be taken: {_in_words(error)}"
+        else:
+            self._turn = coordination, lock
+            return TurnAnswered(now_s(), is_ours=True)
+        _close(coordination)
+        return TurnAnswered(now_s(), is_ours=False, problem=problem)
 
     def _leave_turn(self) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
             coordination, lock = turn
-            lock.release()
-            coordination.close()
+            try:
+                lock.release()
+            except Exception as error:  # noqa: BLE001 - the end of the session lets go of it as well
+                _log(f"its turn to open was not let go of ({_in_words(error)}): its session is ended")
+            _close(coordination)
 
     def _say(self, coordination: Coordination, says: Saying) -> None:
         said = GuardSaid(
@@ -254,6 +272,31 @@ class _Ensemble:
         )
         path = f"{guards_path(self._topology, self._guarded.cluster)}/{said.server}"
         coordination.write(path, json.dumps(said.as_json()).encode())
+
+
+def _unanswered(job: Ask | TakeTurn | LeaveTurn, problem: str) -> Heard | TurnAnswered | None:
+    match job:
+        case Ask():
+            return Heard(now_s(), None, problem)
+        case TakeTurn():
+            return TurnAnswered(now_s(), is_ours=False, problem=problem)
+        case LeaveTurn():
+            _log(problem)
+    return None
+
+
+def _close(coordination: Coordination | None) -> None:
+    """A connection that is not used any more, whatever becomes of it."""
+    if coordination is None:
+        return
+    try:
+        coordination.close()
+    except Exception as error:  # noqa: BLE001 - the next question has a connection of its own
+        _log(f"a connection to the coordination ensemble was not closed in good order ({_in_words(error)})")
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def now_s() -> float:

@@ -77,6 +77,22 @@ def concerning(said: Iterable[GuardSaid], living: Collection[int], now_s: float)
     )
 
 
+def waited_for(said: Collection[GuardSaid], brokers: int, silent: Collection[str]) -> tuple[GuardSaid, ...]:
+    """Of the words that concern a cluster of `brokers` brokers by the file, those that are not open.
+
+    Whose word has no broker id may be of a machine that is gone. Where its guard is among the `silent`
+    servers, it does not count once as many guards as there are brokers say *open*. A word that cannot be
+    read counts: whether it changes cannot be told.
+    """
+    is_full = sum(word.state == "open" for word in said) >= brokers
+    return tuple(
+        word
+        for word in said
+        if word.state != "open"
+        and not (is_full and word.state and word.broker_id is None and word.server in silent)
+    )
+
+
 def may_open_yet(said: Iterable[GuardSaid], since_s: float) -> tuple[GuardSaid, ...]:
     """The guards that let their broker start open since `since_s` (Unix seconds), or are at it now.
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from orchestrator.engine import StepOutcome
+from orchestrator.operations.actions import returning
 from orchestrator.operations.guard_disk import is_new
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.guarded_broker import broker_id, listens
 from orchestrator.operations.past_runs import past_runs
-from orchestrator.planning.guards import GuardSaid, concerning, kept_closed
+from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
+from orchestrator.planning.plan import Step
+from orchestrator.topology.loading import load_topology
+from tests.drill.rehearsal import ROOT
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
 
@@ -27,15 +36,21 @@ def ensemble(nodes: dict[str, object]) -> MemoryEnsemble:
     return found
 
 
-def guarded(tmp_path: Path, data: Path) -> subprocess.CompletedProcess[str]:
-    """Start `echo` behind the guard, with an ensemble that nobody answers for."""
+def guarded(tmp_path: Path, data: Path, *command: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    """Start `echo` behind the guard, with an ensemble that nobody answers for, and `changed` options."""
     file = tmp_path / "small.yaml"
     text = SMALL.read_text(encoding="utf-8")
     file.write_text(f"{text}coordination: {{zookeeper: '127.0.0.1:1'}}\n", encoding="utf-8")
-    options = ["--file", str(file), "--cluster", "west", "--server", "kafka1", "--data", str(data)]
-    options += ["--open", "OPEN", "--closed", "CLOSED", "--wait-s", "0", "--", "echo", "with {properties}"]
+    for name in ("OPEN", "CLOSED"):
+        (tmp_path / name).touch()
+    given = {"file": str(file), "cluster": "west", "server": "kafka1", "data": str(data)}
+    given |= {"open": "OPEN", "closed": "CLOSED", "wait-s": "0", **changed}
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    options += ["--", *(command or ("echo", "with {properties}"))]
     return subprocess.run(
         [sys.executable, "-m", "orchestrator.operations.boot_guard", *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -60,6 +75,52 @@ def test_without_an_answer_a_broker_that_has_run_before_starts_closed(tmp_path: 
     done = guarded(tmp_path, tmp_path / "data")
     assert (done.returncode, done.stdout) == (0, "with CLOSED\n"), done.stderr
     assert "the coordination ensemble does not answer (coordination at 127.0.0.1:1: no answer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"cluster": "wets"},
+            "--cluster wets: {tmp}/small.yaml has no such cluster\n  its clusters: west, east",
+        ),
+        ({"open": "MISSING"}, "--open MISSING: there is no such file"),
+        ({"closed": "MISSING"}, "--closed MISSING: there is no such file"),
+        ({"closed": "OPEN"}, "--closed OPEN: is the same file as --open OPEN"),
+        ({"closed": "./LINK"}, "--closed LINK: is the same file as --open OPEN"),
+    ],
+)
+def test_a_slip_that_could_open_a_lost_site_starts_nothing(
+    tmp_path: Path, changed: dict[str, str], told: str
+) -> None:
+    """Not even the data folder is marked, so that the next start finds it as it was."""
+    (tmp_path / "LINK").symlink_to("OPEN")
+    (tmp_path / "data").mkdir()
+    done = guarded(tmp_path, tmp_path / "data", **changed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"nothing was started: {told.format(tmp=tmp_path)}" in done.stderr
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_command_without_a_place_for_the_properties_is_not_started(tmp_path: Path) -> None:
+    """It would be called closed, and be whatever it is."""
+    done = guarded(tmp_path, tmp_path / "data", "echo", "OPEN")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nothing was started: echo OPEN: the command does not contain {properties}" in done.stderr
+
+
+def test_help_explains_each_option() -> None:
+    """With units and defaults."""
+    command = [sys.executable, "-m", "orchestrator.operations.boot_guard", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    shown = " ".join(done.stdout.split())
+    assert "--wait-s SECONDS how long the ensemble may take to answer" in shown
+    assert "(default: 10 s)" in shown
+    for option in ("--file FILE the", "--cluster NAME the", "--server NAME the", "--data DIR the"):
+        assert option in shown
+    assert "--open FILE the" in shown
+    assert "--closed FILE its" in shown
+    assert "COMMAND after `--`: what starts the broker, with {properties}" in shown
 
 
 def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
@@ -134,6 +195,71 @@ def test_a_machine_that_is_gone_is_not_waited_for() -> None:
     old = said("closed", "closed", age_s=3600)
     assert [word.server for word in concerning(old, {1}, NOW_S)] == ["kafka1"]
     assert len(concerning(said("closed", "closed", age_s=30), {1}, NOW_S)) == 2
+
+
+class Returned:
+    """A failback that waits for the guards of west; a poll takes ten seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *words: GuardSaid) -> None:
+        self.now_s = 0.0
+        self.speaking: set[str] = set()
+        monkeypatch.setattr(returning, "monotonic", lambda: self.now_s)
+        self.topology = load_topology(SMALL)
+        self.mirror = SimpleNamespace(topics=())
+        target = SimpleNamespace(
+            brokers=lambda: {1: "west:1"},
+            reconnect=lambda: None,
+            topics=lambda _: {},
+            topic_config=lambda _: {},
+        )
+        self.ensemble = MemoryEnsemble()
+        self.estate = SimpleNamespace(coordination=self.ensemble, target=target)
+        self.words = {word.server: word for word in words}
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float) -> bool:
+        assert poll_s < timeout_s
+        while self.now_s <= timeout_s:
+            for server, word in self.words.items():
+                at_s = word.at_s + (self.now_s if server in self.speaking else 0)
+                path = f"{guards_path(self.topology.name, 'west')}/{server}"
+                self.ensemble.write_json(path, replace(word, at_s=at_s).as_json())
+            if condition():
+                return True
+            self.now_s += 10
+        return False
+
+    def waited(self) -> StepOutcome:
+        step = Step(
+            id="s", phase="fence", title="", action="await-open", arguments={"cluster": "west"}, timeout_s=300
+        )
+        return returning.await_open(self, step, {})  # type: ignore[arg-type]
+
+
+NAMELESS = GuardSaid(server="kafka9", state="closed", reason="why", at_s=NOW_S - 9e6, host="old")
+
+
+def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All the brokers that the cluster has are open; but one that speaks, by whatever clock, is waited for."""
+    returned = Returned(monkeypatch, NAMELESS, *said("open"))
+    assert returned.waited().outcome == "ok"
+    assert OPENS_WITHIN_S <= returned.now_s < 300
+    speaking = Returned(monkeypatch, NAMELESS, *said("open"))
+    speaking.speaking.add("kafka9")
+    assert speaking.waited() == StepOutcome("failed", "not open: kafka9: why")
+
+
+@pytest.mark.parametrize("words", [[], [replace(NAMELESS, server="kafka8", state="")]])
+def test_what_is_waited_for_names_what_to_remove(
+    monkeypatch: pytest.MonkeyPatch, words: list[GuardSaid]
+) -> None:
+    """Where no other one is open, it may be the cluster's own; what cannot be read may be of a living one."""
+    opened = said("open") if words else []
+    done = Returned(monkeypatch, *(words or [NAMELESS]), *opened).waited()
+    assert done.outcome == "failed"
+    server = words[0].server if words else "kafka9"
+    assert f"if that server is gone for good, remove /dcctl/small/guards/west/{server} in the" in done.message
 
 
 @pytest.mark.parametrize(

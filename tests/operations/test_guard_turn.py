@@ -82,13 +82,20 @@ def a_guarded(tmp_path: Path, listener: str, script: str) -> Guarded:
         opened=tmp_path / "opened",
         closed=tmp_path / "closed",
         wait_s=0.0,
-        command=("sh", "-c", script),
+        command=("sh", "-c", script, "{properties}"),
     )
 
 
-def ran(monkeypatch: pytest.MonkeyPatch, ensemble: MemoryEnsemble, guarded: Guarded) -> int:
+def ran(
+    monkeypatch: pytest.MonkeyPatch,
+    ensemble: MemoryEnsemble,
+    guarded: Guarded,
+    connected: Callable[[], MemoryEnsemble] | None = None,
+) -> int:
     """The guard, in this process."""
-    monkeypatch.setattr(guarded_broker, "coordination_connection", lambda _: ensemble)
+    monkeypatch.setattr(
+        guarded_broker, "coordination_connection", lambda _: connected() if connected else ensemble
+    )
     monkeypatch.setattr(guarded_broker, "adopt_orphans", lambda: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     return GuardedBroker(guarded).run()
@@ -159,6 +166,60 @@ def test_a_broker_that_is_on_its_way_to_open_is_closed_when_a_failover_begins(
     assert states[0] == "opening"
     (word,) = guards_said(ensemble, "small", "west")
     assert word.state in {"opening", "closed"}, "never open"
+
+
+class Failing(Turning):
+    """Fails in a way that nobody foresaw at each `calls`, once."""
+
+    def __init__(self, *calls: str) -> None:
+        super().__init__(lambda *_: None)
+        self.left = list(calls)
+
+    def fail(self, call: str) -> None:
+        if call in self.left:
+            self.left.remove(call)
+            raise RuntimeError(f"{call} has failed")
+
+    def connected(self) -> MemoryEnsemble:
+        if self.said:
+            self.fail("connect")
+        return self
+
+    def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
+        self.fail("acquire")
+        return super().acquire(path, about)
+
+    def close(self) -> None:
+        self.fail("close")
+
+    def write(self, path: str, value: bytes) -> None:
+        super().write(path, value)
+        if len(self.said) == 1:
+            # The run is taken back.
+            self.nodes = {path: v for path, v in self.nodes.items() if RUN not in path}
+            self.fail("write")
+
+
+@pytest.mark.parametrize(
+    "calls", [("connect",), ("acquire", "close"), ("write", "close"), ("connect", "close")]
+)
+def test_whatever_fails_the_guard_asks_on(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    listener: str,
+    capfd: pytest.CaptureFixture[str],
+    calls: tuple[str, ...],
+) -> None:
+    """A broker that may be open is opened in the end, and does not stay closed for ever."""
+    ensemble = Failing(*calls)
+    ensemble.begin_failover()
+    log = tmp_path / "log"
+    script = f"echo {{properties}} >> {log}; case {{properties}} in *closed) exec sleep 60;; esac"
+    guarded = a_guarded(tmp_path, listener, script)
+    assert ran(monkeypatch, ensemble, guarded, ensemble.connected) == 0
+    assert started(log)[-1] == "opened"
+    assert ensemble.left == []
+    assert f"RuntimeError: {calls[0]} has failed" in capfd.readouterr().err
 
 
 # As whoever starts services sees it: a process of its own, whose ensemble does not answer.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from time import monotonic, time
 from typing import Any
@@ -15,14 +16,14 @@ from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
-from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.operations.observe import topic_states
 from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.gates import sick_partitions
-from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning
+from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part
@@ -42,7 +43,8 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
     """Wait until every guarded broker is open: from here on access rules keep applications off.
 
     Guards that never said anything keep nothing closed. A machine that has not come back is not waited
-    for: whenever it does, its guard asks, and is told that it may open.
+    for: whenever it does, its guard asks, and is told that it may open. So does one that nobody knows the
+    broker of: once as many as the cluster has brokers are open, and it has not said anything for long.
     """
     estate, name = session.estate, str(step.arguments["cluster"])
     coordination = estate.coordination
@@ -51,12 +53,14 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
     brokers, topics = set(estate.target.brokers()), list(session.mirror.topics)
     waiting: list[str] = []
     had_to_wait = False
-    silence = _Silence()
+    silence = _Silence(guards_path(session.topology.name, name))
+    count = session.topology.clusters[name].brokers
 
     def are_open() -> bool:
         nonlocal waiting, had_to_wait
         said = concerning(guards_said(coordination, session.topology.name, name), brokers, time())
-        waiting = [silence.told(word) for word in said if word.state != "open"]
+        silent = silence.of(said)
+        waiting = [silence.told(word) for word in waited_for(said, count, silent)]
         had_to_wait = had_to_wait or bool(waiting)
         if waiting or not had_to_wait:
             return not waiting
@@ -80,24 +84,34 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
 class _Silence:
     """Guards that say nothing any more, by whether their word changes: clocks of machines may differ."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        self._path = path
         self._newest: dict[str, tuple[GuardSaid, float]] = {}
+        self._silent: frozenset[str] = frozenset()
+
+    def of(self, said: Iterable[GuardSaid]) -> frozenset[str]:
+        """The servers whose words have not changed for as long as one may take to open."""
+        now_s, before = monotonic(), self._newest
+        self._newest = {}
+        for word in said:
+            known, since_s = before.get(word.server, (word, now_s))
+            self._newest[word.server] = (word, since_s if known == word else now_s)
+        self._silent = frozenset(
+            server for server, (_, since_s) in self._newest.items() if now_s - since_s >= OPENS_WITHIN_S
+        )
+        return self._silent
 
     def told(self, word: GuardSaid) -> str:
         """Why one is not open, in words."""
-        now_s = monotonic()
-        known, since_s = self._newest.get(word.server, (None, now_s))
-        if known != word:
-            since_s = now_s
-        self._newest[word.server] = (word, since_s)
-        said = f"{word.server}: {word.reason or 'its guard has not said anything yet'}"
-        if now_s - since_s < OPENS_WITHIN_S:
+        said = f"{word.server}: {word.reason or 'its guard has not said anything that can be read'}"
+        if word.server not in self._silent:
             return said
         place = f" on {word.host}" if word.host else ""
-        return (
-            f"{said}; and its guard{place} says nothing more (the last word is of {utc_text(word.at_s)}): "
-            "start that broker's service anew"
-        )
+        last = f" (the last word is of {utc_text(word.at_s)})" if word.at_s else ""
+        said = f"{said}; and its guard{place} says nothing more{last}: start that broker's service anew"
+        if word.broker_id is not None:
+            return said
+        return f"{said}; if that server is gone for good, remove {self._path}/{word.server} in the ensemble"
 
 
 def compare_returned_logs(session: FailbackSession, step: Step, _results: Results) -> StepOutcome:
