@@ -27,7 +27,7 @@ RETURNED = (
         name="the ensemble is stopped",
         state="returned",
         breaks=b.ensemble_stopped,
-        unknown={"failback": no_ensemble(*OF_A_MOVE, "moved-away", "returned-log")},
+        unknown={"failback": no_ensemble(*OF_A_MOVE, "moved-away", "same-topics", "returned-log")},
     ),
     Case(
         name="somebody else is at it",
