@@ -146,7 +146,7 @@ def loss_within_budget(s: Situation) -> GateResult:
         return gate_result(
             "loss-within-budget",
             "unknown",
-            "nothing",
+            "not measured",
             limit,
             listed(sorted(set(filter(None, reasons)))) or "the watcher has no samples to tell it from",
             "without samples only a person can know: this tool does not",

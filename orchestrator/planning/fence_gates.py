@@ -12,6 +12,7 @@ from orchestrator.planning.plan import GateResult, digest
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
     return gate_result(
         "reachable",
         "ok" if count else "unknown",
-        measured=f"{count} brokers",
+        measured=plural(count, "broker"),
         limit=limit,
         reason="it answers" if count else "no broker answers",
         hint="" if count else f"bring the brokers of {cluster} back first",

@@ -25,7 +25,8 @@ from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.planning.same_clusters import same_clusters
-from orchestrator.planning.situation import Situation, absent, gate_result, listed
+from orchestrator.planning.situation import Situation, absent, as_far_as_known, gate_result, listed
+from orchestrator.topology.rules.rule import plural
 
 
 def gate_results(situation: Situation) -> tuple[GateResult, ...]:
@@ -72,6 +73,10 @@ def _same_clusters(s: Situation) -> GateResult:
 
 
 def _needed(s: Situation) -> GateResult:
+    return as_far_as_known(s.observation.coordination, _needed_by_record(s))
+
+
+def _needed_by_record(s: Situation) -> GateResult:
     part = s.observation.coordination
     limit = f"{s.mirror.target} has not taken over yet, and no run is open"
     if part.value is None:
@@ -103,12 +108,14 @@ def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) ->
 
 
 def _not_flapping(s: Situation) -> GateResult:
-    return not_flapping(s.observation.coordination, s.topology, s.now_s, s.request.acknowledge)
+    part = s.observation.coordination
+    return as_far_as_known(part, not_flapping(part, s.topology, s.now_s, s.request.acknowledge))
 
 
 def _source_primary(s: Situation) -> GateResult:
     seen = Reality(connectors=s.observation.connectors.value)
-    return source_primary(s.observation.coordination, s.topology, s.mirror, s.mirror.source, seen)
+    part = s.observation.coordination
+    return as_far_as_known(part, source_primary(part, s.topology, s.mirror, s.mirror.source, seen))
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:
@@ -201,10 +208,11 @@ def _target_healthy(s: Situation) -> GateResult:
             return absent("target-healthy", part, limit)
     brokers, topics = s.observation.brokers.value or {}, s.observation.topics.value or {}
     sick = sick_partitions(topics)
+    partitions = sum(len(topic.leaders) for topic in topics.values())
     return gate_result(
         "target-healthy",
         "refused" if sick else "ok",
-        measured=f"{len(brokers)} brokers, {sum(len(t.leaders) for t in topics.values())} partitions",
+        measured=f"{plural(len(brokers), 'broker')}, {plural(partitions, 'partition')}",
         limit=limit,
         reason=listed(sick) if sick else "all of them can be written and read",
         hint=f"bring the brokers of {s.mirror.target} back first" if sick else "",

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from orchestrator.errors import UsageError
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.situation import absent, gate_result, listed
+from orchestrator.planning.situation import absent, as_far_as_known, gate_result, listed
 from orchestrator.topology.model import Topology
 
 GATE = "same-clusters"
@@ -52,11 +52,15 @@ def same_clusters(
     if silent:
         reason = f"{listed(silent)} does not tell its id"
         return gate_result(GATE, "unknown", measured, _LIMIT, reason, "is it a Kafka cluster?")
+    if not seen:
+        reason = "not compared: no cluster answered" + ("" if remembered else ", and no id is remembered")
+        return gate_result(GATE, "ok", measured, _LIMIT, reason)
     first = [name for name in seen if name not in remembered]
     taken = [name for name, found in seen.items() if remembered.get(name, found) != found]
     said = [f"{listed(first)} seen for the first time"] if first else []
     said += [f"{listed(taken)} accepted as another cluster"] if taken else []
-    return gate_result(GATE, "ok", measured, _LIMIT, "; ".join(said) or "they are the same as before")
+    reason = "; ".join(said) or "they are the same as before"
+    return as_far_as_known(part, gate_result(GATE, "ok", measured, _LIMIT, reason))
 
 
 def ids_to_remember(part: Part[CoordinationState], seen: Mapping[str, str]) -> dict[str, dict[str, str]]:

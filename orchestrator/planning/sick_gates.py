@@ -21,6 +21,7 @@ from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import GateResult, digest
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.situation import Situation, absent, gate_result, listed
+from orchestrator.topology.rules.rule import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +190,7 @@ def _fence_possible(s: SickSituation) -> GateResult:
     if left.controller.value is None:
         part: Part[Any] = left.controller
         reason = f"access rules cannot be written: {part.problem}"
-        return gate_result("fenceable", "refused", f"{len(left.brokers)} brokers", limit, reason)
+        return gate_result("fenceable", "refused", plural(len(left.brokers), "broker"), limit, reason)
     if not s.principals:
         reason = "the file names no principal that could be denied"
         return gate_result("fenceable", "refused", "0 principals", limit, reason)

@@ -35,7 +35,27 @@ def test_what_is_remembered_is_the_same_and_what_is_not_is_seen_for_the_first_ti
     assert (judged(BOTH, BOTH).outcome, judged(BOTH, BOTH).reason) == ("ok", "they are the same as before")
     first = judged(BOTH, {"west": "id-west"})
     assert (first.outcome, first.reason) == ("ok", "east seen for the first time")
-    assert judged({}, BOTH).outcome == "ok"
+
+
+def test_where_no_cluster_answers_nothing_was_compared() -> None:
+    """It is in nobody's way: that nothing answers is for other gates. But it is not called the same."""
+    silent = judged({}, BOTH)
+    assert (silent.outcome, silent.reason) == ("ok", "not compared: no cluster answered")
+    new = judged({}, {})
+    assert (new.outcome, new.reason) == ("ok", "not compared: no cluster answered, and no id is remembered")
+
+
+def test_without_the_ensemble_the_gates_tell_what_they_know_from() -> None:
+    """What they find there is what this machine has, no more; another machine may know of a move."""
+    names = ("same-clusters", "needed", "not-flapping", "source-primary")
+    known = "as far as this machine and its copy of the estate record know: "
+    for alone, is_said in (("no answer", True), ("", False)):
+        coordination = part(CoordinationState(holder="", alone=alone))
+        seen = replace(pictures.observation(), coordination=coordination)
+        plan = plan_failover(pictures.topology(), seen, replace(pictures.REQUEST, without_coordination=True))
+        gates = {gate.id: gate for gate in plan.gates if gate.id in names}
+        assert {gate.outcome for gate in gates.values()} == {"ok"}
+        assert [gates[name].reason.startswith(known) for name in names] == [is_said] * len(names)
 
 
 def test_another_cluster_is_refused_until_a_person_says_that_this_one_is_right() -> None:

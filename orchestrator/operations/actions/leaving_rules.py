@@ -15,6 +15,7 @@ from orchestrator.operations.left import LeftReader
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
 from orchestrator.planning.plan import Step
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
 
 READ_TIMEOUT_S = 2.0
@@ -51,13 +52,14 @@ def rules_are_in_force_where_it_answers(session: RunSession, step: Step, _result
     with LeftReader(session.topology, cluster, READ_TIMEOUT_S) as reader:
         brokers, silent = reader.ask_brokers(), sorted(reader.silent)
     if session.topology.clusters[cluster].metadata == "zookeeper":
-        said = f"{len(rules)} rules written; in ZooKeeper mode no broker tells whether it has heard of them"
+        written = f"{plural(len(rules), 'rule')} written"
+        said = f"{written}; in ZooKeeper mode no broker tells whether it has heard of them"
         return StepOutcome("ok", said, {"heard": [], "silent": silent})
     behind = session.await_brokers(cluster, step.timeout_s / 2, brokers=brokers)
     if behind:
         return StepOutcome("unknown", f"not known to have heard of it: {behind}")
     unknown = f"; unknown at {', '.join(silent)}, which does not answer" if silent else ""
-    said = f"{len(rules)} rules in force at {len(brokers)} brokers{unknown}"
+    said = f"{plural(len(rules), 'rule')} in force at {plural(len(brokers), 'broker')}{unknown}"
     return StepOutcome("ok", said, {"heard": sorted(brokers), "silent": silent})
 
 

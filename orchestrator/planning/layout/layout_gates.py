@@ -14,6 +14,7 @@ from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 
 _PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
 
@@ -135,7 +136,7 @@ def _brokers_alive(s: LayoutSituation) -> GateResult:
     return gate_result(
         "brokers-alive",
         "refused" if wrong else "ok",
-        f"{seen} brokers",
+        plural(seen, "broker"),
         limit,
         listed(wrong) if wrong else "replicas find their place",
         "start them, set broker.rack, or correct the file" if wrong else "",
