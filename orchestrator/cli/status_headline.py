@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.adapters.clock import utc_text
@@ -70,12 +70,22 @@ def _left_side(mirror: Mapping[str, Any]) -> tuple[bool, str]:
 
 
 def _priced(mirror: Mapping[str, Any]) -> str:
-    refusals = mirror["would_refuse"]
-    ids = ", ".join(gate["id"] for gate in refusals)
-    can = f"a failover would be REFUSED ({ids})" if refusals else "a failover could be done"
+    can = _can_be_done(mirror["would_refuse"])
     at_most = mirror["loss"]["at_most"]
     price = "unknown loss" if at_most is None else f"at most {at_most:,} records lost"
     seconds = mirror["loss"]["seconds_at_most"]
     price += f" ({seconds:.1f} s)" if at_most and seconds is not None else ""
     state = f"if {mirror['source']} were lost now" if not mirror["lost_between_s"] else "SOURCE LOST"
     return f"{state}: {price}; {can}"
+
+
+def _can_be_done(closed: Iterable[Mapping[str, Any]]) -> str:
+    """What was measured refuses; what could not be measured only keeps a failover from beginning."""
+    ids: dict[str, list[str]] = {"refused": [], "unknown": []}
+    for gate in closed:
+        ids[gate["outcome"]].append(gate["id"])
+    refused, unknown = (", ".join(names) for names in ids.values())
+    unmeasured = f"cannot be measured: {unknown}"
+    if refused:
+        return f"a failover would be REFUSED ({refused})" + (f"; {unmeasured}" if unknown else "")
+    return f"a failover would not begin ({unmeasured})" if unknown else "a failover could be done"

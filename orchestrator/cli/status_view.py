@@ -12,11 +12,17 @@ from rich.table import Table
 from orchestrator.adapters.clock import utc_text
 from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.planning.holds import Hold
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.situation import by_cause, hints_of, listed
 from orchestrator.planning.watcher_records import CLOCKS_APART_S
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
 _SLOW_S, _SILENT_S = 3.0, 30.0
+_CLOSED = {
+    "refused": ("A failover would be refused by", "[red]✗[/]"),
+    "unknown": ("A failover would not begin: these could not be measured", "[yellow]?[/]"),
+}
 
 
 def render_status(status: Mapping[str, Any], console: Console, file: str = "") -> None:
@@ -60,14 +66,17 @@ def _render_price(mirror: Mapping[str, Any], console: Console) -> None:
         console.print(_consumer_table(mirror))
         for note in _notes(mirror):
             console.print(f"  [yellow]![/] {escape(note)}")
-    if mirror["would_refuse"]:
-        console.print("A failover would be refused by")
-    for gate in mirror["would_refuse"]:
-        console.print(
-            f"  [red]✗[/] {gate['id']}: {escape(gate['reason'])} [dim]({escape(gate['measured'])})[/]"
-        )
-        if gate["hint"]:
-            console.print(f"      {escape(gate['hint'])}")
+    closed = by_cause(GateResult(**gate) for gate in mirror["would_refuse"])
+    for outcome, (title, mark) in _CLOSED.items():
+        found = [gates for gates in closed if gates[0].outcome == outcome]
+        if found:
+            console.print(title)
+        for gates in found:
+            ids = ", ".join(gate.id for gate in gates)
+            measured = listed(dict.fromkeys(gate.measured for gate in gates))
+            console.print(f"  {mark} {ids}: {escape(gates[0].reason)} [dim]({escape(measured)})[/]")
+            if hint := hints_of(gates):
+                console.print(f"      {escape(hint)}")
 
 
 def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
@@ -208,7 +217,8 @@ def _notes(mirror: Mapping[str, Any]) -> list[str]:
     for query in mirror["spark"]:
         behind = (query["source_batch"] or 0) - (query["batch"] or 0)
         if query["problem"] or behind > 0:
-            notes.append(f"{query['query']}: {query['problem'] or f'the copy is {behind} batches behind'}")
+            late = f"the copy is {behind} {'batch' if behind == 1 else 'batches'} behind"
+            notes.append(f"{query['query']}: {query['problem'] or late}")
     return notes
 
 

@@ -92,12 +92,10 @@ def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -
 
 
 def refusal_of(plan: Plan) -> str:
-    """Which gates are closed, in a line; empty where all are open."""
-    refused = [gate.id for gate in plan.gates if gate.outcome == "refused"]
-    unknown = [gate.id for gate in plan.gates if gate.outcome == "unknown"]
-    parts = [f"refused by: {', '.join(refused)}"] if refused else []
-    parts += [f"cannot be measured: {', '.join(unknown)}"] if unknown else []
-    return "; ".join(parts)
+    """Which gates are closed, and why, in a line as a run says it; empty where all are open."""
+    from orchestrator.planning.situation import closed_text
+
+    return closed_text(plan.gates)[0]
 
 
 def gate_status(plan: Plan) -> int:

@@ -38,6 +38,7 @@ from orchestrator.planning.overrides import left_standing, override_text, overri
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.planning.prices import grown_since
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
+from orchestrator.planning.situation import closed_text
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -213,7 +214,7 @@ def resume_procedure(
             looks = open_looks(plan, state.with_any("ok"))
             asked = LOOKING_GATES if looks else procedure.gates_of_resumed
             needed = [gate for gate in fresh.gates if gate.id in asked]
-            said, hints = _closed(needed)
+            said, hints = closed_text(needed)
             if said:
                 # Nothing is recorded: an end would hide from the next verb what this run has done.
                 raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
@@ -356,7 +357,7 @@ def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
 
 def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResult]) -> None:
     gates = tuple(gates)
-    said, hints = _closed(gates)
+    said, hints = closed_text(gates)
     if said:
         _refuse(run, procedure, said, hints, _error_of(gates))
 
@@ -365,21 +366,6 @@ def _error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
     """Refused by one is refused; where none did, what could not be measured is unknown."""
     is_refused = any(gate.outcome == "refused" for gate in gates)
     return GateRefusedError if is_refused else GateUnknownError
-
-
-def _closed(gates: Iterable[GateResult]) -> tuple[str, str]:
-    """What the closed gates say, and their hints. Refused and unknown both stop; every one is named."""
-    closed = [gate for gate in gates if gate.outcome != "ok"]
-    # One server that does not answer closes many gates: that is said once.
-    alike: dict[tuple[str, str], list[str]] = {}
-    for gate in closed:
-        alike.setdefault((gate.outcome, gate.reason), []).append(gate.id)
-    said = "; ".join(
-        f"{', '.join(f'{gate_id} {outcome}' for gate_id in ids)}: {reason}"
-        for (outcome, reason), ids in alike.items()
-    )
-    hints = dict.fromkeys(gate.hint for gate in closed if gate.hint)
-    return said, "; ".join(hint for hint in hints if not any(hint != more and hint in more for more in hints))
 
 
 def _refuse(

@@ -75,6 +75,19 @@ REFUSAL = {
 }
 
 
+UNMEASURED = [
+    {
+        "id": name,
+        "outcome": "unknown",
+        "measured": "not measured",
+        "limit": "none",
+        "reason": "coordination: no answer",
+        "hint": "bring coordination back",
+    }
+    for name in ("needed", "not-held")
+]
+
+
 def shown(found: dict[str, Any], width: int = 80) -> str:
     """What a terminal of this width shows."""
     out = io.StringIO()
@@ -88,9 +101,24 @@ def test_the_first_line_says_it_all() -> None:
     assert headline(mirror()) == good
     refused = headline(mirror(would_refuse=[REFUSAL]))
     assert refused.endswith("a failover would be REFUSED (watcher-alive)")
+    both = headline(mirror(would_refuse=[REFUSAL, *UNMEASURED]))
+    assert both.endswith("REFUSED (watcher-alive); cannot be measured: needed, not-held")
+    unmeasured = headline(mirror(would_refuse=UNMEASURED))
+    assert unmeasured.endswith("a failover would not begin (cannot be measured: needed, not-held)")
     assert "SOURCE LOST" in headline(mirror(lost_between_s=[1.0, 2.0]))
     unknown = {"topics": {}, "at_most": None, "seconds_at_most": None, "budget": None}
     assert "unknown loss" in headline(mirror(loss=unknown))
+
+
+def test_what_could_not_be_measured_is_no_refusal() -> None:
+    """It has a list of its own, and one cause of many is told once."""
+    text = shown(mirror(would_refuse=UNMEASURED))
+    assert ("✗" in text, "refused" in text.lower()) == (False, False)
+    assert "? needed, not-held: coordination: no answer (not measured)" in text
+    assert text.count("bring coordination back") == 1
+    both = shown(mirror(would_refuse=[*UNMEASURED, REFUSAL]))
+    refused, unmeasured = both.index("✗ watcher-alive"), both.index("? needed")
+    assert refused < both.index("these could not be measured") < unmeasured
 
 
 def test_everything_fits_into_80_columns() -> None:
@@ -101,7 +129,7 @@ def test_everything_fits_into_80_columns() -> None:
         "0.5 s old",
         "at most 500",
         "batch 41, 0.8 s old",
-        "revenue: the copy is 1 batches",
+        "revenue: the copy is 1 batch behind",
     ):
         assert words in text
     assert "✗ watcher-alive: the watcher is silent" in text
