@@ -3,7 +3,7 @@
 Exit status: 0 done or nothing to do · 1 error · 2 usage · 3 drift or changes found · 4 a gate refused ·
 5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown. A drill ends with 0 for a
 valid verdict, 1 for an invalid one and 7 for an unknown one, any other error included. What cannot be printed
-changes no status.
+makes 1 of the 0 of a command that only looks, and changes no other status.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib
 import logging
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 import typer
@@ -48,6 +49,26 @@ _GROUPS = (
     "audit",
     "report",
     "parts",
+)
+
+# What they print is all that they are for. Not `audit` and `report`, whose status 1 is the verdict *invalid*.
+LOOKING = frozenset(
+    {
+        "validate",
+        "rules",
+        "schema",
+        "plan",
+        "drift",
+        "explain",
+        "graph",
+        "import",
+        "history",
+        "show",
+        "status",
+        "sim status",
+        "offsets translate",
+        "parts list",
+    }
 )
 
 # What a shell reports for a command that Ctrl-C ended; typer turns an interruption into it by itself.
@@ -85,8 +106,8 @@ def main(argv: list[str] | None = None) -> None:
     take_over_streams()
     signal.signal(signal.SIGTERM, _interrupted)
     status = run(argv)
-    end_streams()
-    sys.exit(status)
+    words = sys.argv[1:] if argv is None else argv
+    sys.exit(end_streams(status, is_product=_only_looks(words)))
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -100,6 +121,13 @@ def run(argv: list[str] | None = None) -> int:
     except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
         return _status(error)
     return result if isinstance(result, int) else 0
+
+
+def _only_looks(words: Sequence[str]) -> bool:
+    """Whether the command that these words call is one of `LOOKING`."""
+    # The one command of them that changes something where it is asked to.
+    is_import = words[:1] == ["history"] and any(word.split("=")[0] == "--import" for word in words)
+    return not is_import and (" ".join(words[:1]) in LOOKING or " ".join(words[:2]) in LOOKING)
 
 
 @functools.cache

@@ -1,7 +1,9 @@
-"""Standard output and error that end no command: what cannot be printed there is not printed.
+"""Standard output and error that interrupt no command: what cannot be printed there is not printed.
 
-A status says what was done, never whether somebody could read of it. A reader that goes away (`| head`) and a
-full disk are no failures of a failover; a terminal without UTF-8 gets plain characters.
+The status of a command that acts says what was done, never whether somebody could read of it: a full disk
+is no failure of a failover. Of a command that only looks the output is all there is: where that is
+incomplete, it has failed. A reader that goes away (`| head`) has what it wanted; a terminal without UTF-8
+gets plain characters.
 """
 
 from __future__ import annotations
@@ -79,14 +81,21 @@ def take_over_streams() -> None:
             setattr(sys, name, taken)
 
 
-def end_streams() -> None:
-    """Write what is left; say on stderr where the output is incomplete though somebody still wanted it."""
+def end_streams(status: int, *, is_product: bool) -> int:
+    """Write what is left; say on stderr where stdout is incomplete though somebody still wanted it.
+
+    Returns the exit status: 1 in place of 0 where that output is all that the command is for (`is_product`).
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     lost = getattr(sys.stdout, "lost", None)
     if lost is not None and lost.errno != errno.EPIPE:
-        sys.stderr.write(f"the output is incomplete: {lost.strerror}; the exit status stands\n")
+        is_failure = is_product and status == 0
+        then = "nothing else was to be done, so this is an error" if is_failure else "the exit status stands"
+        sys.stderr.write(f"stdout is incomplete: {lost.strerror}; {then}\n")
         sys.stderr.flush()
+        return 1 if is_failure else status
+    return status
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

@@ -1,19 +1,22 @@
-"""What cannot be printed changes no exit status: encodings, readers that go away, full disks, closed streams."""
+"""What cannot be printed, and the exit status then: encodings, readers that go away, full disks, closed streams."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.main import get_command
 
 from orchestrator.cli import output
-from orchestrator.cli.main import run
+from orchestrator.cli.main import LOOKING, _register_commands, app, run
 from orchestrator.cli.run_end import end_with
 from orchestrator.errors import IncompleteError
 from tests.operations.canaries.test_report import run as failover
@@ -54,15 +57,65 @@ def test_a_reader_that_goes_away_changes_no_status() -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("words", [("explain",), ("explain", "--json"), ("graph",)])
-def test_a_full_disk_is_said_and_changes_no_status(words: tuple[str, ...]) -> None:
-    """On the other stream."""
+@pytest.mark.parametrize("words", [("explain",), ("explain", "--json"), ("graph",), ("validate",)])
+def test_a_command_that_only_looks_fails_on_a_full_disk(words: tuple[str, ...]) -> None:
+    """What it prints is all that it is for; the other stream says so."""
     command, *options = words
     with FULL.open("wb") as full:
         done = dcctl(command, str(EXAMPLE), *options, stdout=full)
-    assert done.returncode == 0
-    assert b"the output is incomplete: No space left on device" in done.stderr
+    assert done.returncode == 1
+    assert b"stdout is incomplete: No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "status", "expected"),
+    [
+        (["failover", "f.yaml"], 0, 0),
+        (["sim", "up", "f.yaml"], 0, 0),
+        (["history", "f.yaml", "--import", "j"], 0, 0),
+        (["history", "f.yaml", "--import=j"], 0, 0),
+        (["history", "f.yaml"], 0, 1),
+        (["sim", "status"], 0, 1),
+        (["drift", "f.yaml"], 0, 1),
+        (["drift", "f.yaml"], 3, 3),
+        (["status", "f.yaml"], 7, 7),
+    ],
+)
+def test_a_full_disk_changes_no_status_that_says_what_was_done_or_found(
+    words: list[str], status: int, expected: int
+) -> None:
+    """Only the 0 of a command that looks: it promises an output that is not there."""
+    program = (
+        "import sys; from orchestrator.cli import main;"
+        "main.run = lambda argv=None: print('done') or int(sys.argv[1]);"
+        "main.main(sys.argv[2:])"
+    )
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(status), *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, b"stdout is incomplete" in done.stderr) == (expected, True)
+
+
+def test_the_readme_names_every_command_that_only_looks() -> None:
+    """Each is a command, and the exit status of a full disk is told of these and no others."""
+    _register_commands()
+    for words in LOOKING:
+        found: Any = get_command(app)
+        for word in words.split():
+            found = found.commands[word]
+    readme = (EXAMPLE.parents[1] / "README.md").read_text(encoding="utf-8")
+    told = (
+        readme.partition("A full disk")[2]
+        .partition(" then ends with 1 ")[0]
+        .partition("all that it is for")[2]
+    )
+    assert set(re.findall(r"`([^`]+)`", told)) == LOOKING
 
 
 def test_closed_streams_change_no_status() -> None:
