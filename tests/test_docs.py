@@ -61,3 +61,12 @@ def test_a_documented_command_says_what_the_page_shows(
     assert run(words) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert " ".join(output.split()) in said
+
+
+def test_every_override_is_told_of() -> None:
+    """Whatever a person can set aside, and the journal keeps, stands in one place."""
+    source = (ROOT / "orchestrator" / "planning" / "overrides.py").read_text(encoding="utf-8")
+    told = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8").partition("## Overrides\n")[2]
+    options = set(re.findall(r'"(--[a-z-]+)', source))
+    assert "--accept-cluster" in options
+    assert options <= set(re.findall(r"`(--[a-z-]+)`", told.partition("\n## ")[0]))

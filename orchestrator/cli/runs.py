@@ -127,12 +127,17 @@ def history(
     """List the runs of a topology, newest last."""
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
+    from orchestrator.errors import UsageError
     from orchestrator.operations.by_hand import by_hand_rows
     from orchestrator.operations.history import changed_settings, primary_records, run_rows
-    from orchestrator.operations.history_import import import_rows
+    from orchestrator.operations.history_import import check_order, import_rows
     from orchestrator.operations.holds import hold_events
     from orchestrator.operations.unlock import unlock_rows
+    from orchestrator.topology.rules.rule import plural
 
+    check_order(order)
+    if order and import_file is None:
+        raise UsageError(f"--order {order}", "wants --import JOURNAL")
     topology = given_topology(file)
     if import_file is not None:
         _import(topology, import_file, order, as_json)
@@ -151,7 +156,7 @@ def history(
             "settings": settings,
         },
         as_json=as_json,
-        summary=f"{len(rows)} runs",
+        summary=plural(len(rows), "run"),
         render=lambda console: render_history(
             rows, [*unlocks, *holds, *primaries, *imports, *written, *settings], console
         ),

@@ -47,6 +47,12 @@ def imports_path(topology: str) -> str:
     return f"/dcctl/{topology}/imports"
 
 
+def check_order(order: str) -> None:
+    """Raises `UsageError` unless it is `earlier`, `later` or empty."""
+    if order not in ("", "earlier", "later"):
+        raise UsageError(f"--order {order}", "expected earlier or later")
+
+
 def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[str, Any]:
     """Write a local journal's records into the ensemble, under the topology's lock; returns what was done.
 
@@ -57,8 +63,7 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
     Twice is as good as once. Raises `DcctlError` for a file that is no journal of this topology, where the
     ensemble has other records of that run, and where the order is not known.
     """
-    if order not in ("", "earlier", "later"):
-        raise UsageError(f"--order {order}", "expected earlier or later")
+    check_order(order)
     records = read_local_journal(file)
     run_id = records[0].run_id
     if not is_run_id(run_id):

@@ -31,6 +31,18 @@ def test_a_wrong_command_line_is_status_2(argv: list[str], capsys: pytest.Captur
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("later", "wants --import JOURNAL"), ("sideways", "expected earlier or later")],
+)
+def test_an_order_of_nothing_is_a_wrong_command_line(
+    order: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`history --order` without the journal that is to be imported, before any file is read."""
+    assert run(["history", "missing.yaml", "--order", order]) == 2
+    assert expected in capsys.readouterr().err
+
+
 def test_a_broken_file_is_status_1_with_line_and_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
