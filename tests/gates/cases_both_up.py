@@ -70,6 +70,8 @@ BOTH_UP = (
         state="both up",
         breaks=b.nothing,
         refused={"failback": {"moved-away": ("there is no way back", "dcctl switchover")}},
+        # Nobody has left the logs, so nobody has recorded how they stood.
+        unknown={"failback": {"returned-log": ("is not recorded: orders-0", "--accept-unrecorded")}},
     ),
     Case(
         name="a landing topic is deleted",
