@@ -49,6 +49,7 @@ class EnsembleRecord:
         self._lock, self._coordination = lock, lock.coordination
         self._topology, self._run_id = topology, run_id
         self._guard = threading.Lock()
+        self._has_begun = False
 
     def append(
         self,
@@ -79,7 +80,8 @@ class EnsembleRecord:
         dcctl may have gone on.
         """
         coordination, topology = self._coordination, self._topology
-        if fact_names(coordination, topology):
+        self._has_begun = self._has_begun or bool(fact_names(coordination, topology))
+        if self._has_begun:
             return
         for name in coordination.names(estate_path(topology)):
             self._lock.remove(f"{estate_path(topology)}/{name}")
@@ -89,6 +91,7 @@ class EnsembleRecord:
         first = RecordBegun(life=secrets.token_hex(8))
         begun = Fact(number=FIRST, run_id=self._run_id, at_s=_CLOCK.now_s(), body=first)
         self._lock.create_all(dict([self._node(begun)]))
+        self._has_begun = True
 
     def write(self, body: Body) -> None:
         """See `EstateRecord`."""
@@ -116,8 +119,7 @@ class EnsembleRecord:
         data = fact.as_json()
         body = canonical_json(data["body"])
         if len(packed(body)) > _BODY_BYTES:
-            # They count once the fact's own node is there.
-            # Somebody may have died between the parts of another body and its fact.
+            # Parts count once the fact's own node is there; who dies before that leaves some behind.
             path = bulk_path(self._topology, name, digest(data["body"]))
             index = write_bulk(self._lock, path, data["body"])
             data = {**data, "body": None, **index}
