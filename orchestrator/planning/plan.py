@@ -84,6 +84,10 @@ class Step:
 
     `timeout_s` is the deadline of the whole step, which its action keeps by itself, `expected_s` what it
     usually takes. One that does not come back is left long after that, and its outcome is unknown.
+
+    `section` is the part of the run whose policy it follows, `reasons` says for each step that it waits for
+    why, and `stays_because` why nothing takes it back. They are for people; a plan of an earlier version has
+    none.
     """
 
     id: str
@@ -99,6 +103,9 @@ class Step:
     on_failure: Literal["stop", "undo", "note"] = "stop"
     expected_s: float = 0.0
     timeout_s: float = 30.0
+    section: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    stays_because: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

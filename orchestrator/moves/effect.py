@@ -1,0 +1,197 @@
+"""What an effect declares, all in one place: nothing about it is known anywhere else.
+
+An effect is a frozen value. Its fields are its arguments and become JSON in the plan. A field that is a
+`Handle` stands for the result of an earlier step: having it is what makes a step wait for that one. The world
+is reached through ports only, which the run hands out, so that an effect works on an estate in memory, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.planning.plan import Phase
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+P = TypeVar("P")
+
+EFFECT_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+"""How an effect's class is made: `@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)`."""
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Handle(Generic[R]):
+    """The result that a step of the same plan will have. `step` is that step's id."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The result of an effect from which no other takes anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[R]):
+    """The effect is there, or gone, or the look is over."""
+
+    result: R
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Surely nothing of the effect is there. `detail` is JSON data for people and reports."""
+
+    message: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Some of the effect is there and some is not; the message says what of each."""
+
+    message: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It cannot be told what of the effect is there."""
+
+    message: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+Outcome = Done[R] | Failed | Partial | Unknown
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Held:
+    """One thing that an effect keeps from working while it stands.
+
+    `subject` is what does not work ("client group-billing", "User:checkout"), `state` how ("stopped",
+    "denied writing"), `cluster` where; empty where it works nowhere, wherever it is let go again. `topics`
+    narrows it down, empty for all.
+    """
+
+    subject: str
+    state: str
+    cluster: str = ""
+    topics: tuple[str, ...] = ()
+
+
+class Running(Protocol):
+    """What an effect may use of the run that makes it."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+
+    @property
+    def step_id(self) -> str:
+        """Of the step that the effect is in its plan."""
+
+    @property
+    def timeout_s(self) -> float:
+        """The deadline of the whole step, which the effect keeps by itself."""
+
+    def port(self, kind: type[P]) -> P:
+        """The run's one port of that kind. Raises `DcctlError` where the run has none."""
+
+    def of(self, handle: Handle[R]) -> R:
+        """The result of an earlier step. Raises `DcctlError` where that step has none."""
+
+    def may_write(self) -> bool:
+        """Whether a write may be tried: not interrupted, and the lock is still this run's."""
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
+
+
+class Effect(ABC, Generic[R]):
+    """One change of the world, or one look at it.
+
+    `NAME` is the action in plans and journals (contract), `RESULT` the type of its result, `PHASE` where a
+    report tells it. `EXPECTED_S` is what it usually takes and `TIMEOUT_S` its deadline, seconds; an effect
+    whose arguments say otherwise overrides `expected_s` or `timeout_s`. `IRREVERSIBLE` says why nothing takes
+    it back; empty for one that can be taken back, or that changes nothing.
+    """
+
+    NAME: ClassVar[str]
+    RESULT: ClassVar[type[Any]] = Nothing
+    PHASE: ClassVar[Phase]
+    EXPECTED_S: ClassVar[float] = 0.1
+    TIMEOUT_S: ClassVar[float] = 30.0
+    IRREVERSIBLE: ClassVar[str] = ""
+    IS_WHOLE_OR_NOTHING: ClassVar[bool] = False
+    """An error while it is made leaves everything as it was."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it does, as one line of a plan that is read alone."""
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds that it usually takes."""
+        return self.EXPECTED_S
+
+    @property
+    def timeout_s(self) -> float:
+        """Its deadline in seconds."""
+        return self.TIMEOUT_S
+
+    @abstractmethod
+    def perform(self, run: Running) -> Outcome[R]:
+        """Make it. Of one that is also `Verified` the result is what `verify` finds."""
+
+    def holds(self) -> Iterable[Held]:
+        """What does not work while it stands."""
+        return ()
+
+    def frees(self) -> Iterable[Held]:
+        """What works again from it on, whatever held it before."""
+        return ()
+
+
+class Look(Effect[R]):
+    """It measures or waits, and changes nothing: twice is as good as once, and nothing is taken back."""
+
+    IS_WHOLE_OR_NOTHING = True
+
+
+class Verified(ABC, Generic[R]):
+    """Whether the effect is there can be seen. Without it a step is simply done again after a crash."""
+
+    @abstractmethod
+    def verify(self, run: Running) -> Outcome[R]:
+        """Look whether it is there. Changes nothing."""
+
+
+class Reversible(ABC):
+    """The effect can be taken back: wherever it stands whole, in part, or not at all.
+
+    It may build on the results of earlier steps only: after a crash its own may be missing.
+    """
+
+    @abstractmethod
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Take it back."""
+
+
+class VerifiedUndo(ABC):
+    """Whether the effect is gone can be seen."""
+
+    @abstractmethod
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """Look whether it is gone. Changes nothing."""
+
+
+OnFailure = Literal["stop", "undo", "note"]

@@ -1,0 +1,60 @@
+"""What a run that is not through keeps from working: read from what its effects declare, of whatever kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.engine import RunState
+from orchestrator.moves.effect import Held
+from orchestrator.moves.registry import Registry
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StillHeld:
+    """One thing that a run holds, `surely` or maybe, and the step that did it."""
+
+    held: Held
+    step: str
+    surely: bool
+
+
+def still_held(state: RunState, effects: Registry) -> tuple[StillHeld, ...]:
+    """What steps of the run keep from working, or may, and none is known to have let go since, in plan order.
+
+    Steps of another version, whose effects are not known here, are left out.
+    """
+    known = [(step, effects.effect(step)) for step in state.plan.steps if effects.knows(step)]
+    freed = {
+        held
+        for step, effect in known
+        if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
+        for held in effect.frees()
+    }
+    return tuple(
+        StillHeld(held, step.id, state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting")
+        for step, effect in known
+        if step.id in state.effective and state.status(step.id, "undo") != "ok"
+        for held in effect.holds()
+        if not {held, Held(held.subject, held.state)} & freed
+    )
+
+
+def held_in_words(found: Iterable[StillHeld]) -> str:
+    """One line: what is held how and where, the first few by name; empty for nothing."""
+    alike: dict[tuple[str, str, bool], list[str]] = {}
+    for one in found:
+        subjects = alike.setdefault((one.held.state, one.held.cluster, one.surely), [])
+        if one.held.subject not in subjects:
+            subjects.append(one.held.subject)
+    return "; ".join(
+        f"{_listed(subjects)} {'' if surely else 'maybe '}{state}{f' at {cluster}' if cluster else ''}"
+        for (state, cluster, surely), subjects in alike.items()
+    )
+
+
+def _listed(subjects: list[str]) -> str:
+    more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
+    return ", ".join(subjects[:_NAMED]) + more

@@ -1,0 +1,84 @@
+"""Effects by their names in a plan, and the way of their arguments and results to JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.effect import Effect
+from orchestrator.planning.plan import Step
+
+# Built once a type: making one takes milliseconds, using it microseconds.
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def arguments_of(effect: Effect[Any]) -> dict[str, Any]:
+    """An effect's arguments as JSON data."""
+    found: dict[str, Any] = _adapter(type(effect)).dump_python(effect, mode="json")
+    return found
+
+
+def result_to_json(effect: type[Effect[Any]], result: Any) -> dict[str, Any]:
+    """A result of such an effect as JSON data."""
+    found: dict[str, Any] = _adapter(effect.RESULT).dump_python(result, mode="json")
+    return found
+
+
+class Registry:
+    """The effects that a plan may name. Raises `DcctlError` where two have the same name."""
+
+    def __init__(self, *effects: type[Effect[Any]]) -> None:
+        self._effects: dict[str, type[Effect[Any]]] = {}
+        for effect in effects:
+            if effect.NAME in self._effects:
+                raise DcctlError(f"effect {effect.NAME}", "two effects have this name")
+            self._effects[effect.NAME] = effect
+
+    def __or__(self, other: Registry) -> Registry:
+        """The effects of both."""
+        return Registry(*self, *other)
+
+    def __iter__(self) -> Iterator[type[Effect[Any]]]:
+        return iter(self._effects.values())
+
+    def knows(self, step: Step) -> bool:
+        """Whether a step of a plan is an effect of these."""
+        return step.action in self._effects
+
+    def kind(self, step: Step) -> type[Effect[Any]]:
+        """The class of a step's effect. Raises `DcctlError` for one that this version does not have."""
+        try:
+            return self._effects[step.action]
+        except KeyError:
+            raise DcctlError(
+                f"step {step.id}",
+                f"its action {step.action} is not known here",
+                "the plan was made by another version of dcctl: end its run with that one",
+            ) from None
+
+    def effect(self, step: Step) -> Effect[Any]:
+        """The effect of a step, with its arguments. Raises `DcctlError` where they do not fit."""
+        found: Effect[Any] = _validated(self.kind(step), step.arguments, f"step {step.id}, its arguments")
+        return found
+
+    def result(self, step: Step, data: Mapping[str, Any]) -> Any:
+        """The result of a step out of the journal. Raises `DcctlError` where it does not fit."""
+        return _validated(self.kind(step).RESULT, data, f"step {step.id}, its result")
+
+
+def _validated(kind: type[Any], data: Mapping[str, Any], subject: str) -> Any:
+    try:
+        return _adapter(kind).validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DcctlError(subject, f"{place}: {first['msg']}", "was it written by another version?") from None
