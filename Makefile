@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit drills faults bench check layouts format lock java-lock clean
+.PHONY: help setup drill test unit drills faults bench measure check layouts format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -29,6 +29,9 @@ drills: setup ## every sabotage, every layout, every loss: whole rehearsals with
 
 faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself
 	@$(BIN)/python -m pytest -m drills tests/faults
+
+measure: setup ## how much code there is, and what stands twice (ARGS="--json", ARGS="--beside before.json")
+	@$(BIN)/python -m scripts.measure $(ARGS)
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
