@@ -41,6 +41,8 @@ def _head(story: Story, console: Console) -> None:
     pid = f" (process {who['pid']})" if who["pid"] else ""
     _row(console, "run", story["run_id"])
     _row(console, "who", f"{who['who'] or 'not recorded'}{place}{pid}")
+    if story["dcctl_version"]:
+        _row(console, "by", f"dcctl {story['dcctl_version']}")
     _row(console, "why", story["reason"] or "no reason given")
     stopped = f", of which {_seconds(story['stopped_seconds'])} stopped" if story["stopped_seconds"] else ""
     took = f"{_seconds(story['seconds'])}{stopped}"

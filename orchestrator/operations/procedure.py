@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.engine import (
     Actions,
@@ -161,7 +162,7 @@ def run_procedure(
             timing = Timing(started_at_s, observed_at_s, now_s, now_s)
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
-        about |= {"by": about_this_process(procedure.command, run_id)}
+        about |= {"by": about_this_process(procedure.command, run_id), "dcctl_version": __version__}
         about |= {"asked_at_s": started_at_s, "observed_at_s": observed_at_s}
         if procedure.is_alone:
             about |= {"without_coordination": True, "given_up": GIVEN_UP}
@@ -218,7 +219,8 @@ def resume_procedure(
             if said:
                 # Nothing is recorded: an end would hide from the next verb what this run has done.
                 raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
-        run.record("run-resumed", data={"by": about_this_process(f"resume {run_id}", run_id)})
+        by = about_this_process(f"resume {run_id}", run_id)
+        run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         for override in attested:
             run.record("override", message=override_text(override), data=override)
         timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())

@@ -30,6 +30,8 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
         "source": str(first.data.get("source", "")),
         "target": str(first.data.get("target", "")),
         "command": first.message,
+        # Empty for a run from before that was recorded.
+        "dcctl_version": str(first.data.get("dcctl_version", "")),
         "who": _who(first, plan),
         "reason": _reason(first, plan),
         "given_up": first.data.get("given_up", ""),

@@ -15,6 +15,7 @@ import networkx as nx
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from orchestrator import __version__
 from orchestrator.errors import DcctlError
 
 FORMAT_VERSION = 1
@@ -157,7 +158,8 @@ class Plan:
     """Steps with their order, gates and predictions, and digests of what they were made from.
 
     `observed` holds one digest for each part of the observation, so that a plan that has become
-    stale can name what moved. `expires_at_s`: after it the plan must be made again.
+    stale can name what moved. `expires_at_s`: after it the plan must be made again. `dcctl_version`: which
+    dcctl made it; empty in plans from before that was kept.
     """
 
     verb: str
@@ -173,6 +175,7 @@ class Plan:
     steps: tuple[Step, ...]
     predicted: Predicted = field(default_factory=Predicted)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    dcctl_version: str = __version__
 
     @property
     def is_allowed(self) -> bool:
@@ -243,7 +246,11 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
     version = fields.pop("format_version", None)
     if version != FORMAT_VERSION:
         raise DcctlError("plan", f"format_version is {version!r}, expected {FORMAT_VERSION}")
-    return _validated(Plan, fields, "plan")
+    made_by = fields.setdefault("dcctl_version", "")
+    hint = (
+        f"it was made by dcctl {made_by}; this is {__version__}" if made_by not in ("", __version__) else ""
+    )
+    return _validated(Plan, fields, "plan", hint)
 
 
 def event_from_json(data: Mapping[str, Any]) -> RunEvent:
@@ -251,13 +258,14 @@ def event_from_json(data: Mapping[str, Any]) -> RunEvent:
     return _validated(RunEvent, data, "journal record")
 
 
-def _validated(kind: type[T], data: Mapping[str, Any], subject: str) -> T:
+def _validated(kind: type[T], data: Mapping[str, Any], subject: str, hint: str = "") -> T:
     try:
         value: T = _ADAPTERS[kind].validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise DcctlError(subject, f"{place}: {first['msg']}", "was it written by another version?") from None
+        problem = f"{place}: {first['msg']}"
+        raise DcctlError(subject, problem, hint or "was it written by another version?") from None
     return value
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator import __version__
 from orchestrator.errors import DcctlError
 from orchestrator.planning.plan import (
     GateResult,
@@ -61,6 +62,20 @@ def test_a_broken_plan_is_named() -> None:
         plan_from_json(data)
     with pytest.raises(DcctlError, match="format_version is 99"):
         plan_from_json({**data, "format_version": 99})
+
+
+def test_a_plan_names_the_dcctl_that_made_it() -> None:
+    """In the file, and where it cannot be read; a plan from before that was kept names none."""
+    data = to_json(a_plan(a_step("a")))
+    assert data["dcctl_version"] == __version__
+    older = {name: value for name, value in data.items() if name != "dcctl_version"}
+    assert plan_from_json(older).dcctl_version == ""
+    with pytest.raises(DcctlError) as told:
+        plan_from_json({**data, "dcctl_version": "77.1", "horoscope": "good"})
+    assert (told.value.problem, told.value.hint) == (
+        "horoscope: Unexpected keyword argument",
+        f"it was made by dcctl 77.1; this is {__version__}",
+    )
 
 
 def test_a_circle_of_steps_is_an_error() -> None:

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from orchestrator import __version__
+from orchestrator.cli.story_view import render_story
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations import parts as parts_module
+from orchestrator.operations.journal import journal_records
 from orchestrator.operations.layout.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.operations.layout.record import applied_path, read_applied, write_applied
+from orchestrator.operations.run_story import run_story
 from orchestrator.planning.layout.applied import Applied, applied_now
 from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.plan import Plan, canonical_json, to_json
@@ -59,6 +64,17 @@ def test_settings_that_kafka_describes_in_its_own_way_are_applied_once(
         config = world.clusters["west"].picture.topics["orders"].config
         assert (config["cleanup.policy"], config["preallocate"]) == ("compact,delete", "true")
         assert plan_apply(world.topology).steps == ()
+
+
+def test_journal_and_plan_name_the_dcctl_that_wrote_them(world: Rehearsal, capsys: Any) -> None:
+    """So that another version can say which one can end the run; `show` tells it."""
+    ended = run_apply(world.topology)
+    (first, *_) = journal_records(world.ensemble, world.topology.name, ended.run_id, Path())
+    assert first.data["dcctl_version"] == first.data["plan"]["dcctl_version"] == __version__
+    story = run_story([first])
+    render_story(story, Console())
+    assert story["dcctl_version"] == __version__
+    assert f"by         dcctl {__version__}" in capsys.readouterr().out
 
 
 def test_what_somebody_changed_is_mended(world: Rehearsal) -> None:
