@@ -1,21 +1,43 @@
-"""The machine's clock, behind the port that pure code is given time through."""
+"""The machine's clock, behind the port that all who tell or wait are given time through."""
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import UTC, datetime
+from typing import Protocol
 
 
-class SystemClock:
-    """Wall time for records, monotonic time for durations; never mixed."""
+class Clock(Protocol):
+    """Wall time for records, monotonic time for durations, and waiting; never mixed."""
 
     def now_s(self) -> float:
         """Unix epoch seconds."""
-        return time.time()
 
     def monotonic_s(self) -> float:
         """Seconds that never go back."""
+
+    def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
+        """Wait so long, or until `until` is set; returns whether it is."""
+
+
+class SystemClock:
+    """This machine's."""
+
+    def now_s(self) -> float:
+        """See `Clock`."""
+        return time.time()
+
+    def monotonic_s(self) -> float:
+        """See `Clock`."""
         return time.monotonic()
+
+    def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
+        """See `Clock`."""
+        if until is not None:
+            return until.wait(timeout_s)
+        time.sleep(timeout_s)
+        return False
 
 
 def utc_text(at_s: float) -> str:

@@ -3,16 +3,19 @@
 Taken back the same way: each compensation is journalled and verified, in the reverse order of the plan.
 """
 
-from orchestrator.engine.decide import UndoAsked
+from orchestrator.engine.decide import Event, UndoAsked
 from orchestrator.engine.driver import OnEvent, Ports, RunEnd, run_plan
-from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
+from orchestrator.engine.ports import Actions, Brake, Clock, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
 from orchestrator.engine.undoing import kept_by, let_stand, standing, steps_to_undo
+from orchestrator.engine.workers import Workers
 
 __all__ = [
     "Actions",
     "Brake",
     "Clock",
+    "Event",
+    "Inbox",
     "Journal",
     "Lock",
     "OnEvent",
@@ -23,6 +26,7 @@ __all__ = [
     "RunState",
     "StepOutcome",
     "UndoAsked",
+    "Workers",
     "kept_by",
     "let_stand",
     "run_plan",

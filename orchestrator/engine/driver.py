@@ -28,7 +28,7 @@ from orchestrator.engine.decide import (
     decide,
     halted,
 )
-from orchestrator.engine.ports import Actions, Brake, Clock, Journal, Lock, Results, StepOutcome
+from orchestrator.engine.ports import Actions, Brake, Clock, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.engine.workers import Workers
 from orchestrator.errors import DcctlError, GateRefusedError
@@ -58,7 +58,10 @@ def patience_s(step: Step) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What a run works through."""
+    """What a run works through.
+
+    `workers` makes what steps run in, `inbox` where the run is told what they came to.
+    """
 
     journal: Journal
     lock: Lock
@@ -66,6 +69,8 @@ class Ports:
     clock: Clock
     brake: Brake | None = None
     patience_s: Callable[[Step], float] = patience_s
+    workers: Callable[[], Executor] = Workers
+    inbox: Callable[[], Inbox[Event | BaseException]] = SimpleQueue
 
 
 def run_plan(
@@ -88,7 +93,7 @@ def run_plan(
     """
     if not plan.is_allowed:
         raise GateRefusedError("plan", "a gate refused or is unknown: it cannot be run")
-    pool = executor or Workers()
+    pool = executor or ports.workers()
     state = state_from_journal(plan, run_id, records)
     try:
         end = _Driver(state, ports, pool, on_event or (lambda _: None)).run(undo or Begun())
@@ -110,7 +115,7 @@ class _Driver:
         self._ports = ports
         self._executor = executor
         self._on_event = on_event
-        self._inbox: SimpleQueue[Event | BaseException] = SimpleQueue()
+        self._inbox = ports.inbox()
         self._has_journal = True
         self._under_way: dict[tuple[str, Way], float] = {}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from orchestrator.planning.plan import Outcome, RunEvent, Step
 
 Results = Mapping[str, Mapping[str, Any]]
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +91,13 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """Seconds that never go back, for durations."""
+
+
+class Inbox(Protocol[M]):
+    """Where the one thread that decides waits for what the others tell; `queue.SimpleQueue` is one."""
+
+    def put(self, item: M, /) -> None:
+        """Tell something. From any thread."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> M:
+        """Wait for what comes next. Raises `queue.Empty` after `timeout` seconds."""

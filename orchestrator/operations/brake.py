@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.adapters.clock import Clock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.run import Run
@@ -19,17 +20,18 @@ class HoldBrake:
     coordination: Coordination
     topology: Topology
     clusters: tuple[str, ...]
+    clock: Clock
 
     def reason(self) -> str:
         """The holds that are in the way now."""
-        return holds_in_the_way(self.coordination, self.topology, self.clusters)
+        return holds_in_the_way(self.coordination, self.topology, self.clusters, self.clock)
 
 
-def brake_of(run: Run[Any], plan: Plan) -> HoldBrake | None:
+def brake_of(run: Run[Any], plan: Plan, clock: Clock) -> HoldBrake | None:
     """The brake of a run; none where it goes on without the ensemble, in which the holds lie."""
     if run.is_alone:
         return None
-    return HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology))
+    return HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology), clock)
 
 
 def clusters_of(plan: Plan, topology: Topology) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.servers import Kafka
 from orchestrator.planning.by_time import lookup_times, not_behind
 from orchestrator.planning.samples import HISTORY_S, SampledPosition, SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
@@ -14,7 +14,7 @@ from orchestrator.watch.reader import RECENT_S, read_samples
 
 
 def offsets_by_time(
-    cluster: KafkaCluster,
+    cluster: Kafka,
     mirror: Replication,
     consumer: Consumer,
     positions: Mapping[TopicPartition, SampledPosition],
@@ -33,7 +33,7 @@ def offsets_by_time(
     return not_behind(offset_map, positions, {tp: there[mirror.mirrored(tp)] for tp in times})
 
 
-def samples_for(topology: Topology, mirror: Replication, cluster: KafkaCluster) -> SampleHistory:
+def samples_for(topology: Topology, mirror: Replication, cluster: Kafka) -> SampleHistory:
     """The watcher's samples, as far back as the consumers' rules need them. Raises `ClusterError`."""
     rules = {consumer.on_untranslatable for consumer in topology.consumers_of(mirror.source)}
     reach_s = HISTORY_S if "timestamp" in rules else RECENT_S

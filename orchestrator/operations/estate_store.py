@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.clock import Clock, SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.operations.estate_facts import old_facts
 from orchestrator.operations.estate_record import (
@@ -22,7 +22,7 @@ from orchestrator.operations.parts import packed, write_bulk
 from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn
 from orchestrator.planning.plan import canonical_json, digest
 
-_CLOCK = SystemClock()
+_CLOCK: Clock = SystemClock()
 # What is larger lies in parts of its own: a transaction carries a megabyte in all.
 _BODY_BYTES = 4_000
 _AT_ONCE = 100
@@ -45,7 +45,8 @@ class EstateRecord(Protocol):
 class EnsembleRecord:
     """The facts of one run, written while its lock is held. May be used by several threads."""
 
-    def __init__(self, lock: HeldLock, topology: str, run_id: str) -> None:
+    def __init__(self, lock: HeldLock, topology: str, run_id: str, clock: Clock = _CLOCK) -> None:
+        self._clock = clock
         self._lock, self._coordination = lock, lock.coordination
         self._topology, self._run_id = topology, run_id
         self._guard = threading.Lock()
@@ -69,7 +70,7 @@ class EnsembleRecord:
             newest = max(name.number for name in names)
             facts = []
             for number, body in enumerate(bodies, start=newest + 1):
-                now_s = _CLOCK.now_s() if at_s is None else at_s
+                now_s = self._clock.now_s() if at_s is None else at_s
                 facts.append(Fact(number=number, run_id=self._run_id, at_s=now_s, body=body, after=after))
             self._lock.create_all({**dict(map(self._node, facts)), **(nodes or {})})
 
@@ -89,7 +90,7 @@ class EnsembleRecord:
         for at in range(0, len(old), _AT_ONCE):
             self._lock.create_all(dict(map(self._node, old[at : at + _AT_ONCE])))
         first = RecordBegun(life=secrets.token_hex(8))
-        begun = Fact(number=FIRST, run_id=self._run_id, at_s=_CLOCK.now_s(), body=first)
+        begun = Fact(number=FIRST, run_id=self._run_id, at_s=self._clock.now_s(), body=first)
         self._lock.create_all(dict([self._node(begun)]))
         self._has_begun = True
 

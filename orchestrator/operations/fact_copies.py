@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from orchestrator.adapters.kafka import KafkaCluster, read_records
-from orchestrator.adapters.kafka.writer import RecordWriter
+from orchestrator.adapters.servers import Kafka
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
@@ -83,7 +82,7 @@ class FactCopier:
         """One by one: what cannot be written keeps no other from being there."""
         target, topic = kafka_cluster(self._topology, self._mirror.target), self._mirror.samples_topic
         create_samples_topic(target, topic)
-        writer = RecordWriter(target.name, target.properties, topic)
+        writer = target.writer(topic)
         failed: ClusterError | None = None
         try:
             for name, fact in facts.items():
@@ -99,7 +98,7 @@ class FactCopier:
             raise failed
 
 
-def read_fact_copies(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0) -> tuple[Fact, ...]:
+def read_fact_copies(cluster: Kafka, topic: str, timeout_s: float = 10.0) -> tuple[Fact, ...]:
     """Every fact of the record that was copied last. Raises `ClusterError` where the topic cannot be read."""
     partition = TopicPartition(topic, 0)
     if topic not in cluster.topics([topic], timeout_s):
@@ -108,7 +107,7 @@ def read_fact_copies(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0)
     found: dict[str, dict[int, Fact]] = {}
     newest = ""
     ranges = {partition: (log.start_offset, log.end_offset)}
-    for chunk in read_records(cluster.name, cluster.properties, ranges):
+    for chunk in cluster.read_records(ranges):
         for record in chunk:
             if record.key is not None and record.value is not None and is_copy(record.key):
                 newest, fact = _decoded(cluster, topic, record.value)
@@ -119,10 +118,11 @@ def read_fact_copies(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0)
 def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
     """The facts whose copies are at the target of a move, as a part of its picture."""
     target, topic = estate.target, estate.mirror.samples_topic
-    return asked(f"copy of the estate record at {target.name}", lambda: read_fact_copies(target, topic))
+    subject = f"copy of the estate record at {target.name}"
+    return asked(subject, lambda: read_fact_copies(target, topic), estate.servers.clock)
 
 
-def _decoded(cluster: KafkaCluster, topic: str, value: bytes) -> tuple[str, Fact]:
+def _decoded(cluster: Kafka, topic: str, value: bytes) -> tuple[str, Fact]:
     try:
         return decode_copy(value)
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from orchestrator.operations.observe import (
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.relocation import seen_checkpoint
 from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.estate_record import (
     JournalUnread,
@@ -51,7 +51,6 @@ from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Consumer, Topology
-from orchestrator.watch.estate import connect_cluster, kafka_cluster
 from orchestrator.watch.reader import read_samples
 
 
@@ -64,7 +63,10 @@ class FailbackProcedure:
         {"coordination", "not-held", "same-clusters", "target-healthy", "standby-healthy", "fenceable"}
     )
 
-    def __init__(self, topology: Topology, request: FailbackRequest) -> None:
+    def __init__(
+        self, topology: Topology, request: FailbackRequest, *, servers: Servers = REAL_SERVERS
+    ) -> None:
+        self.servers = servers
         refuse_unsupported(topology, "failback")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_back(topology, request.to)
@@ -72,35 +74,36 @@ class FailbackProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> FailbackProcedure:
+    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> FailbackProcedure:
         """As an earlier run was asked for."""
-        return cls(topology, FailbackRequest(**plan.request))
+        return cls(topology, FailbackRequest(**plan.request), servers=servers)
 
     def open_estate(self) -> Estate:
         """The primary as target of the reverse mirror, and the workers at the standby."""
         back = flipped(self.topology, self.mirror)
-        estate = open_estate(back, back.replication[0])
+        estate = open_estate(self.servers, back, back.replication[0])
         # Errors shall name them where they stand.
-        return replace(estate, connect=connect_cluster(self.topology, self.mirror.target))
+        return replace(estate, connect=self.servers.connect(self.topology, self.mirror.target))
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> FailbackPicture:
         """Both sides, each asked directly, and the journal for what earlier runs have recorded."""
-        mirror = self.mirror
-        standby = kafka_cluster(self.topology, mirror.target)
+        mirror, servers, clock = self.mirror, self.servers, self.servers.clock
+        standby = servers.kafka(self.topology, mirror.target)
         own = source_partitions(self.topology, mirror)
         read_at_standby = [*own, *(mirror.mirrored(tp) for tp in own)]
         topics = {tp.topic for tp in read_at_standby}
         connect = estate.connect.within(REACHED_WITHIN_S)
-        with ThreadPoolExecutor(max_workers=12, thread_name_prefix="observe") as pool:
+        with servers.threads.pool(12) as pool:
             base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
-            of_standby, of_home = Asking(pool, standby), Asking(pool, estate.target)
+            of_standby = Asking(servers, self.topology, pool, standby)
+            of_home = Asking(servers, self.topology, pool, estate.target)
             states = of_standby.ask(lambda: topic_states(standby, topics))
             logs = of_standby.ask(lambda: standby.log_ends(read_at_standby))
             committed = of_standby.ask(lambda: standby.committed(estate.groups))
             access = of_standby.access()
             home_access = of_home.access()
             samples = of_standby.ask(lambda: read_samples(standby, mirror.samples_topic))
-            past = pool.submit(asked, "journal", lambda: self._past(estate))
+            past = pool.submit(asked, "journal", lambda: self._past(estate), clock)
             last_read = pool.submit(
                 asked,
                 f"Connect at {connect.name}",
@@ -112,8 +115,9 @@ class FailbackProcedure:
                     samples=samples.result().value,
                     past=past.result().value,
                 ),
+                clock,
             )
-            left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate))
+            left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate), clock)
             return FailbackPicture(
                 observation=base.result(),
                 standby=StandbySide(
@@ -166,9 +170,11 @@ class FailbackProcedure:
         )
 
 
-def preview_failback(topology: Topology, request: FailbackRequest) -> Plan:
+def preview_failback(
+    topology: Topology, request: FailbackRequest, *, servers: Servers = REAL_SERVERS
+) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
-    return preview(FailbackProcedure(topology, request))
+    return preview(FailbackProcedure(topology, request, servers=servers))
 
 
 def run_failback(
@@ -179,13 +185,14 @@ def run_failback(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Go back, from the lock to the last verification; see `run_procedure`.
 
     Where a step on the way over does not end well, the move is taken back, and the primary stays a standby.
     """
     ended = run_procedure(
-        FailbackProcedure(topology, request),
+        FailbackProcedure(topology, request, servers=servers),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

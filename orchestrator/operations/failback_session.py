@@ -12,7 +12,6 @@ from orchestrator.operations.session import Session
 from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import FailbackPicture
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.watch.estate import kafka_cluster
 
 
 class FailbackSession(Session):
@@ -47,7 +46,7 @@ class FailbackSession(Session):
         self.mirror = mirror
         self.picture = picture
         self.request = request
-        standby = kafka_cluster(topology, mirror.target)
+        standby = estate.servers.kafka(topology, mirror.target)
         ahead = replace(estate, topology=topology, mirror=mirror, target=standby)
         self.forward = Session(ahead, picture.observation, folder, run_id=run_id)
 

@@ -14,6 +14,7 @@ from orchestrator.operations.failover_result import FailoverResult, failover_res
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.session import Session
 from orchestrator.operations.sick import SickProcedure
 from orchestrator.planning.failover import plan_failover
@@ -43,7 +44,15 @@ class FailoverProcedure:
         }
     )
 
-    def __init__(self, topology: Topology, request: FailoverRequest, offset_shift: int = 0) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        request: FailoverRequest,
+        offset_shift: int = 0,
+        *,
+        servers: Servers = REAL_SERVERS,
+    ) -> None:
+        self.servers = servers
         refuse_unsupported(topology, "failover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_over(topology, request)
@@ -53,17 +62,17 @@ class FailoverProcedure:
         self.about: Mapping[str, Any] = {"sabotage_offset_shift": offset_shift} if offset_shift else {}
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure:
+    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure:
         """As an earlier run was asked for."""
         # Once its journal is in the ensemble, it goes on with the ensemble.
         is_alone = has_local_journal(topology.name, first.run_id)
         asked = {**plan.request, "to": plan.target, "without_coordination": is_alone}
         request = FailoverRequest(**asked)
-        return cls(topology, request, int(first.data.get("sabotage_offset_shift", 0)))
+        return cls(topology, request, int(first.data.get("sabotage_offset_shift", 0)), servers=servers)
 
     def open_estate(self) -> Estate:
         """The target's side."""
-        return open_estate(self.topology, self.mirror)
+        return open_estate(self.servers, self.topology, self.mirror)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
         """Both sides, from the target."""
@@ -92,11 +101,13 @@ class FailoverProcedure:
         return TableActions(session, MOVE_TABLE)
 
 
-def preview_failover(topology: Topology, request: FailoverRequest) -> Plan:
+def preview_failover(
+    topology: Topology, request: FailoverRequest, *, servers: Servers = REAL_SERVERS
+) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
     if request.sick:
-        return preview(SickProcedure(topology, request))
-    return preview(FailoverProcedure(topology, request))
+        return preview(SickProcedure(topology, request, servers=servers))
+    return preview(FailoverProcedure(topology, request, servers=servers))
 
 
 def run_failover(
@@ -108,6 +119,7 @@ def run_failover(
     approve: Approve = lambda _: True,
     offset_shift: int = 0,
     folder: Path | None = None,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Fail over, from the lock to the last verification; see `run_procedure`.
 
@@ -115,16 +127,18 @@ def run_failover(
     journal says so.
     """
     if request.sick:
-        sick = SickProcedure(topology, request)
+        sick = SickProcedure(topology, request, servers=servers)
         return failover_result(
             run_procedure(sick, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
         )
-    procedure = FailoverProcedure(topology, request, offset_shift)
+    procedure = FailoverProcedure(topology, request, offset_shift, servers=servers)
     ended = run_procedure(procedure, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
     return failover_result(ended)
 
 
-def procedure_of_run(topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure | SickProcedure:
+def procedure_of_run(
+    servers: Servers, topology: Topology, plan: Plan, first: RunEvent
+) -> FailoverProcedure | SickProcedure:
     """The procedure of an earlier run: of a lost source, or of a sick one."""
     made = SickProcedure if plan.request.get("sick") else FailoverProcedure
-    return made.of_run(topology, plan, first)
+    return made.of_run(servers, topology, plan, first)

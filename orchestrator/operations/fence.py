@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.access import AccessRules
+from orchestrator.adapters.servers import Kafka
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError, UsageError
@@ -18,18 +16,18 @@ from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.left import read_access
 from orchestrator.operations.observe import REACHED_WITHIN_S, asked, once_reached, open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import kafka_cluster
 
-_CLOCK = SystemClock()
 T = TypeVar("T")
 FenceVerb = Literal["fence", "unfence"]
 
@@ -38,9 +36,10 @@ FenceVerb = Literal["fence", "unfence"]
 class ClusterEstate:
     """The connections of a run about one cluster."""
 
-    cluster: KafkaCluster
+    cluster: Kafka
     coordination: Coordination | None
     coordination_problem: str = ""
+    servers: Servers = REAL_SERVERS
 
     def close(self) -> None:
         """End the session with the ensemble; Kafka's connections end with their clients."""
@@ -54,7 +53,15 @@ class FenceProcedure:
     is_alone = False
     gates_of_resumed = frozenset({"coordination", "not-held", "same-clusters", "reachable", "primary-here"})
 
-    def __init__(self, topology: Topology, request: FenceRequest, verb: FenceVerb) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        request: FenceRequest,
+        verb: FenceVerb,
+        *,
+        servers: Servers = REAL_SERVERS,
+    ) -> None:
+        self.servers = servers
         if request.cluster not in topology.clusters:
             listed = ", ".join(topology.clusters)
             raise UsageError(
@@ -66,25 +73,26 @@ class FenceProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> FenceProcedure:
+    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> FenceProcedure:
         """As an earlier run was asked for."""
         verb: FenceVerb = "fence" if plan.verb == "fence" else "unfence"
-        return cls(topology, FenceRequest(**plan.request), verb)
+        return cls(topology, FenceRequest(**plan.request), verb, servers=servers)
 
     def open_estate(self) -> ClusterEstate:
         """That cluster alone."""
-        coordination, problem = open_coordination(self.topology)
+        coordination, problem = open_coordination(self.servers, self.topology)
         try:
-            cluster = kafka_cluster(self.topology, self.request.cluster)
+            cluster = self.servers.kafka(self.topology, self.request.cluster)
         except DcctlError:
             if coordination is not None:
                 coordination.close()
             raise
-        return ClusterEstate(cluster, coordination, problem)
+        return ClusterEstate(cluster, coordination, problem, self.servers)
 
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> FencePicture:  # noqa: ARG002
         """Its brokers, and who is above its rules."""
-        return fence_picture(estate.cluster, coordination_state(self.topology, estate, own_lock))
+        coordination = coordination_state(self.topology, estate, own_lock)
+        return fence_picture(self.servers, self.topology, estate.cluster, coordination)
 
     def plan(self, picture: FencePicture) -> Plan:
         """See `plan_fence`."""
@@ -93,13 +101,15 @@ class FenceProcedure:
 
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: FencePicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = RunSession(self.topology, run.folder, run_id=run.run_id)
+        session = RunSession(self.topology, run.folder, run_id=run.run_id, servers=self.servers)
         return TableActions(session, FENCE_TABLE)
 
 
-def preview_fence(topology: Topology, request: FenceRequest, verb: FenceVerb) -> Plan:
+def preview_fence(
+    topology: Topology, request: FenceRequest, verb: FenceVerb, *, servers: Servers = REAL_SERVERS
+) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
-    return preview(FenceProcedure(topology, request, verb))
+    return preview(FenceProcedure(topology, request, verb, servers=servers))
 
 
 def run_fence(
@@ -111,10 +121,11 @@ def run_fence(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Fence or unfence one cluster; see `run_procedure`."""
     ended = run_procedure(
-        FenceProcedure(topology, request, verb),
+        FenceProcedure(topology, request, verb, servers=servers),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,
@@ -123,13 +134,16 @@ def run_fence(
     return failover_result(ended)
 
 
-def fence_picture(cluster: KafkaCluster, coordination: Part[CoordinationState]) -> FencePicture:
+def fence_picture(
+    servers: Servers, topology: Topology, cluster: Kafka, coordination: Part[CoordinationState]
+) -> FencePicture:
     """One cluster as a fence sees it."""
-    brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S))
+    clock, access = servers.clock, servers.access(topology, cluster.name)
+    brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S), clock)
     return FencePicture(
-        at_s=_CLOCK.now_s(),
+        at_s=clock.now_s(),
         brokers=brokers,
-        access=asked(cluster.subject, lambda: read_access(cluster, brokers.value or {})),
+        access=asked(cluster.subject, lambda: read_access(access, brokers.value or {}), clock),
         coordination=coordination,
         cluster_id=None if brokers.value is None else cluster.cluster_id,
     )
@@ -143,29 +157,24 @@ def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool
             estate.coordination, estate.coordination_problem, topology, own_lock=own_lock
         )
 
-    return asked(coordination_subject(topology), ask)
-
-
-def read_access(cluster: KafkaCluster, brokers: Mapping[int, str]) -> AccessState:
-    """How a cluster decides who may do what. Raises where its brokers do not say it."""
-    if not brokers:
-        raise DcctlError(cluster.subject, "no broker answers")
-    found = AccessRules(cluster.name, cluster.properties).authorization(sorted(brokers))
-    user = cluster.properties.get("sasl.username")
-    return AccessState(found.authorizer, found.super_users, f"User:{user}" if user else "")
+    return asked(coordination_subject(topology), ask, estate.servers.clock)
 
 
 class Asking:
     """One cluster that is asked for several parts of a picture side by side: nothing, if it is not there."""
 
-    def __init__(self, pool: ThreadPoolExecutor, cluster: KafkaCluster) -> None:
-        self._pool, self._cluster = pool, cluster
-        self._brokers = pool.submit(asked, cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S))
+    def __init__(self, servers: Servers, topology: Topology, pool: Executor, cluster: Kafka) -> None:
+        self._pool, self._cluster, self._clock = pool, cluster, servers.clock
+        self._access = servers.access(topology, cluster.name)
+        self._brokers = self._asked(lambda: cluster.brokers(REACHED_WITHIN_S))
 
     def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
         """The answer, once it is there."""
-        return self._pool.submit(asked, self._cluster.subject, lambda: once_reached(self._brokers, question))
+        return self._asked(lambda: once_reached(self._brokers, question))
 
     def access(self) -> Future[Part[AccessState]]:
         """How it decides who may do what."""
-        return self.ask(lambda: read_access(self._cluster, self._brokers.result().value or {}))
+        return self.ask(lambda: read_access(self._access, self._brokers.result().value or {}))
+
+    def _asked(self, question: Callable[[], T]) -> Future[Part[T]]:
+        return self._pool.submit(asked, self._cluster.subject, question, self._clock)

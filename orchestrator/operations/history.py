@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -19,6 +19,8 @@ from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.model import Topology
 
+Connects = Callable[[Topology], Coordination]
+
 
 def run_rows(topology: Topology) -> list[dict[str, Any]]:
     """The newest runs, oldest first."""
@@ -26,11 +28,11 @@ def run_rows(topology: Topology) -> list[dict[str, Any]]:
         return [asdict(run) for run in newest_runs(coordination, topology.name)]
 
 
-def run_records(topology: Topology, run_id: str) -> list[RunEvent]:
+def run_records(topology: Topology, run_id: str, connect: Connects | None = None) -> list[RunEvent]:
     """Every record of one run; of one that had no ensemble, from this machine until it is imported."""
     if has_local_journal(topology.name, run_id):
         return read_local_journal(local_journal(topology.name, run_id))
-    with coordination_of(topology) as coordination:
+    with coordination_of(topology, connect) as coordination:
         return journal_records(coordination, topology.name, run_id, run_folder(run_id))
 
 
@@ -52,9 +54,9 @@ def changed_settings(topology: Topology) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def coordination_of(topology: Topology) -> Iterator[Coordination]:
+def coordination_of(topology: Topology, connect: Connects | None = None) -> Iterator[Coordination]:
     """The topology's ensemble. Raises `CoordinationError` where there is none, or it does not answer."""
-    coordination = coordination_connection(topology)
+    coordination = (connect or coordination_connection)(topology)
     coordination.open()
     try:
         yield coordination

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.adapters.account import account_name
-from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.clock import Clock, SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.operations.history import coordination_of
@@ -26,7 +26,7 @@ from orchestrator.topology.model import Topology
 HOLDS_PATH = "/dcctl-holds/standing"
 EVENTS_PATH = "/dcctl-holds/events"
 _ADAPTER = TypeAdapter(Hold)
-_CLOCK = SystemClock()
+_CLOCK: Clock = SystemClock()
 
 
 def put_hold(topology: Topology, scope: str, *, reason: str, for_s: float | None = None) -> Hold:
@@ -91,10 +91,12 @@ def _holds(coordination: Coordination) -> dict[str, Hold]:
     return found
 
 
-def holds_in_the_way(coordination: Coordination, topology: Topology, clusters: Iterable[str]) -> str:
+def holds_in_the_way(
+    coordination: Coordination, topology: Topology, clusters: Iterable[str], clock: Clock = _CLOCK
+) -> str:
     """The holds that forbid to touch these clusters now, in words; empty where nobody holds them."""
     return "; ".join(
-        str(hold) for hold in standing_on(read_holds(coordination), topology, clusters, _CLOCK.now_s())
+        str(hold) for hold in standing_on(read_holds(coordination), topology, clusters, clock.now_s())
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.servers import Kafka
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.known_gaps import sampled_gaps
@@ -18,7 +18,7 @@ from orchestrator.values import TopicPartition
 def read_last_copied(
     topology: Topology,
     mirror: Replication,
-    standby: KafkaCluster,
+    standby: Kafka,
     stored: Mapping[TopicPartition, int],
     *,
     samples: SampleHistory | None,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.adapters.kafka.client import client_properties
-from orchestrator.adapters.kafka.each_broker import EachBroker
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.java_admin_values import Quorum
-from orchestrator.adapters.kafka.log_ends import LogEndReader
-from orchestrator.errors import ClusterError
+from orchestrator.adapters.servers import Access
+from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.observe import asked
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, LeftPartition, answering, places_of
 from orchestrator.planning.observation import Part
@@ -27,18 +22,18 @@ _RULES_TIMEOUT_S = 4.0
 _QUORUM_TIMEOUT_S = 6.0
 # A voter fetches several times a second; its leader counts it as gone after a few seconds.
 _VOTER_SILENT_S = 3.0
-_CLOCK = SystemClock()
 
 
 class LeftReader:
     """One cluster of the topology, read as far as it answers. To be closed."""
 
-    def __init__(self, topology: Topology, name: str, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-        self._described = topology.clusters[name]
-        self._each = EachBroker(name, self._described.client)
-        self._log_ends = LogEndReader(name, self._described.client, timeout_s)
+    def __init__(
+        self, servers: Servers, topology: Topology, name: str, timeout_s: float = ANSWER_TIMEOUT_S
+    ) -> None:
+        self._each = servers.each_broker(topology, name)
+        self._log_ends = servers.log_ends(topology, name, timeout_s)
         self._timeout_s = timeout_s
-        self._addresses = set(self._described.bootstrap)
+        self._addresses = set(topology.clusters[name].bootstrap)
         self.brokers: dict[int, str] = {}
         self.silent: dict[str, str] = {}
         self.views: dict[str, BrokerView] = {}
@@ -106,13 +101,17 @@ class LeftReader:
 
 
 def left_cluster(
-    topology: Topology, name: str, partitions: Sequence[TopicPartition], groups: Sequence[str]
+    servers: Servers,
+    topology: Topology,
+    name: str,
+    partitions: Sequence[TopicPartition],
+    groups: Sequence[str],
 ) -> LeftCluster:
     """All that a decision about a sick cluster needs, in one look. Never raises for what it does not say."""
-    subject = f"cluster {name}"
-    with LeftReader(topology, name) as reader, ThreadPoolExecutor(max_workers=4) as pool:
+    subject, clock = f"cluster {name}", servers.clock
+    with LeftReader(servers, topology, name) as reader, servers.threads.pool(4) as pool:
         brokers = reader.ask_brokers()
-        nobody: Part[AccessState] = Part(subject, _CLOCK.now_s(), None, "no broker answers")
+        nobody: Part[AccessState] = Part(subject, clock.now_s(), None, "no broker answers")
         if not brokers:
             return LeftCluster(
                 brokers={},
@@ -122,8 +121,8 @@ def left_cluster(
                 access=nobody,
                 committed={},
             )
-        controller = pool.submit(asked, subject, lambda: _controller(topology, name, reader))
-        access = pool.submit(asked, subject, lambda: _access(topology, name, brokers))
+        controller = pool.submit(asked, subject, lambda: _controller(servers, topology, name, reader), clock)
+        access = pool.submit(asked, subject, lambda: _access(servers, topology, name, brokers), clock)
         positions = pool.submit(reader.committed, groups)
         found = reader.partitions(partitions)
         reaches = reader.reaches(tp for tp, place in found.items() if place.log is not None)
@@ -148,16 +147,21 @@ def _good(found: Mapping[str, BrokerView | ClusterError]) -> dict[str, BrokerVie
     return {address: said for address, said in found.items() if isinstance(said, BrokerView)}
 
 
-def _access(topology: Topology, name: str, brokers: Mapping[int, str]) -> AccessState:
+def _access(servers: Servers, topology: Topology, name: str, brokers: Mapping[int, str]) -> AccessState:
     """Who is above the rules, by those brokers that answer."""
-    client = topology.clusters[name].client
-    properties = client_properties(name, sorted(brokers.values()), client)
-    found = AccessRules(name, properties, timeout_s=_RULES_TIMEOUT_S).authorization(sorted(brokers))
-    user = properties.get("sasl.username")
-    return AccessState(found.authorizer, found.super_users, f"User:{user}" if user else "")
+    access = servers.access(topology, name, addresses=brokers.values(), timeout_s=_RULES_TIMEOUT_S)
+    return read_access(access, brokers)
 
 
-def _controller(topology: Topology, name: str, reader: LeftReader) -> str:
+def read_access(access: Access, brokers: Mapping[int, str]) -> AccessState:
+    """How a cluster decides who may do what. Raises where its brokers do not say it."""
+    if not brokers:
+        raise DcctlError(access.subject, "no broker answers")
+    found = access.authorization(sorted(brokers))
+    return AccessState(found.authorizer, found.super_users, access.operator)
+
+
+def _controller(servers: Servers, topology: Topology, name: str, reader: LeftReader) -> str:
     """Who can write access rules now. Raises `ClusterError` where nobody can."""
     described = topology.clusters[name]
     if described.metadata == "zookeeper":
@@ -165,7 +169,7 @@ def _controller(topology: Topology, name: str, reader: LeftReader) -> str:
         if not known:
             raise ClusterError(f"cluster {name}", "no broker that answers is its controller")
         return f"broker {min(known)}"
-    admin = JavaAdmin(name, sorted(reader.brokers.values()), described.client)
+    admin = servers.admin(topology, name, addresses=reader.brokers.values())
     try:
         quorum = admin.describe_quorum(_QUORUM_TIMEOUT_S)
     except ClusterError as error:

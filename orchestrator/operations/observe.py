@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.adapters.ansible import host_variables
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.connect import ConnectCluster
-from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.clock import Clock
+from orchestrator.adapters.servers import Connect, Kafka
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
-from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
@@ -40,7 +37,6 @@ from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.estate import connect_cluster, kafka_cluster
 
 T = TypeVar("T")
 
@@ -48,7 +44,6 @@ CONNECT_OFFSETS_TIMEOUT_S = 1.0
 # A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
 REACHED_WITHIN_S = 7.0
 _WATCHER_POLL_S = 0.3
-_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +52,11 @@ class Estate:
 
     topology: Topology
     mirror: Replication
-    target: KafkaCluster
-    connect: ConnectCluster
+    target: Kafka
+    connect: Connect
     coordination: Coordination | None
     coordination_problem: str = ""
+    servers: Servers = REAL_SERVERS
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -79,27 +75,27 @@ class Estate:
             self.coordination.close()
 
 
-def open_estate(topology: Topology, mirror: Replication) -> Estate:
+def open_estate(servers: Servers, topology: Topology, mirror: Replication) -> Estate:
     """Connections to the target's cluster and workers, and to the coordination ensemble.
 
     Raises where the file lacks addresses of the target. An ensemble that does not answer is no error
     here: a gate says so, beside everything else that can be measured.
     """
-    coordination, problem = open_coordination(topology)
+    coordination, problem = open_coordination(servers, topology)
     try:
-        target = kafka_cluster(topology, mirror.target)
-        connect = connect_cluster(topology, mirror.target)
+        target = servers.kafka(topology, mirror.target)
+        connect = servers.connect(topology, mirror.target)
     except DcctlError:
         if coordination is not None:
             coordination.close()
         raise
-    return Estate(topology, mirror, target, connect, coordination, problem)
+    return Estate(topology, mirror, target, connect, coordination, problem, servers)
 
 
-def open_coordination(topology: Topology) -> tuple[Coordination | None, str]:
+def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordination | None, str]:
     """The topology's ensemble, or None and why it cannot be had."""
     try:
-        coordination = coordination_connection(topology)
+        coordination = servers.coordination(topology)
         coordination.open()
     except DcctlError as error:
         return None, error.problem
@@ -118,11 +114,11 @@ def observe(
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
     process's run, which is no earlier one.
     """
-    target, connect = estate.target, estate.connect
-    with ThreadPoolExecutor(max_workers=16, thread_name_prefix="observe") as pool:
+    target, connect, servers = estate.target, estate.connect, estate.servers
+    with servers.threads.pool(16) as pool:
 
         def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
-            return pool.submit(asked, source, question)
+            return pool.submit(asked, source, question, servers.clock)
 
         subject = target.subject
         brokers = ask(subject, lambda: target.brokers(REACHED_WITHIN_S))
@@ -131,7 +127,8 @@ def observe(
             return ask(subject, lambda: once_reached(brokers, question))
 
         source = ask(
-            f"cluster {estate.mirror.source}", lambda: probe_source(estate.topology, estate.mirror.source)
+            f"cluster {estate.mirror.source}",
+            lambda: probe_source(servers, estate.topology, estate.mirror.source),
         )
         samples = ask_target(lambda: _samples(estate, source))
         offset_map = ask_target(lambda: _offset_map(estate, samples))
@@ -169,11 +166,11 @@ def observe(
             coordination=coordination.result(),
             inventory=inventory.result(),
             target_id=None if brokers.result().value is None else target.cluster_id,
-            at_s=_CLOCK.now_s(),
+            at_s=servers.clock.now_s(),
         )
 
 
-def asked(source: str, question: Callable[[], T]) -> Part[T]:
+def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:
     """The answer as a part of a picture; where there is none, why.
 
     `at_s` is when the answer came: what it says held then, or a moment before.
@@ -181,8 +178,8 @@ def asked(source: str, question: Callable[[], T]) -> Part[T]:
     try:
         value = question()
     except DcctlError as error:
-        return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)
-    return Part(source, _CLOCK.now_s(), value)
+        return Part(error.subject, clock.now_s(), None, error.problem, error.hint)
+    return Part(source, clock.now_s(), value)
 
 
 def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
@@ -197,12 +194,13 @@ def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory
     """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
     # First: how old the newest sample is counts from when it was read, and a frozen source takes its time.
     probe = source.result().value
-    deadline = time.monotonic() + estate.topology.failover.max_position_age_s
+    clock = estate.servers.clock
+    deadline = clock.monotonic_s() + estate.topology.failover.max_position_age_s
     while True:
         history = samples_for(estate.topology, estate.mirror, estate.target)
-        if probe is None or probe.listening or history.is_source_failing or time.monotonic() > deadline:
+        if probe is None or probe.listening or history.is_source_failing or clock.monotonic_s() > deadline:
             return history
-        time.sleep(_WATCHER_POLL_S)
+        clock.wait(_WATCHER_POLL_S)
 
 
 def _offset_map(estate: Estate, samples: Future[Part[SampleHistory]]) -> OffsetMap:
@@ -239,7 +237,7 @@ def _by_time(
     }
 
 
-def topic_states(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicState]:
+def topic_states(cluster: Kafka, names: Iterable[str]) -> dict[str, TopicState]:
     """Those of the topics that exist, as they are at a cluster."""
     described = cluster.topics(names)
     configs = cluster.topic_config(described)
@@ -265,7 +263,7 @@ def _log_ends(
 ) -> dict[TopicPartition, LogEnd]:
     """The logs, read late enough to tell whether anything still lands."""
     if first.result().value is not None and _is_away(source.result()):
-        time.sleep(STANDSTILL_S)
+        estate.servers.clock.wait(STANDSTILL_S)
     described = estate.target.topics(estate.target_topics)
     return estate.target.log_ends(tp for topic in described.values() for tp in topic.partitions)
 
@@ -316,7 +314,7 @@ def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationS
     )
     if estate.coordination is None:
         return found
-    said, closed = words_of_guards(estate.coordination, estate.topology, estate.mirror.source)
+    said, closed = words_of_guards(estate.servers, estate.coordination, estate.topology, estate.mirror.source)
     return replace(found, guards=said, kept_closed=closed)
 
 
@@ -331,7 +329,7 @@ def _inventory(estate: Estate) -> tuple[ClientHost, ...]:
             service_manager=str(said.get("service_manager", "")),
             clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
         )
-        for name, said in host_variables(Path(estate.topology.inventory)).items()
+        for name, said in estate.servers.playbooks.hosts(Path(estate.topology.inventory)).items()
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.records import Record
+from orchestrator.adapters.servers import Kafka
 from orchestrator.errors import ClusterError
 from orchestrator.replication.formats import decode_offset_sync, encode_sync_key
 from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
@@ -20,7 +20,7 @@ class NoOffsetSyncsError(ClusterError):
 
 
 def read_offset_map(
-    cluster: KafkaCluster,
+    cluster: Kafka,
     mirror: Replication,
     *,
     made_anew: Mapping[str, MadeAnew],
@@ -49,7 +49,7 @@ def read_offset_map(
 
     def built(shown_gaps: Collection[TopicPartition]) -> tuple[OffsetMap, frozenset[TopicPartition]]:
         builder = OffsetMapBuilder(made_anew, gaps, shown_gaps)
-        _add_all(builder, read_records(cluster.name, cluster.properties, ranges), made_anew)
+        _add_all(builder, cluster.read_records(ranges), made_anew)
         for source, (last_upstream, target_end) in ends.items():
             builder.add_end(source, last_upstream, target_end)
         return builder.build(), builder.shown_gaps

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from orchestrator import __version__
-from orchestrator.adapters.clock import SystemClock
 from orchestrator.engine import (
     Actions,
     OnEvent,
@@ -32,6 +31,7 @@ from orchestrator.operations.refusals import (
     refuse_unless_undoable,
 )
 from orchestrator.operations.run import Run, RunEstate, new_run_id
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.looking import LOOKING_GATES, open_looks
@@ -42,8 +42,6 @@ from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 from orchestrator.planning.situation import closed_text
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
-
-_CLOCK = SystemClock()
 
 # A plan file may wait for longer; a picture that a person has thought about for so long is looked at again.
 LOOK_AGAIN_AFTER_S = 60.0
@@ -69,10 +67,11 @@ class Procedure(Protocol[E, P]):
 
     `gates_of_resumed` are those that must hold when a run goes on; the others judge a state that its own
     steps have changed. A move of which only looks are open needs but `LOOKING_GATES`. `is_alone`: it runs
-    without the coordination ensemble, see `operations.alone`.
+    without the coordination ensemble, see `operations.alone`. `servers` is the world that it acts on.
     """
 
     verb: str
+    servers: Servers
     topology: Topology
     command: str
     about: Mapping[str, Any]
@@ -147,18 +146,18 @@ def run_procedure(
     refuse_missing_hooks(procedure.topology, procedure.verb)
     if not procedure.is_alone:
         refuse_unimported(procedure.topology)
-    started_at_s = _CLOCK.now_s()
+    started_at_s = procedure.servers.clock.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)
     with _opened(procedure, run_id, procedure.command, folder, on_event) as run:
         picture = procedure.observe(run.estate, own_lock=run.has_lock, own_run=run_id)
-        observed_at_s = _CLOCK.now_s()
+        observed_at_s = procedure.servers.clock.now_s()
         plan = with_absolute_hooks(procedure.plan(picture))
         run.write_file("plan.json", to_json(plan))
         on_plan(plan)
         if "done_by" in plan.facts:
             if plan.is_allowed:
                 _remember_clusters(run, plan)
-            now_s = _CLOCK.now_s()
+            now_s = procedure.servers.clock.now_s()
             timing = Timing(started_at_s, observed_at_s, now_s, now_s)
             return Ended(run_id=run_id, plan=plan, end=None, events=(), timing=timing, folder=run.folder)
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
@@ -173,7 +172,9 @@ def run_procedure(
         if not _is_approved(run, plan, approve):
             _refuse(run, procedure, "declined", "")
         approved = plan
-        while _CLOCK.now_s() > min(approved.expires_at_s, approved.created_at_s + LOOK_AGAIN_AFTER_S):
+        while procedure.servers.clock.now_s() > min(
+            approved.expires_at_s, approved.created_at_s + LOOK_AGAIN_AFTER_S
+        ):
             picture, fresh = _observe_again(run, procedure, plan)
             grown = grown_since(approved, fresh)
             if not grown:
@@ -184,7 +185,7 @@ def run_procedure(
             run.record("gates", message=f"approved once more: {'; '.join(grown)}", data=_price_of(fresh))
             approved = fresh
         _remember_clusters(run, approved)
-        timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
+        timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
         return _act(run, procedure, plan, picture, timing)
 
 
@@ -203,13 +204,13 @@ def resume_procedure(
     where the topology file has changed since, or where what the run rests on no longer holds: the run
     then stays as it was, and can be gone on with later.
     """
-    started_at_s = _CLOCK.now_s()
+    started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"resume {run_id}", None, on_event) as run:
         plan, records = _taken_up(run, procedure)
         state = state_from_journal(plan, run_id, records)
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
-        observed_at_s = _CLOCK.now_s()
+        observed_at_s = procedure.servers.clock.now_s()
         if not state.undoing:
             fresh = procedure.plan(picture)
             looks = open_looks(plan, state.with_any("ok"))
@@ -223,7 +224,7 @@ def resume_procedure(
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         for override in attested:
             run.record("override", message=override_text(override), data=override)
-        timing = Timing(started_at_s, observed_at_s, _CLOCK.now_s())
+        timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
         return _act(run, procedure, plan, picture, timing)
 
 
@@ -243,7 +244,7 @@ def abort_procedure(
     them. `approve` is asked with the state to be taken back. Raises `GateRefusedError` where nothing was
     begun or the run has ended well, and where an irreversible step stands that is not to be left.
     """
-    started_at_s = _CLOCK.now_s()
+    started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
         plan, records = _taken_up(run, procedure)
         on_plan(plan)
@@ -251,14 +252,14 @@ def abort_procedure(
         refuse_unless_undoable(state, records, frozenset(leave))
         if not approve(state):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
-        brake = brake_of(run, plan)
+        brake = brake_of(run, plan, procedure.servers.clock)
         held = brake.reason() if brake is not None else ""
         if held:
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
         for override in left_standing(leave, reason):
             run.record("override", message=override_text(override), data=override)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
-        timing = Timing(started_at_s, _CLOCK.now_s(), _CLOCK.now_s())
+        timing = Timing(started_at_s, procedure.servers.clock.now_s(), procedure.servers.clock.now_s())
         undo = UndoAsked(reason, frozenset(leave))
         return _act(run, procedure, plan, picture, timing, undo)
 
@@ -282,6 +283,7 @@ def _opened(
         folder=folder,
         on_event=on_event,
         is_alone=procedure.is_alone,
+        clock=procedure.servers.clock,
     )
 
 
@@ -311,10 +313,21 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     timing: Timing,
     undo: UndoAsked | None = None,
 ) -> Ended:
-    actions = procedure.actions(run, plan, picture)
-    ports = Ports(run.journal, run.guard, actions, _CLOCK, brake_of(run, plan))
+    actions, clock = procedure.actions(run, plan, picture), procedure.servers.clock
+    threads = procedure.servers.threads
+    ports = Ports(
+        run.journal,
+        run.guard,
+        actions,
+        clock,
+        brake_of(run, plan, clock),
+        workers=threads.workers,
+        inbox=threads.inbox,
+    )
     end = run_plan(plan, run.run_id, ports, records=tuple(run.events), undo=undo, on_event=run.note)
-    timing = Timing(timing.started_at_s, timing.observed_at_s, timing.decided_at_s, _CLOCK.now_s())
+    timing = Timing(
+        timing.started_at_s, timing.observed_at_s, timing.decided_at_s, procedure.servers.clock.now_s()
+    )
     return Ended(
         run_id=run.run_id,
         plan=plan,

@@ -93,6 +93,7 @@ def relocate_checkpoint(
     sink: Sink | None,
     run_id: str,
     is_at_rest: bool = False,
+    now_s: Callable[[], float] = time.time,
 ) -> RelocationReport:
     """Make of a checkpoint's copy the checkpoint with which the query goes on at the target.
 
@@ -111,7 +112,7 @@ def relocate_checkpoint(
         return done
     if copy == destination:
         raise DcctlError(f"checkpoint {copy}", "cannot be relocated in place", "name another destination")
-    _refuse_running(destination, query)
+    _refuse_running(destination, query, now_s())
     plan = plan_relocation(
         checkpoint_contents(copy),
         translate=translate,
@@ -134,7 +135,15 @@ def relocate_checkpoint(
         )
     aside = destination.with_name(f"{destination.name}.before-{run_id}")
     has_former = destination.exists() or aside.exists()
-    data = _record(copy, destination, plan, query=query, run_id=run_id, aside=aside if has_former else None)
+    data = _record(
+        copy,
+        destination,
+        plan,
+        query=query,
+        run_id=run_id,
+        aside=aside if has_former else None,
+        now_s=now_s(),
+    )
     # Before the rename: a run that dies in between finds what it was about to do, and does it again.
     _put_record(destination, data)
     replaced = {**plan.replaced, _MARK: run_id.encode()}
@@ -287,16 +296,16 @@ def _is_left(checkpoint: Path, written_s: float) -> bool:
     return isinstance(noted, float) and written_s <= noted
 
 
-def _refuse_running(destination: Path, query: str) -> None:
+def _refuse_running(destination: Path, query: str, now_s: float) -> None:
     written_s = newest_write_s(destination)
-    if written_s is None or time.time() - written_s >= QUIET_S or _is_left(destination, written_s):
+    if written_s is None or now_s - written_s >= QUIET_S or _is_left(destination, written_s):
         return
     data = _read_record(destination)
     if data is not None and _batches_since(destination, data) == 0:
         return  # just relocated by a run that went no further; no query has touched it
     raise DcctlError(
         f"query {query}",
-        f"seems to run already: {destination} was written {time.time() - written_s:.0f} s ago",
+        f"seems to run already: {destination} was written {now_s - written_s:.0f} s ago",
         "stop it first",
     )
 
@@ -337,7 +346,14 @@ def _put_record(destination: Path, data: dict[str, Any]) -> None:
 
 
 def _record(
-    copy: Path, destination: Path, plan: CheckpointPlan, *, query: str, run_id: str, aside: Path | None
+    copy: Path,
+    destination: Path,
+    plan: CheckpointPlan,
+    *,
+    query: str,
+    run_id: str,
+    aside: Path | None,
+    now_s: float,
 ) -> dict[str, Any]:
     original = {position.source: position.source_offset for position in plan.positions}
     return {
@@ -345,7 +361,7 @@ def _record(
         "run_id": run_id,
         "is_marked": True,
         "query": query,
-        "relocated_at_s": time.time(),
+        "relocated_at_s": now_s,
         "copy": str(copy),
         "destination": str(destination),
         "aside": str(aside) if aside else None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.clock import Clock, SystemClock
 from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
@@ -31,7 +31,7 @@ from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.plan import EventKind, RunEvent
 from orchestrator.topology.model import Topology
 
-_CLOCK = SystemClock()
+_CLOCK: Clock = SystemClock()
 
 
 class RunEstate(Protocol):
@@ -81,12 +81,14 @@ class Run(Generic[E]):
         folder: Path | None,
         on_event: OnEvent,
         is_alone: bool = False,
+        clock: Clock = _CLOCK,
     ) -> None:
         self.topology, self.run_id = topology, run_id
         self._open_estate = open_estate
         self.folder = folder or run_folder(run_id)
         self.events: list[RunEvent] = []
         self._command = command
+        self._clock = clock
         self._on_event = on_event
         self._next_sequence = 1
         self.is_alone = is_alone
@@ -114,7 +116,7 @@ class Run(Generic[E]):
                 about = about_this_process(self._command, self.run_id)
                 self._lock = self.estate.coordination.acquire(lock_path(self.topology.name), about)
                 name = self.topology.name
-                self._estate_record = record = EnsembleRecord(self._lock, name, self.run_id)
+                self._estate_record = record = EnsembleRecord(self._lock, name, self.run_id, self._clock)
                 self._journal = RunJournal(self._lock, name, self.run_id, self.folder, estate=record)
         except BaseException:
             self.estate.close()
@@ -193,7 +195,7 @@ class Run(Generic[E]):
             run_id=self.run_id,
             sequence=self._next_sequence,
             kind=kind,
-            at_s=_CLOCK.now_s(),
+            at_s=self._clock.now_s(),
             message=message,
             data=data or {},
         )

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.adapters.kafka.log_ends import LogEndReader
+from orchestrator.adapters.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.estate_store import EstateRecord
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import kafka_cluster
 
 _POLL_S = 0.1
 _LOG_END_TIMEOUT_S = 3.0
@@ -37,7 +33,10 @@ class RunSession:
         run_id: str,
         estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
+        servers: Servers = REAL_SERVERS,
     ) -> None:
+        self.servers = servers
+        self.clock = servers.clock
         self.estate_record = estate_record
         self._holds_lock = holds_lock
         self.topology = topology
@@ -45,36 +44,34 @@ class RunSession:
         self.run_id = run_id
         self._cancelled = threading.Event()
         self._guard = threading.Lock()
-        self._clusters: dict[str, KafkaCluster] = {}
-        self._access: dict[str, AccessRules] = {}
-        self._java: dict[str, JavaAdmin] = {}
+        self._clusters: dict[str, Kafka] = {}
+        self._access: dict[str, Access] = {}
+        self._java: dict[str, KafkaAdmin] = {}
 
-    def cluster(self, name: str) -> KafkaCluster:
+    def cluster(self, name: str) -> Kafka:
         """A connection to one cluster of the topology."""
         with self._guard:
             if name not in self._clusters:
-                self._clusters[name] = kafka_cluster(self.topology, name)
+                self._clusters[name] = self.servers.kafka(self.topology, name)
             return self._clusters[name]
 
-    def access(self, name: str) -> AccessRules:
+    def access(self, name: str) -> Access:
         """The access rules of one cluster."""
-        properties = self.cluster(name).properties
         with self._guard:
             if name not in self._access:
-                self._access[name] = AccessRules(name, properties)
+                self._access[name] = self.servers.access(self.topology, name)
             return self._access[name]
 
-    def java_admin(self, name: str) -> JavaAdmin:
+    def java_admin(self, name: str) -> KafkaAdmin:
         """Kafka's own Admin for one cluster."""
-        cluster = self.topology.clusters[name]
         with self._guard:
             if name not in self._java:
-                self._java[name] = JavaAdmin(name, cluster.bootstrap, cluster.client)
+                self._java[name] = self.servers.admin(self.topology, name)
             return self._java[name]
 
-    def log_end_reader(self, name: str) -> LogEndReader:
+    def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
-        return LogEndReader(name, self.topology.clusters[name].client, _LOG_END_TIMEOUT_S)
+        return self.servers.log_ends(self.topology, name, _LOG_END_TIMEOUT_S)
 
     def warm_up(self, name: str) -> None:
         """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
@@ -130,8 +127,8 @@ class RunSession:
 
     def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
         """Wait until `condition` holds; False after `timeout_s` or an interruption."""
-        deadline = time.monotonic() + timeout_s
+        deadline = self.clock.monotonic_s() + timeout_s
         while not condition():
-            if time.monotonic() > deadline or self._cancelled.wait(poll_s):
+            if self.clock.monotonic_s() > deadline or self.clock.wait(poll_s, self._cancelled):
                 return False
         return True

@@ -21,14 +21,15 @@ from orchestrator.operations.procedure import (
     plan_of_run,
     resume_procedure,
 )
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.switchover import SwitchoverProcedure
 from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 
 # How each verb's procedure is made again from what its run has recorded.
-PROCEDURES: Mapping[str, Callable[[Topology, Plan, RunEvent], Procedure[Any, Any]]] = {
-    "apply": LayoutProcedure.of_run,
+PROCEDURES: Mapping[str, Callable[[Servers, Topology, Plan, RunEvent], Procedure[Any, Any]]] = {
+    "apply": lambda _, topology, plan, first: LayoutProcedure.of_run(topology, plan, first),
     "failover": failover_of_run,
     "failback": FailbackProcedure.of_run,
     "switchover": SwitchoverProcedure.of_run,
@@ -45,6 +46,7 @@ def resume_run(
     reason: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
@@ -57,7 +59,7 @@ def resume_run(
             listed = ", ".join(known) or "none"
             raise UsageError(f"--attest-writing {name}", f"there is no such producer; the file has: {listed}")
     ended = resume_procedure(
-        _procedure_of(topology, run_id),
+        _procedure_of(servers, topology, run_id),
         run_id,
         attested=attested_writing(attest_writing, reason),
         on_event=on_event,
@@ -75,10 +77,11 @@ def abort_run(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Take a run back; see `abort_procedure`."""
     ended = abort_procedure(
-        _procedure_of(topology, run_id),
+        _procedure_of(servers, topology, run_id),
         run_id,
         reason=reason,
         leave=leave,
@@ -89,10 +92,10 @@ def abort_run(
     return failover_result(ended)
 
 
-def _procedure_of(topology: Topology, run_id: str) -> Procedure[Any, Any]:
-    records = run_records(topology, run_id)
+def _procedure_of(servers: Servers, topology: Topology, run_id: str) -> Procedure[Any, Any]:
+    records = run_records(topology, run_id, servers.coordination)
     plan = plan_of_run(records)
     if plan.verb not in PROCEDURES:
         known = ", ".join(PROCEDURES)
         raise DcctlError(f"run {run_id}", f"is of the verb {plan.verb}; this version knows: {known}")
-    return PROCEDURES[plan.verb](topology, plan, records[0])
+    return PROCEDURES[plan.verb](servers, topology, plan, records[0])

@@ -41,7 +41,12 @@ class Session(RunSession):
         attested_writers: Iterable[str] = (),
     ) -> None:
         super().__init__(
-            estate.topology, folder, run_id=run_id, estate_record=estate_record, holds_lock=holds_lock
+            estate.topology,
+            folder,
+            run_id=run_id,
+            estate_record=estate_record,
+            holds_lock=holds_lock,
+            servers=estate.servers,
         )
         self.estate = estate
         self.observation = observation

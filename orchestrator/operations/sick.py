@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from orchestrator.engine import Actions
@@ -14,6 +13,7 @@ from orchestrator.operations.fence import Asking
 from orchestrator.operations.left import left_cluster
 from orchestrator.operations.observe import Estate, asked, observe, open_estate
 from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.session import Session
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
@@ -37,7 +37,10 @@ class SickProcedure:
         {"attested", "coordination", "not-held", "same-clusters", "target-healthy", "mirror-controlled"}
     )
 
-    def __init__(self, topology: Topology, request: FailoverRequest) -> None:
+    def __init__(
+        self, topology: Topology, request: FailoverRequest, *, servers: Servers = REAL_SERVERS
+    ) -> None:
+        self.servers = servers
         refuse_unsupported(topology, "failover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_over(topology, request)
@@ -46,23 +49,24 @@ class SickProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, first: RunEvent) -> SickProcedure:
+    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent) -> SickProcedure:
         """As an earlier run was asked for."""
         is_alone = has_local_journal(topology.name, first.run_id)
         return cls(
             topology,
             FailoverRequest(**{**plan.request, "to": plan.target, "without_coordination": is_alone}),
+            servers=servers,
         )
 
     def open_estate(self) -> Estate:
         """The target's side; what is left of the source is asked anew each time."""
-        return open_estate(self.topology, self.mirror)
+        return open_estate(self.servers, self.topology, self.mirror)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> SickPicture:
         """The target's side as for any failover, and the source broker by broker."""
         source, groups = self.mirror.source, estate.groups
         partitions = source_partitions(self.topology, self.mirror)
-        with ThreadPoolExecutor(max_workers=4, thread_name_prefix="observe") as pool:
+        with self.servers.threads.pool(4) as pool:
             base = pool.submit(
                 observe,
                 estate,
@@ -71,9 +75,12 @@ class SickProcedure:
                 mirror_offsets_timeout_s=_MIRROR_OFFSETS_TIMEOUT_S,
             )
             left = pool.submit(
-                asked, f"cluster {source}", lambda: left_cluster(self.topology, source, partitions, groups)
+                asked,
+                f"cluster {source}",
+                lambda: left_cluster(self.servers, self.topology, source, partitions, groups),
+                self.servers.clock,
             )
-            target_access = Asking(pool, estate.target).access()
+            target_access = Asking(self.servers, self.topology, pool, estate.target).access()
             seen = base.result()
             if self.is_alone and estate.coordination is None:
                 seen = with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))

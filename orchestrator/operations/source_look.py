@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError
 from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.guards import GuardSaid, kept_closed
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import kafka_cluster
 
 PROBE_TIMEOUT_S = 1.0
 METADATA_TIMEOUT_S = 3.0
-_CLOCK = SystemClock()
 
 
-def probe_source(topology: Topology, name: str) -> SourceProbe:
+def probe_source(servers: Servers, topology: Topology, name: str) -> SourceProbe:
     """Seconds before a Kafka client would give up, a refused connection tells that nothing is there."""
-    addresses = listening(topology.clusters[name].bootstrap, PROBE_TIMEOUT_S)
+    addresses = servers.listening(topology.clusters[name].bootstrap, PROBE_TIMEOUT_S)
     if "yes" not in addresses.values():
         return SourceProbe(addresses, "no address takes a connection")
     try:
-        cluster = kafka_cluster(topology, name)
+        cluster = servers.kafka(topology, name)
         cluster.brokers(METADATA_TIMEOUT_S)
     except ClusterError as error:
         return SourceProbe(addresses, error.problem)
@@ -31,7 +28,7 @@ def probe_source(topology: Topology, name: str) -> SourceProbe:
 
 
 def words_of_guards(
-    coordination: Coordination, topology: Topology, name: str
+    servers: Servers, coordination: Coordination, topology: Topology, name: str
 ) -> tuple[tuple[GuardSaid, ...], str]:
     """What the guards of a cluster have said, and why they keep applications out of all that answers of it.
 
@@ -40,9 +37,9 @@ def words_of_guards(
 
     def living() -> set[int] | None:
         try:
-            return set(kafka_cluster(topology, name).brokers(METADATA_TIMEOUT_S))
+            return set(servers.kafka(topology, name).brokers(METADATA_TIMEOUT_S))
         except ClusterError:
             return None
 
     said = guards_said(coordination, topology.name, name)
-    return said, kept_closed(said, topology.clusters[name].brokers, _CLOCK.now_s(), living)
+    return said, kept_closed(said, topology.clusters[name].brokers, servers.clock.now_s(), living)

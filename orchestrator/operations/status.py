@@ -14,6 +14,7 @@ from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.checkpoints import why_unknown
 from orchestrator.planning.failover import plan_failover
@@ -60,7 +61,7 @@ def _holds(topology: Topology) -> dict[str, Any]:
 
 def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
     """The status of one mirror."""
-    estate = open_estate(topology, mirror)
+    estate = open_estate(REAL_SERVERS, topology, mirror)
     try:
         observation = observe(estate)
         health = mirror_health(estate.target, estate.connect, mirror)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from orchestrator.operations.fence import Asking
 from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.session import Session
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
@@ -26,7 +26,6 @@ from orchestrator.planning.switchover import (
 )
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import kafka_cluster
 
 _MIRROR_OFFSETS_TIMEOUT_S = 10.0
 
@@ -40,7 +39,10 @@ class SwitchoverProcedure:
         {"coordination", "not-held", "same-clusters", "target-healthy", "mirror-controlled", "fenceable"}
     )
 
-    def __init__(self, topology: Topology, request: SwitchoverRequest) -> None:
+    def __init__(
+        self, topology: Topology, request: SwitchoverRequest, *, servers: Servers = REAL_SERVERS
+    ) -> None:
+        self.servers = servers
         refuse_unsupported(topology, "switchover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_switch_over(topology, request.to)
@@ -48,18 +50,21 @@ class SwitchoverProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> SwitchoverProcedure:
+    def of_run(
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent
+    ) -> SwitchoverProcedure:
         """As an earlier run was asked for."""
-        return cls(topology, SwitchoverRequest(**plan.request))
+        return cls(topology, SwitchoverRequest(**plan.request), servers=servers)
 
     def open_estate(self) -> Estate:
         """The target's side; the source's connections are opened as they are needed."""
-        return open_estate(self.topology, self.mirror)
+        return open_estate(self.servers, self.topology, self.mirror)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> SwitchoverPicture:
         """Both sides, each asked directly."""
-        source = kafka_cluster(self.topology, self.mirror.source)
-        with ThreadPoolExecutor(max_workers=8, thread_name_prefix="observe") as pool:
+        servers, topology = self.servers, self.topology
+        source = servers.kafka(topology, self.mirror.source)
+        with servers.threads.pool(8) as pool:
             base = pool.submit(
                 observe,
                 estate,
@@ -68,7 +73,8 @@ class SwitchoverProcedure:
                 # Nothing burns, and without Connect's word nobody knows whether it can be drained.
                 mirror_offsets_timeout_s=_MIRROR_OFFSETS_TIMEOUT_S,
             )
-            of_source, of_target = Asking(pool, source), Asking(pool, estate.target)
+            of_source = Asking(servers, topology, pool, source)
+            of_target = Asking(servers, topology, pool, estate.target)
             partitions = source_partitions(self.topology, self.mirror)
             topics = of_source.ask(lambda: topic_states(source, self.mirror.topics))
             log_ends = of_source.ask(lambda: source.log_ends(partitions))
@@ -104,9 +110,11 @@ class SwitchoverProcedure:
         return TableActions(session, MOVE_TABLE)
 
 
-def preview_switchover(topology: Topology, request: SwitchoverRequest) -> Plan:
+def preview_switchover(
+    topology: Topology, request: SwitchoverRequest, *, servers: Servers = REAL_SERVERS
+) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
-    return preview(SwitchoverProcedure(topology, request))
+    return preview(SwitchoverProcedure(topology, request, servers=servers))
 
 
 def run_switchover(
@@ -117,13 +125,14 @@ def run_switchover(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    servers: Servers = REAL_SERVERS,
 ) -> FailoverResult:
     """Move over, from the lock to the last verification; see `run_procedure`.
 
     Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
     """
     ended = run_procedure(
-        SwitchoverProcedure(topology, request),
+        SwitchoverProcedure(topology, request, servers=servers),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

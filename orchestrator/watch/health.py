@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.adapters.connect import ConnectCluster
-from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.servers import Connect, Kafka
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.planning.samples import SampledEnd
 from orchestrator.replication.connectors import connector_names
@@ -67,7 +66,7 @@ class MirrorHealth:
         return found
 
 
-def mirror_health(cluster: KafkaCluster, connect: ConnectCluster, mirror: Replication) -> MirrorHealth:
+def mirror_health(cluster: Kafka, connect: Connect, mirror: Replication) -> MirrorHealth:
     """Ask Connect and the target about one mirror. Never raises for what they say or leave unsaid.
 
     A connector of which Connect says nothing is UNKNOWN.
@@ -109,7 +108,7 @@ def _noted(problems: list[str], asked: str) -> Iterator[None]:
         problems.append(f"{asked}an answer cannot be read: {error!r}")
 
 
-def newest_heartbeat_s(cluster: KafkaCluster, mirror: Replication) -> float | None:
+def newest_heartbeat_s(cluster: Kafka, mirror: Replication) -> float | None:
     """When the newest heartbeat that came through the mirror was written at the source (Unix seconds)."""
     topic = mirror.mirrored_topic("heartbeats")
     partition = TopicPartition(topic, 0)
@@ -118,7 +117,7 @@ def newest_heartbeat_s(cluster: KafkaCluster, mirror: Replication) -> float | No
     log = cluster.log_ends([partition], 5.0)[partition]
     start = max(log.start_offset, log.end_offset - 3)
     newest = None
-    for chunk in read_records(cluster.name, cluster.properties, {partition: (start, log.end_offset)}, 5.0):
+    for chunk in cluster.read_records({partition: (start, log.end_offset)}, 5.0):
         for record in chunk:
             if record.key is not None and record.value is not None:
                 heartbeat = decode_heartbeat(record.key, record.value)

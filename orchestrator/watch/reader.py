@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.servers import Kafka
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import RATE_HORIZON_S, SampleHistory
 from orchestrator.values import TopicPartition
@@ -13,7 +13,7 @@ RECENT_S = RATE_HORIZON_S + 5.0
 
 
 def read_samples(
-    cluster: KafkaCluster,
+    cluster: Kafka,
     topic: str,
     *,
     history_s: float = RECENT_S,
@@ -45,13 +45,13 @@ def read_samples(
 
 
 def _read(
-    cluster: KafkaCluster,
+    cluster: Kafka,
     partition: TopicPartition,
     between: tuple[int, int],
     only_newest_positions: bool,
 ) -> SampleHistory:
     history = SampleHistory(keep_positions_s=0.0 if only_newest_positions else None)
-    for chunk in read_records(cluster.name, cluster.properties, {partition: between}):
+    for chunk in cluster.read_records({partition: between}):
         for record in chunk:
             if record.key is not None:
                 history.add_record(record.key, record.value, record.offset)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.adapters.servers import KafkaAdmin
 from orchestrator.errors import DcctlError
 from orchestrator.planning.samples import WritersSeen
 from orchestrator.replication.source_gaps import TopicWriters
@@ -34,10 +35,15 @@ def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> 
     """
     described = topology.clusters[cluster]
     with JavaAdmin(cluster, described.bootstrap, described.client) as admin:
-        found = admin.describe_topics(topics, _ASK_TIMEOUT_S)
-        configs = admin.configs("topic", found, own_only=False, timeout_s=_ASK_TIMEOUT_S)
-        wanted = [tp for topic in found.values() for tp in topic.partitions]
-        producers = admin.describe_producers(wanted, _ASK_TIMEOUT_S)
+        return writers_told_by(admin, topics)
+
+
+def writers_told_by(admin: KafkaAdmin, topics: Iterable[str]) -> dict[str, TopicWriters]:
+    """The same by an Admin that is there. Raises `ClusterError`."""
+    found = admin.describe_topics(topics, _ASK_TIMEOUT_S)
+    configs = admin.configs("topic", found, own_only=False, timeout_s=_ASK_TIMEOUT_S)
+    wanted = [tp for topic in found.values() for tp in topic.partitions]
+    producers = admin.describe_producers(wanted, _ASK_TIMEOUT_S)
     return {
         name: TopicWriters(
             sampled_id(topic.topic_id),

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, clients, mirror
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
@@ -19,6 +19,7 @@ from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
+from tests.operations.some_servers import hosts_that
 from tests.operations.test_relocation import write_checkpoint_at
 from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, REQUEST, host, observation, part, topology
 
@@ -168,17 +169,17 @@ def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path)
     ],
 )
 def test_a_client_is_started_only_if_its_host_did_something(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_work: set[str], outcome: str, message: str
+    tmp_path: Path, at_work: set[str], outcome: str, message: str
 ) -> None:
     """Another host's success says nothing of it. What was started is named, and is never nothing."""
-    monkeypatch.setattr(clients, "run_playbook", lambda *_args, **_named: frozenset(at_work))
+    servers = hosts_that(lambda *_args, **_named: frozenset(at_work))
     hosts = part(
         (
             host("east-1", "east", clients=["producer-checkout"]),
             host("east-2", "east", clients=["producer-cashier"]),
         )
     )
-    estate = a_session(Target(), tmp_path).estate
+    estate = replace(a_session(Target(), tmp_path).estate, servers=servers)
     session = Session(estate, replace(observation(), inventory=hosts), tmp_path, run_id="r")
     step = replace(STARTING, arguments={"clients": ["producer-checkout", "producer-cashier"]})
     found = TableActions(session, MOVE_TABLE).perform(step, {})

@@ -17,7 +17,7 @@ import yaml
 from orchestrator.cli.main import run
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
-from orchestrator.operations import failover, history
+from orchestrator.operations import coordination, failover
 from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.earlier_runs import earlier_runs
@@ -112,7 +112,7 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
     monkeypatch.setattr(failover, "observe", found.observe)
     monkeypatch.setattr(failover, "copied_facts", lambda _: found.copied)
     monkeypatch.setattr(FailoverProcedure, "actions", actions)
-    monkeypatch.setattr(history, "coordination_connection", lambda _: found.ensemble)
+    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: found.ensemble)
     return found
 
 

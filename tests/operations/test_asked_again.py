@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from time import time
 
 import pytest
 
-from orchestrator.adapters.clock import SystemClock
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations import procedure as running
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.layout import procedure
 from orchestrator.operations.layout.apply import run_apply
+from orchestrator.operations.servers import RealServers
 from orchestrator.planning.plan import Plan, Predicted
 from tests.operations.layout.memory_run import Rehearsal, rehearse
+from tests.operations.some_servers import ClockAt
 from tests.planning.layout.layouts import active_active
 
 Prices = Callable[[list[int]], Rehearsal]
@@ -57,11 +58,8 @@ def test_an_answer_after_a_night_is_held_against_the_world_of_the_morning(
     estate.set_by_hand("west", "orders", min_insync_replicas="1")
     slept_s = 0.0
 
-    class Clock(SystemClock):
-        def now_s(self) -> float:
-            return super().now_s() + slept_s
-
-    monkeypatch.setattr(running, "_CLOCK", Clock())
+    clock = ClockAt(lambda: time() + slept_s)
+    monkeypatch.setattr(procedure.LayoutProcedure, "servers", RealServers(clock=clock))
 
     def approve(_: Plan) -> bool:
         nonlocal slept_s

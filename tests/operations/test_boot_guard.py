@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -200,10 +201,10 @@ def test_a_machine_that_is_gone_is_not_waited_for() -> None:
 class Returned:
     """A failback that waits for the guards of west; a poll takes ten seconds."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *words: GuardSaid) -> None:
+    def __init__(self, *words: GuardSaid) -> None:
         self.now_s = 0.0
         self.speaking: set[str] = set()
-        monkeypatch.setattr(returning, "monotonic", lambda: self.now_s)
+        self.clock = SimpleNamespace(now_s=time.time, monotonic_s=lambda: self.now_s)
         self.topology = load_topology(SMALL)
         self.mirror = SimpleNamespace(topics=())
         target = SimpleNamespace(
@@ -238,25 +239,21 @@ class Returned:
 NAMELESS = GuardSaid(server="kafka9", state="closed", reason="why", at_s=NOW_S - 9e6, host="old")
 
 
-def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_end() -> None:
     """All the brokers that the cluster has are open; but one that speaks, by whatever clock, is waited for."""
-    returned = Returned(monkeypatch, NAMELESS, *said("open"))
+    returned = Returned(NAMELESS, *said("open"))
     assert returned.waited().outcome == "ok"
     assert OPENS_WITHIN_S <= returned.now_s < 300
-    speaking = Returned(monkeypatch, NAMELESS, *said("open"))
+    speaking = Returned(NAMELESS, *said("open"))
     speaking.speaking.add("kafka9")
     assert speaking.waited() == StepOutcome("failed", "not open: kafka9: why")
 
 
 @pytest.mark.parametrize("words", [[], [replace(NAMELESS, server="kafka8", state="")]])
-def test_what_is_waited_for_names_what_to_remove(
-    monkeypatch: pytest.MonkeyPatch, words: list[GuardSaid]
-) -> None:
+def test_what_is_waited_for_names_what_to_remove(words: list[GuardSaid]) -> None:
     """Where no other one is open, it may be the cluster's own; what cannot be read may be of a living one."""
     opened = said("open") if words else []
-    done = Returned(monkeypatch, *(words or [NAMELESS]), *opened).waited()
+    done = Returned(*(words or [NAMELESS]), *opened).waited()
     assert done.outcome == "failed"
     server = words[0].server if words else "kafka9"
     assert f"if that server is gone for good, remove /dcctl/small/guards/west/{server} in the" in done.message

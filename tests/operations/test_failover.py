@@ -17,11 +17,13 @@ from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.runs import abort_run, resume_run
+from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
+from tests.operations.some_servers import ClockAt
 from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, topology
 
 TOPOLOGY = topology()
@@ -145,10 +147,10 @@ def test_a_person_may_think_for_long(
 ) -> None:
     """The world is looked at again, and the own run is then not found to be in the way."""
     acted: list[Plan] = []
-    monkeypatch.setattr(procedure, "_CLOCK", type("Late", (), {"now_s": staticmethod(lambda: NOW_S + 3600)}))
     monkeypatch.setattr(procedure, "_act", lambda _run, _procedure, plan, *_: acted.append(plan))
     monkeypatch.setattr(failover, "failover_result", lambda _: None)
-    run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
+    servers = RealServers(clock=ClockAt(lambda: NOW_S + 3600))
+    run_failover(TOPOLOGY, REQUEST, folder=tmp_path, servers=servers)
     assert world.observed == 2
     assert len(acted) == 1
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, first_writes
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
@@ -46,17 +46,17 @@ class _East:
     ],
 )
 def test_only_a_right_that_is_missing_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, library_hint: str, hint: str
+    tmp_path: Path, code: str, library_hint: str, hint: str
 ) -> None:
     """Whoever has it looks for what else is wrong."""
 
-    def refuse(*_: object) -> NoReturn:
-        raise ClusterError("cluster east", "reading records: no", library_hint, code)
+    class Refusing(_East):
+        def follow(self, _starts: object) -> NoReturn:
+            raise ClusterError("cluster east", "reading records: no", library_hint, code)
 
-    monkeypatch.setattr(first_writes, "Follower", refuse)
     file = replace(topology(), producers=tuple(map(marked, NAMES)))
     session = Session(
-        Estate(file, MIRROR, _East(), None, None),  # type: ignore[arg-type]
+        Estate(file, MIRROR, Refusing(), None, None),  # type: ignore[arg-type]
         observation(),
         tmp_path,
         run_id="r",

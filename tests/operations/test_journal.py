@@ -15,6 +15,7 @@ from orchestrator.operations.journal import journal_records, lock_path
 from orchestrator.operations.observe import open_estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_journal import RunJournal
+from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.plan import EventKind, RunEvent
 from tests.planning.pictures import MIRROR, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
@@ -84,7 +85,7 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
         coordination=replace(topology().coordination, zookeeper=server.hosts),  # type: ignore[type-var]
     )
     seen: list[RunEvent] = []
-    opened = partial(open_estate, file, MIRROR)
+    opened = partial(open_estate, REAL_SERVERS, file, MIRROR)
     with Run(file, "r1", opened, command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
         run.record("run-started", data={"verb": "failover", "source": "west", "target": "east"})
         with (

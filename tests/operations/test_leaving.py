@@ -14,7 +14,6 @@ from orchestrator.errors import ClusterError, PlaybookError
 from orchestrator.operations.actions import (
     MOVE_TABLE,
     TableActions,
-    clients,
     leaving,
     left_standing,
     loss_account,
@@ -30,6 +29,7 @@ from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, LogReach, TopicPartition
+from tests.operations.some_servers import ClockAt, hosts_that
 from tests.planning.pictures import (
     GROUPS,
     LOST_AT_S,
@@ -219,16 +219,14 @@ def test_that_nothing_can_be_read_may_be_known_beforehand_only_where_it_is_fence
     assert run(Site({}), seen=nothing, is_fenced=False).standing().outcome == "unknown"
 
 
-def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(run: Any) -> None:
     """Stopping forgives it, so must starting again; whoever was not started is named."""
 
     def unreachable(*_: object, **__: object) -> frozenset[str]:
         raise PlaybookError("playbook start-clients.yml", "app-2, task “Start”: no route to host")
 
-    monkeypatch.setattr(clients, "run_playbook", unreachable)
     taken_back = run(Site({}))
+    taken_back.session.servers = hosts_that(unreachable)
     found = taken_back.stop_left_undone()
     assert found.outcome == "ok"
     assert "app-2" in found.result["not_started"]
@@ -237,10 +235,10 @@ def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(
     assert taken_back.stop_left_undone().outcome == "failed"
 
 
-def test_what_no_host_has_started_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_host_has_started_is_named(run: Any) -> None:
     """The hosts that answer do not have it; those that are well say so."""
-    monkeypatch.setattr(clients, "run_playbook", lambda *_, **__: frozenset({"app-2"}))
     taken_back = run(Site({}))
+    taken_back.session.servers = hosts_that(lambda *_, **__: frozenset({"app-2"}))
     hosts = (host("app-1", "west"), host("app-2", "west", clients=["producer-checkout"]))
     taken_back.session.observation = replace(taken_back.session.observation, inventory=part(hosts))
     found = taken_back.stop_left_undone()
@@ -381,9 +379,7 @@ def test_what_the_plan_could_read_is_not_left_unread(run: Any, is_fenced: bool) 
     assert (found.outcome, list(found.result["unread"])) == ("ok", [str(FIRST)])
 
 
-def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_young(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_young(run: Any) -> None:
     """As young as the file demands of any position."""
     limit_s = FILE.failover.max_position_age_s
     site = Site({})
@@ -391,8 +387,9 @@ def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_youn
     seen_at_s = LOST_AT_S - 0.5
     for late_s, outcome in ((limit_s - 1, "ok"), (limit_s + 1, "unknown")):
         now_s = seen_at_s + late_s
-        monkeypatch.setattr(leaving, "time", lambda now_s=now_s: now_s)
-        found = run(site, history=history(silent_since_s=LOST_AT_S)).performed("record-positions")
+        left_run = run(site, history=history(silent_since_s=LOST_AT_S))
+        left_run.session.clock = ClockAt(lambda now_s=now_s: now_s)
+        found = left_run.performed("record-positions")
         assert found.outcome == outcome, found.message
         assert GROUPS[0] in found.message
     never = run(site, history=SampleHistory()).performed("record-positions")

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.operations.actions import leaving_rules
 from orchestrator.operations.run_session import RunSession
+from orchestrator.operations.servers import RealServers
 from orchestrator.planning.fence import rules_from_json
 from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.values import Acl
@@ -66,7 +67,7 @@ def test_without_a_metadata_log_nobody_is_said_to_have_heard(
 ) -> None:
     """Rules that are written are not rules in force."""
     monkeypatch.setattr(leaving_rules, "LeftReader", _Reader)
-    monkeypatch.setattr(leaving_rules, "AccessRules", _Access)
+    monkeypatch.setattr(RealServers, "access", _Access)
     west = replace(FILE.clusters["west"], metadata=metadata)
     session = _HasHeard(replace(FILE, clusters={**FILE.clusters, "west": west}), tmp_path, run_id="r")
     found = leaving_rules.rules_are_in_force_where_it_answers(session, DENY, {})

@@ -16,6 +16,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
 from orchestrator.operations.left import left_cluster
+from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.left import LeftCluster
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
@@ -46,7 +47,11 @@ def looked_at(file: Topology, addresses: tuple[str, ...]) -> LeftCluster:
     west = replace(file.clusters["west"], bootstrap=addresses, client=as_user("operator"))
     begun_s = time.monotonic()
     found = left_cluster(
-        replace(file, clusters={**file.clusters, "west": west}), "west", [ORDERS, NOT_THERE], ["nobody"]
+        REAL_SERVERS,
+        replace(file, clusters={**file.clusters, "west": west}),
+        "west",
+        [ORDERS, NOT_THERE],
+        ["nobody"],
     )
     assert time.monotonic() - begun_s < _BOUNDED_S
     return found

@@ -51,10 +51,16 @@ class AccessRules:
     """
 
     def __init__(self, name: str, properties: Mapping[str, Any], *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._subject = f"cluster {name}"
+        self.subject = f"cluster {name}"
         self._timeout_s = timeout_s
         self._properties = dict(properties)
         self._admin = AdminClient(self._properties, logger=logger)
+
+    @property
+    def operator(self) -> str:
+        """The principal that asks, as `User:name`; empty where no user stands in its settings."""
+        user = self._properties.get("sasl.username")
+        return f"User:{user}" if user else ""
 
     def rules(self, principals: Iterable[str] | None = None) -> frozenset[Acl]:
         """Every rule, or those of some principals."""
@@ -132,15 +138,15 @@ class AccessRules:
     def _answers(
         self, doing: str, ask: Callable[[float], Iterable[Future[Any]]], timeout_s: float
     ) -> list[Any]:
-        with translated_errors(self._subject, doing):
+        with translated_errors(self.subject, doing):
             futures = list(ask(timeout_s))
         try:
             return [future.result(timeout_s + _GRACE_S) for future in futures]
         except KafkaException as error:
-            raise cluster_error(self._subject, doing, error.args[0]) from None
+            raise cluster_error(self.subject, doing, error.args[0]) from None
         except TimeoutError:
             problem = f"{doing}: no answer within {timeout_s:g} s"
-            raise ClusterError(self._subject, problem, code="_TIMED_OUT") from None
+            raise ClusterError(self.subject, problem, code="_TIMED_OUT") from None
 
 
 def _value(entries: Mapping[str, Any], key: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -28,7 +28,10 @@ from orchestrator.adapters.kafka.client import (
     logger,
     translated_errors,
 )
+from orchestrator.adapters.kafka.following import Follower
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
+from orchestrator.adapters.kafka.records import Record, read_records
+from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -236,6 +239,25 @@ class KafkaCluster:
                     raise cluster_error(
                         f"{self.subject}, topic {name}", "creating it", error.args[0]
                     ) from None
+
+    def read_records(
+        self,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        idle_timeout_s: float = 15.0,
+        isolation_level: str = "read_uncommitted",
+    ) -> Iterator[list[Record]]:
+        """Every record of each range `[start, end)`, in chunks; see `records.read_records`."""
+        return read_records(
+            self.name, self.properties, ranges, idle_timeout_s=idle_timeout_s, isolation_level=isolation_level
+        )
+
+    def follow(self, starts: Mapping[TopicPartition, int]) -> Follower:
+        """Who reads on from given offsets. To be closed."""
+        return Follower(self.name, self.properties, starts)
+
+    def writer(self, topic: str) -> RecordWriter:
+        """Who writes to one topic. To be closed."""
+        return RecordWriter(self.name, self.properties, topic)
 
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
         """Effective configuration of each topic."""

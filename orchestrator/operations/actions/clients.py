@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.adapters.ansible import run_playbook
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.declaring import freeing, holding, look, stopped_clients
 from orchestrator.operations.offsets_json import offsets_from_json
@@ -44,7 +43,7 @@ def _run_clients(
     topology = session.topology
     clients = list(step.arguments["clients"])
     datacenters = topology.clusters[cluster].datacenters
-    at_work = run_playbook(
+    at_work = session.servers.playbooks.run(
         f"{doing}-clients.yml",
         inventory=Path(topology.inventory or ""),
         variables={"datacenters": list(datacenters), "clients": clients},

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
-from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.servers import Kafka
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.run_session import RunSession
@@ -16,7 +15,7 @@ _GROUPS_AT_ONCE = 8
 Wanted = Mapping[str, Mapping[TopicPartition, int]]
 
 
-def commit_offsets(session: RunSession, target: KafkaCluster, wanted: Wanted) -> StepOutcome:
+def commit_offsets(session: RunSession, target: Kafka, wanted: Wanted) -> StepOutcome:
     """Several groups at a time. A group with members refuses by itself; an interrupted run begins no more."""
 
     def write(group: str) -> str:
@@ -28,12 +27,12 @@ def commit_offsets(session: RunSession, target: KafkaCluster, wanted: Wanted) ->
             return error.problem
         return ""
 
-    with ThreadPoolExecutor(max_workers=_GROUPS_AT_ONCE) as pool:
+    with session.servers.threads.pool(_GROUPS_AT_ONCE) as pool:
         problems = [said for said in pool.map(write, wanted) if said]
     return StepOutcome("unknown", "; ".join(problems)) if problems else StepOutcome("ok")
 
 
-def not_committed(target: KafkaCluster, wanted: Wanted) -> list[str]:
+def not_committed(target: Kafka, wanted: Wanted) -> list[str]:
     """Which of the offsets are not what is committed now, in words."""
     committed = target.committed(wanted)
     return [

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
-from orchestrator.adapters.kafka import read_records
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions.declaring import look
@@ -36,7 +33,8 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
     left: Ranges = {}
     looked_at: Ranges | None = None
     stalled_s = step.arguments.get("stalled_s")
-    begun_s = moved_s = monotonic()
+    now_s = session.clock.monotonic_s
+    begun_s = moved_s = now_s()
 
     def remaining() -> Ranges:
         if step.arguments.get("stopped"):
@@ -50,19 +48,19 @@ def await_drained(session: Session, step: Step, results: Results) -> StepOutcome
         nonlocal left, looked_at, moved_s
         before, left = left, remaining()
         if left != before:
-            moved_s = monotonic()
+            moved_s = now_s()
         # While it still moves, reading would only take the time that it needs.
         is_at_rest = left == before or bool(step.arguments.get("stopped"))
         if left and is_at_rest and left != looked_at:
             looked_at = left
             left = with_records(session, connector, left)
-        return not left or (stalled_s is not None and monotonic() - moved_s > float(stalled_s))
+        return not left or (stalled_s is not None and now_s() - moved_s > float(stalled_s))
 
     try:
         is_done = session.await_true(is_drained, step.timeout_s, poll_s=_POLL_S)
     except (ClusterError, ConnectError) as error:
         return StepOutcome("unknown", f"cannot be seen: {error.subject}: {error.problem}")
-    seconds = monotonic() - begun_s
+    seconds = now_s() - begun_s
     if is_done and not left:
         return StepOutcome("ok", f"all {len(ends)} partitions copied to their ends ({seconds:.1f} s)")
     if session.is_cancelled():
@@ -82,9 +80,7 @@ def with_records(session: Session, connector: str, ranges: Ranges) -> Ranges:
     source = session.cluster(session.estate.mirror.source)
     isolation = source_isolation(session.estate.connect.configuration(connector))
     found: set[TopicPartition] = set()
-    chunks = read_records(
-        source.name, source.properties, ranges, idle_timeout_s=_READ_TIMEOUT_S, isolation_level=isolation
-    )
+    chunks = source.read_records(ranges, idle_timeout_s=_READ_TIMEOUT_S, isolation_level=isolation)
     for chunk in chunks:
         found.update(TopicPartition(record.topic, record.partition) for record in chunk)
         if found >= ranges.keys():

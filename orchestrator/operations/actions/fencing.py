@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import monotonic, time
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
@@ -101,8 +100,8 @@ def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepO
     cluster, standing = session.cluster(name), Standstill(float(step.arguments["standstill_s"]))
     # A plan of an earlier version has one time for all.
     patience_s = float(step.arguments.get("patience_s", step.timeout_s))
-    begun_s = now_s = monotonic()
-    begun_at_s = time()
+    begun_s = now_s = session.clock.monotonic_s()
+    begun_at_s = session.clock.now_s()
     untold: dict[TopicPartition, str] = {}
     try:
         described = cluster.topics(step.arguments["topics"])
@@ -113,14 +112,14 @@ def await_no_writes(session: RunSession, step: Step, _results: Results) -> StepO
             def take_look() -> None:
                 nonlocal now_s
                 # A look takes its time: nothing is known to stand still from before it, or until after it.
-                now_s = monotonic()
+                now_s = session.clock.monotonic_s()
                 told = reader.reaches(addresses, partitions)
                 untold.clear()
                 untold.update(
                     {tp: said.problem for tp, said in told.items() if isinstance(said, ClusterError)}
                 )
                 reaches = {tp: said for tp, said in told.items() if not isinstance(said, ClusterError)}
-                standing.look(reaches, monotonic())
+                standing.look(reaches, session.clock.monotonic_s())
 
             def is_over() -> bool:
                 take_look()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 
-from orchestrator.adapters.kafka.following import Follower
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.actions.declaring import look
@@ -32,7 +30,7 @@ def await_landing_records(session: Session, step: Step, results: Results) -> Ste
     fenced = offsets_from_json(landing["now"]) if "now" in landing else starts
     moved = [producer.name for producer in topology.producers_of(mirror.source)]
     watch = Watch(landing_writers(topology, mirror), moved, session.attested_writers)
-    deadline = time.monotonic() + step.timeout_s
+    deadline = session.clock.monotonic_s() + step.timeout_s
     lost_ms = session.lost_at_s * 1000 if starts != fenced else 0.0
 
     def is_new(record: WrittenRecord) -> bool:
@@ -66,7 +64,7 @@ def _follow(
     if not starts:
         return None
     try:
-        with Follower(target.name, target.properties, starts) as follower:
+        with target.follow(starts) as follower:
 
             def have_all() -> bool:
                 nonlocal topics
@@ -77,7 +75,7 @@ def _follow(
                     topics = watch.topics
                 return not topics
 
-            session.await_true(have_all, deadline - time.monotonic(), poll_s=_POLL_S)
+            session.await_true(have_all, deadline - session.clock.monotonic_s(), poll_s=_POLL_S)
     except ClusterError as error:
         return error
     return None
@@ -106,7 +104,7 @@ def _await_growth(
         watch.has_grown({tp.topic for tp, end in ends.items() if end > fenced[tp]})
         return not watch.topics
 
-    session.await_true(have_all, deadline - time.monotonic())
+    session.await_true(have_all, deadline - session.clock.monotonic_s())
 
 
 def _producer_ids(

@@ -54,10 +54,10 @@ def record_primary_unless_back(session: Session, step: Step, results: Results) -
 
     def is_away() -> bool:
         nonlocal reason
-        probe, closed = probe_source(session.topology, name), ""
+        probe, closed = probe_source(session.servers, session.topology, name), ""
         coordination = session.estate.coordination
         if probe.listening and coordination is not None:
-            _, closed = words_of_guards(coordination, session.topology, name)
+            _, closed = words_of_guards(session.servers, coordination, session.topology, name)
         reason = source_back(probe, closed)
         return not reason
 

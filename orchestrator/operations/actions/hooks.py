@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.adapters.ansible import run_own_playbook
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, PlaybookError
 from orchestrator.operations.run_session import RunSession
@@ -21,7 +20,7 @@ def run_hook(session: RunSession, step: Step, _results: Results) -> StepOutcome:
     """
     topology = session.topology
     try:
-        hosts = run_own_playbook(
+        hosts = session.servers.playbooks.run_own(
             Path(str(step.arguments["playbook"])),
             inventory=Path(topology.inventory) if topology.inventory else None,
             variables={**step.arguments["variables"], "dcctl_run": session.run_id},

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.gaps_now import gaps_now
@@ -38,7 +37,7 @@ def close_reverse_map(session: FailbackSession, _step: Step, results: Results) -
         if ends.get(mirror.mirrored(tp), 0) > 0
     ]
     standby = session.cluster(session.mirror.target)
-    writer = RecordWriter(standby.name, standby.properties, mirror.offset_syncs_topic)
+    writer = standby.writer(mirror.offset_syncs_topic)
     try:
         writer.write([encode_offset_sync(pair) for pair in pairs], _WRITE_TIMEOUT_S)
     finally:
@@ -94,7 +93,7 @@ def brought_back(session: Session) -> BroughtBack | None:
         [reverse.offset_syncs_topic]
     ):
         return None
-    gaps = gaps_now(session.topology, reverse)
+    gaps = gaps_now(session.servers, session.topology, reverse)
     offset_map = read_offset_map(target, reverse, made_anew={}, gaps=gaps)
     logs = target.log_ends(session.partitions(mirror.topics))
     by_topic: dict[str, list[TopicPartition]] = {}

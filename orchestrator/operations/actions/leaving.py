@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -77,11 +76,11 @@ def record_left_positions(session: Session, step: Step, _results: Results) -> St
     That may be as old as the file allows, counted up to when the watcher could not have it any more.
     """
     mirror = session.estate.mirror
-    groups, asked_at_s = list(step.arguments["groups"]), time()
-    with LeftReader(session.topology, mirror.source) as reader:
+    groups, asked_at_s = list(step.arguments["groups"]), session.clock.now_s()
+    with LeftReader(session.servers, session.topology, mirror.source) as reader:
         said = reader.committed(groups)
     found = {group: dict(told) for group, told in said.items() if not isinstance(told, ClusterError)}
-    at_s = dict.fromkeys(found, time())
+    at_s = dict.fromkeys(found, session.clock.now_s())
     silent = [group for group in groups if group not in found]
     old = {}
     if silent:

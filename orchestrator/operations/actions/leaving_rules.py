@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.adapters.kafka.client import client_properties
+from orchestrator.adapters.servers import Access
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.declaring import denied_by_rules, holding, look
@@ -49,7 +48,7 @@ def rules_are_in_force_where_it_answers(session: RunSession, step: Step, _result
     missing = rules - _rules_there(session, step)
     if missing:
         return StepOutcome("failed", f"not there: {listed_rules(missing)}")
-    with LeftReader(session.topology, cluster, READ_TIMEOUT_S) as reader:
+    with LeftReader(session.servers, session.topology, cluster, READ_TIMEOUT_S) as reader:
         brokers, silent = reader.ask_brokers(), sorted(reader.silent)
     if session.topology.clusters[cluster].metadata == "zookeeper":
         written = f"{plural(len(rules), 'rule')} written"
@@ -78,13 +77,12 @@ def left_rules_are_back(session: RunSession, step: Step, results: Results) -> St
     )
 
 
-def _again(session: RunSession, step: Step, ask: Callable[[AccessRules], T]) -> T:
+def _again(session: RunSession, step: Step, ask: Callable[[Access], T]) -> T:
     """Ask on new connections until one of the brokers that answer has done it, or half the time is over."""
     name = str(step.arguments["cluster"])
-    described = session.topology.clusters[name]
     answer: list[T] = []
     last = ClusterError(f"cluster {name}", "no broker answers")
-    with LeftReader(session.topology, name, READ_TIMEOUT_S) as reader:
+    with LeftReader(session.servers, session.topology, name, READ_TIMEOUT_S) as reader:
 
         def is_answered() -> bool:
             nonlocal last
@@ -94,9 +92,11 @@ def _again(session: RunSession, step: Step, ask: Callable[[AccessRules], T]) -> 
                 return False
             if not addresses:
                 return False
-            properties = client_properties(name, addresses, described.client)
             try:
-                answer.append(ask(AccessRules(name, properties, timeout_s=_RULES_TIMEOUT_S)))
+                access = session.servers.access(
+                    session.topology, name, addresses=addresses, timeout_s=_RULES_TIMEOUT_S
+                )
+                answer.append(ask(access))
             except ClusterError as error:
                 last = error
                 return False

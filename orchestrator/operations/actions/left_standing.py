@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import monotonic, time
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
@@ -34,8 +33,8 @@ def await_left_standing(session: Session, step: Step, results: Results) -> StepO
     read is said, and the account counts it. What still advances is named. A broker that answers only now has
     to have heard of the rules as well.
     """
-    cluster, begun_at_s = str(step.arguments["cluster"]), time()
-    with LeftReader(session.topology, cluster, READ_TIMEOUT_S) as reader:
+    cluster, begun_at_s = str(step.arguments["cluster"]), session.clock.now_s()
+    with LeftReader(session.servers, session.topology, cluster, READ_TIMEOUT_S) as reader:
         looks = _Looks(session, step, reader)
         is_done = session.await_true(looks.are_over, step.timeout_s, poll_s=_POLL_S)
         silent, brokers = sorted(reader.silent), set(reader.brokers)
@@ -70,7 +69,8 @@ class _Looks:
         self.standing = Standstill(float(step.arguments["standstill_s"]))
         self.logs: dict[TopicPartition, LogEnd] = {}
         self.unread: dict[TopicPartition, str] = {}
-        self.begun_s = self._first_s = monotonic()
+        self._now_s = session.clock.monotonic_s
+        self.begun_s = self._first_s = self._now_s()
         self._reader = reader
         self._planned = set(step.arguments.get("unread", ()))
         self._patience_s = float(step.arguments["election_s"])
@@ -83,11 +83,11 @@ class _Looks:
     def are_over(self) -> bool:
         """Look once more: whether all stands still, or what is missing was waited for long enough."""
         # A look takes its time: nothing is known to stand still from before it, or until after it.
-        self.begun_s = monotonic()
+        self.begun_s = self._now_s()
         found = self._reader.partitions(self.partitions, anew=True)
         self.logs = {tp: place.log for tp, place in found.items() if place.log is not None}
         self.unread = {tp: place.problem for tp, place in found.items() if place.log is None}
-        self.standing.look(self._reaches(), monotonic())
+        self.standing.look(self._reaches(), self._now_s())
         waited_s = self.begun_s - self._first_s
         if not self.standing.is_at_rest(self.begun_s):
             return waited_s > self._written_s and bool(self.standing.written(self.begun_s))

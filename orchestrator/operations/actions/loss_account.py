@@ -126,7 +126,9 @@ def _seen_again(session: Session, ends: Counts, log_ends: Counts) -> _Seen:
 
     def are_seen() -> bool:
         # On new connections each time: an old one may wait on a broker that was silent for a moment.
-        with LeftReader(session.topology, session.estate.mirror.source, _LOOK_TIMEOUT_S) as reader:
+        with LeftReader(
+            session.servers, session.topology, session.estate.mirror.source, _LOOK_TIMEOUT_S
+        ) as reader:
             found = reader.partitions(ends)
             told = reader.reaches(tp for tp, place in found.items() if place.log is not None)
         for problems in (unseen, endless):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from time import monotonic, time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -30,14 +29,14 @@ def await_standstill(session: Session, step: Step, _results: Results) -> StepOut
     first = last = target.end_offsets(partitions)
     if standstill_s <= STANDSTILL_S and _has_stood_still(session.observation, last):
         return StepOutcome("ok", "nothing has landed since before the decision", {"landed_records": 0})
-    since_s = monotonic()
+    since_s = session.clock.monotonic_s()
 
     def stands_still() -> bool:
         nonlocal last, since_s
         ends = target.end_offsets(partitions)
         if ends != last:
-            last, since_s = ends, monotonic()
-        return monotonic() - since_s >= standstill_s
+            last, since_s = ends, session.clock.monotonic_s()
+        return session.clock.monotonic_s() - since_s >= standstill_s
 
     if not session.await_true(stands_still, step.timeout_s, poll_s=0.1):
         return StepOutcome(
@@ -119,7 +118,7 @@ def record_ends(session: Session, step: Step, _results: Results) -> StepOutcome:
         "ends": offsets_to_json(ends),
         "seen_from": offsets_to_json(seen_from),
         "now": offsets_to_json(now),
-        "at_s": time(),
+        "at_s": session.clock.now_s(),
     }
     return StepOutcome("ok", f"{sum(now.values())} records in {len(now)} partitions{said}", result)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from time import time
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
@@ -56,7 +55,7 @@ def record_positions(session: Session, step: Step, _results: Results) -> StepOut
 @look
 def translate_recorded_positions(session: Session, step: Step, results: Results) -> StepOutcome:
     """The positions recorded at the source through the final map: exactly, or within what is accepted."""
-    now_s = time()
+    now_s = session.clock.now_s()
     ends = offsets_from_json(results["stands-still"]["ends"])
     starts = offsets_from_json(results["stands-still"]["starts"])
     logs = {tp: LogEnd(starts[tp], end) for tp, end in ends.items()}
@@ -102,7 +101,9 @@ def translate_left_positions(session: Session, step: Step, results: Results) -> 
     }
     starts = offsets_from_json(standing["starts"])
     read = {tp: LogEnd(starts[tp], end) for tp, end in offsets_from_json(standing["ends"]).items()}
-    rows = _translated(session, step, results, recorded, {**session.history.newest_ends(), **read}, time())
+    rows = _translated(
+        session, step, results, recorded, {**session.history.newest_ends(), **read}, session.clock.now_s()
+    )
     return _translation_outcome(rows, landing_offsets(session, recorded))
 
 

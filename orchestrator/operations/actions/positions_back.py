@@ -108,7 +108,7 @@ def both_maps(session: FailbackSession, results: Results) -> BothMaps:
             stopped_at=offsets_from_json(reverse_end["mirror_offsets"]),
             logs=brought,
             made_anew={},
-            gaps=gaps_now(session.file, reverse),
+            gaps=gaps_now(session.servers, session.file, reverse),
         ),
         standby={**copies, **landing},
         primary={**home, **brought},

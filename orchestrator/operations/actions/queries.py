@@ -12,15 +12,12 @@ from orchestrator.errors import DcctlError
 from orchestrator.operations.actions.declaring import look, whole_or_nothing
 from orchestrator.operations.actions.landing import brought_back
 from orchestrator.operations.actions.positions_back import both_maps
-from orchestrator.operations.checkpoint_pass import copy_whole, copy_whole_apart
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.relocation import (
     checkpoint_positions,
     copy_folder,
     is_relocated_by,
-    relocate_checkpoint,
-    undo_relocation,
 )
 from orchestrator.operations.session import Session
 from orchestrator.planning.checkpoints import placed_by
@@ -35,7 +32,7 @@ from orchestrator.values import TopicPartition
 def copy_query_checkpoint(session: Session, step: Step, results: Results) -> StepOutcome:
     """Bring the copy at the target up to the stopped query's last batch. The watcher may do it first."""
     original, copy = _original_and_copy(session, step)
-    return copy_whole(
+    return session.servers.checkpoints.copy(
         original,
         copy,
         lambda is_whole: session.await_true(is_whole, step.timeout_s),
@@ -46,7 +43,7 @@ def copy_query_checkpoint(session: Session, step: Step, results: Results) -> Ste
 def copy_query_checkpoint_apart(session: Session, step: Step, results: Results) -> StepOutcome:
     """The same where reading the original may hang: within the step's time-out, whatever becomes of it."""
     original, copy = _original_and_copy(session, step)
-    return copy_whole_apart(
+    return session.servers.checkpoints.copy_apart(
         original,
         copy,
         session.await_true,
@@ -141,7 +138,7 @@ def _relocated(
     named: Callable[[str], str],
     starts: Mapping[TopicPartition, int],
 ) -> StepOutcome:
-    report = relocate_checkpoint(
+    report = session.servers.checkpoints.relocate(
         copy_folder(query),
         _standby_folder(query),
         translate,
@@ -167,7 +164,7 @@ def undo_query_relocation(session: Session, step: Step, _results: Results) -> St
     if not is_relocated_by(destination, session.run_id):
         return StepOutcome("ok", "nothing was relocated")
     try:
-        taken = undo_relocation(destination)
+        taken = session.servers.checkpoints.undo(destination)
     except DcctlError as error:
         return StepOutcome("failed", f"{error.subject}: {error.problem}")
     lies = f"what was relocated lies at {taken}" if taken is not None else "it had not come to its place"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from time import monotonic, time
 from typing import Any
 
-from orchestrator.adapters.clock import utc_text
+from orchestrator.adapters.clock import Clock, utc_text
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
@@ -53,12 +52,14 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
     brokers, topics = set(estate.target.brokers()), list(session.mirror.topics)
     waiting: list[str] = []
     had_to_wait = False
-    silence = _Silence(guards_path(session.topology.name, name))
+    silence = _Silence(guards_path(session.topology.name, name), session.clock)
     count = session.topology.clusters[name].brokers
 
     def are_open() -> bool:
         nonlocal waiting, had_to_wait
-        said = concerning(guards_said(coordination, session.topology.name, name), brokers, time())
+        said = concerning(
+            guards_said(coordination, session.topology.name, name), brokers, session.clock.now_s()
+        )
         silent = silence.of(said)
         waiting = [silence.told(word) for word in waited_for(said, count, silent)]
         had_to_wait = had_to_wait or bool(waiting)
@@ -84,14 +85,14 @@ def await_open(session: FailbackSession, step: Step, _results: Results) -> StepO
 class _Silence:
     """Guards that say nothing any more, by whether their word changes: clocks of machines may differ."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, clock: Clock) -> None:
+        self._path, self._clock = path, clock
         self._newest: dict[str, tuple[GuardSaid, float]] = {}
         self._silent: frozenset[str] = frozenset()
 
     def of(self, said: Iterable[GuardSaid]) -> frozenset[str]:
         """The servers whose words have not changed for as long as one may take to open."""
-        now_s, before = monotonic(), self._newest
+        now_s, before = self._clock.monotonic_s(), self._newest
         self._newest = {}
         for word in said:
             known, since_s = before.get(word.server, (word, now_s))

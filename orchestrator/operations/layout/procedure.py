@@ -23,6 +23,7 @@ from orchestrator.operations.layout.record import read_applied, write_applied
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.operations.observe import open_coordination
 from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference
@@ -87,6 +88,7 @@ class LayoutProcedure:
 
     verb = VERB
     is_alone = False
+    servers = REAL_SERVERS
     gates_of_resumed = frozenset(
         {"coordination", "not-held", "same-clusters", "moves-ended", "clusters-known"}
     )
@@ -106,7 +108,7 @@ class LayoutProcedure:
 
     def open_estate(self) -> LayoutEstate:
         """Every cluster of the file; its clients connect when they are first used."""
-        coordination, problem = open_coordination(self.topology)
+        coordination, problem = open_coordination(self.servers, self.topology)
         clusters = {name: RealCluster(self.topology, name) for name in self.topology.clusters}
         return LayoutEstate(
             self.topology, clusters, partial(observe_layout, self.topology), coordination, problem
