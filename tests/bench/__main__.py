@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import groups, layouts, many_groups
+from tests.bench import groups, layouts, many_groups, start
 from tests.bench.kafka_client import Comparison, compare
 from tests.bench.syncs import CASES
 
@@ -37,6 +37,8 @@ def main() -> int:
     )
     options = parser.parse_args()
     console = Console(width=100)
+    with console.status("the start of three commands"):
+        console.print(start.table(start.measure()["here"]))
     runs = [(1_000_000, _HARD), (3_000_000, _HARD), *((_TEN_MILLION, case) for case in CASES)]
     measured = []
     for count, case in runs:
