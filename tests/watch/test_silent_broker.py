@@ -15,7 +15,7 @@ import pytest
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.group_admin import GroupAdmin
+from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.watcher_records import age_s
@@ -69,11 +69,16 @@ def commit_all(west: KafkaCluster, offset: int) -> None:
 
 
 def answering(west: KafkaCluster) -> set[str]:
-    """Groups whose coordinators answer."""
+    """Groups whose coordinators answer. Asked from a helper: librdkafka may end the process that asks a
+    coordinator which falls silent.
+    """
     found: set[str] = set()
     addresses = str(west.properties["bootstrap.servers"]).split(",")
-    admin = GroupAdmin("west", addresses, {})
-    admin.committed_each(GROUPS, ["orders"], 5.0, lambda offsets, _problems: found.update(offsets))
+    asked = IsolatedCluster("west", addresses, {})
+    try:
+        asked.committed_each(GROUPS, ["orders"], 5.0, lambda offsets, _problems: found.update(offsets))
+    finally:
+        asked.reset()
     return found
 
 
