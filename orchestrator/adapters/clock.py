@@ -5,20 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime
-from typing import Protocol
-
-
-class Clock(Protocol):
-    """Wall time for records, monotonic time for durations, and waiting; never mixed."""
-
-    def now_s(self) -> float:
-        """Unix epoch seconds."""
-
-    def monotonic_s(self) -> float:
-        """Seconds that never go back."""
-
-    def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
-        """Wait so long, or until `until` is set; returns whether it is."""
 
 
 class SystemClock:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.adapters.clock import Clock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.run import Run
 from orchestrator.planning.plan import Plan
+from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
 
 

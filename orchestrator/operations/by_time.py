@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.adapters.servers import Kafka
 from orchestrator.planning.by_time import lookup_times, not_behind
 from orchestrator.planning.samples import HISTORY_S, SampledPosition, SampleHistory
+from orchestrator.ports.servers import Kafka
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import TopicPartition

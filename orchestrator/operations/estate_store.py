@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from orchestrator.adapters.clock import Clock, SystemClock
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.operations.estate_facts import old_facts
 from orchestrator.operations.estate_record import (
@@ -21,6 +21,7 @@ from orchestrator.operations.estate_record import (
 from orchestrator.operations.parts import packed, write_bulk
 from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn
 from orchestrator.planning.plan import canonical_json, digest
+from orchestrator.ports.clock import Clock
 
 _CLOCK: Clock = SystemClock()
 # What is larger lies in parts of its own: a transaction carries a megabyte in all.

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from orchestrator.adapters.servers import Kafka
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.operations.observe import Estate, asked
 from orchestrator.planning.estate_record import Fact, decode_copy, encode_copy, is_copy, life_of
 from orchestrator.planning.observation import Part
+from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from orchestrator.adapters.servers import Kafka
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError, UsageError
@@ -26,6 +25,7 @@ from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology
 
 T = TypeVar("T")

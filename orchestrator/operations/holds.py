@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.adapters.account import account_name
-from orchestrator.adapters.clock import Clock, SystemClock
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.operations.history import coordination_of
@@ -21,6 +21,7 @@ from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.holds import Hold, standing_on
 from orchestrator.planning.plan import canonical_json
+from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
 
 HOLDS_PATH = "/dcctl-holds/standing"

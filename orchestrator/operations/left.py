@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.adapters.kafka.java_admin_values import Quorum
-from orchestrator.adapters.servers import Access
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.observe import asked
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, LeftPartition, answering, places_of
 from orchestrator.planning.observation import Part
+from orchestrator.ports.admin_values import Quorum
+from orchestrator.ports.servers import Access
 from orchestrator.topology.model import Topology
 from orchestrator.values import BrokerView, LogReach, TopicPartition
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.adapters.clock import Clock
-from orchestrator.adapters.servers import Connect, Kafka
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
@@ -32,6 +30,8 @@ from orchestrator.planning.observation import (
 )
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from orchestrator.adapters.clock import Clock, SystemClock
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
@@ -29,6 +29,7 @@ from orchestrator.operations.journal import about_this_process, journal_records,
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.plan import EventKind, RunEvent
+from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
 
 _CLOCK: Clock = SystemClock()

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.adapters.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.topology.model import Topology
 
 _POLL_S = 0.1

@@ -14,19 +14,20 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from orchestrator.adapters.ansible import host_variables, run_own_playbook, run_playbook
-from orchestrator.adapters.clock import Clock, SystemClock
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.each_broker import EachBroker as RealEachBroker
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.adapters.probe import Listening, listening
-from orchestrator.adapters.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Event, Inbox, StepOutcome, Workers
 from orchestrator.operations.checkpoint_pass import copy_whole, copy_whole_apart
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.relocation import RelocationReport, relocate_checkpoint, undo_relocation
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
 from orchestrator.topology.model import Sink, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import connect_cluster, kafka_cluster

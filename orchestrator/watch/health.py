@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.adapters.servers import Connect, Kafka
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.planning.samples import SampledEnd
+from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import decode_heartbeat
 from orchestrator.replication.lag import lag_records

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.servers import Kafka
 from orchestrator.errors import ClusterError
 from orchestrator.planning.samples import RATE_HORIZON_S, SampleHistory
+from orchestrator.ports.servers import Kafka
 from orchestrator.values import TopicPartition
 
 _FIRST_READ_RECORDS = 2_000

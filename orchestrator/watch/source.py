@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.adapters.kafka.isolated import AT_ONCE, LATE, IsolatedCluster
 from orchestrator.adapters.probe import Listening, listening
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 
 _PROBE_TIMEOUT_S = 0.3

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.adapters.servers import KafkaAdmin
 from orchestrator.errors import DcctlError
 from orchestrator.planning.samples import WritersSeen
+from orchestrator.ports.servers import KafkaAdmin
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.topology.model import Topology
 

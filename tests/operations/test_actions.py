@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
 from orchestrator.operations.observe import Estate
@@ -17,6 +16,7 @@ from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
 from tests.operations.some_servers import hosts_that

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.engine import Results, StepOutcome, standing, state_from_journal
 from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.tables import TableActions
@@ -19,6 +18,7 @@ from orchestrator.planning.fence import FenceRequest, fenced, plan_fence, plan_u
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 from tests.engine.crashes import (
     ABORT,

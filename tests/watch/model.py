@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.adapters.kafka.writer import UnacknowledgedError
 from orchestrator.adapters.probe import Listening
 from orchestrator.errors import ClusterError
 from orchestrator.planning.sample_tidying import useless_records
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.recorder import SourceReading

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -21,6 +20,7 @@ from confluent_kafka.admin import (
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
+from orchestrator.ports.kafka_values import Authorization
 from orchestrator.values import Acl
 
 _TIMEOUT_S = 10.0
@@ -29,18 +29,6 @@ _GRACE_S = 5.0
 # Of the time-out, for one try after the other. A broker that hangs answers none of them.
 _SHARES = (0.3, 0.3, 0.6)
 _LATE = ("_TIMED_OUT", "_TRANSPORT")
-
-
-@dataclass(frozen=True, slots=True)
-class Authorization:
-    """How a cluster decides who may do what: its authorizer (empty for none), and who is above all rules.
-
-    `super_users` is None where no broker says it: Kafka hides the values of settings that belong to
-    plug-ins, and `super.users` is the authorizer's.
-    """
-
-    authorizer: str
-    super_users: frozenset[str] | None
 
 
 class AccessRules:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaException, TopicCollection
@@ -30,9 +29,10 @@ from orchestrator.adapters.kafka.client import (
 )
 from orchestrator.adapters.kafka.following import Follower
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
-from orchestrator.adapters.kafka.records import Record, read_records
+from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
+from orchestrator.ports.kafka_values import Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 
 # What librdkafka says where it believes to know that a partition has no leader, or another one.
@@ -42,23 +42,6 @@ _STALE_LEADERS = frozenset(
 
 _Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
 _Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
-    """What the cluster says about one topic. `isr` and `leaders` are per partition, -1 for no leader."""
-
-    name: str
-    topic_id: str
-    leaders: tuple[int, ...]
-    replicas: tuple[tuple[int, ...], ...]
-    isr: tuple[tuple[int, ...], ...]
-    is_internal: bool = False
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """Its partitions in order."""
-        return tuple(TopicPartition(self.name, number) for number in range(len(self.leaders)))
 
 
 class KafkaCluster:

@@ -28,7 +28,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
 if TYPE_CHECKING:
-    from orchestrator.adapters.kafka.cluster import TopicDescription
+    from orchestrator.ports.kafka_values import TopicDescription
 
 T = TypeVar("T")
 

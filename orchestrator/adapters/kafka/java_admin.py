@@ -14,7 +14,7 @@ from orchestrator.adapters.kafka.java_admin_bulk import LIST, MAP, OBJECT, STRIN
 from orchestrator.adapters.kafka.java_admin_connection import partition_of
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
 from orchestrator.adapters.kafka.java_admin_reading import JavaReader, config_resource
-from orchestrator.adapters.kafka.java_admin_values import (
+from orchestrator.ports.admin_values import (
     ActiveProducer,
     ConfigKind,
     Election,

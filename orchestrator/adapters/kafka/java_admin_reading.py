@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.adapters.kafka.java_admin_bulk import STRING, Bulk
 from orchestrator.adapters.kafka.java_admin_connection import JavaConnection, partition_of
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
-from orchestrator.adapters.kafka.java_admin_values import (
+from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import (
     ActiveProducer,
     Broker,
     ClusterIdentity,
@@ -21,7 +21,7 @@ from orchestrator.adapters.kafka.java_admin_values import (
     ReplicaLog,
     Voter,
 )
-from orchestrator.errors import ClusterError
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.values import Acl, TopicPartition
 
 # Set on the resource itself; all other sources are the brokers' settings and Kafka's defaults.

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
+from orchestrator.ports.kafka_values import Record
 from orchestrator.values import TopicPartition
 
 _CHUNK_RECORDS = 10_000
-
-
-class Record(NamedTuple):
-    """One record as the orchestrator reads it."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
 
 
 def read_records(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.adapters.servers import Kafka
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.run_session import RunSession
+from orchestrator.ports.servers import Kafka
 from orchestrator.values import TopicPartition
 
 _GROUPS_AT_ONCE = 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from orchestrator.adapters.servers import Access
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.declaring import denied_by_rules, holding, look
@@ -14,6 +13,7 @@ from orchestrator.operations.left import LeftReader
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
 from orchestrator.planning.plan import Step
+from orchestrator.ports.servers import Access
 from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.adapters.clock import Clock, utc_text
+from orchestrator.adapters.clock import utc_text
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
@@ -28,6 +28,7 @@ from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
+from orchestrator.ports.clock import Clock
 from orchestrator.replication.cuts import cuts_to_json
 from orchestrator.replication.reverse_connector import reverse_connector
 from orchestrator.values import TopicPartition

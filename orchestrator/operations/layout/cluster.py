@@ -7,10 +7,10 @@ from functools import cached_property
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.operations.layout.clients import java_admin
 from orchestrator.operations.layout.observe import observed_connectors
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, TopicPartition
 from orchestrator.watch.estate import connect_cluster, kafka_cluster

@@ -13,7 +13,6 @@ from typing import TypeVar
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.ensemble import describe_ensemble
-from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, DcctlError
@@ -26,6 +25,7 @@ from orchestrator.planning.layout.observed import (
     ObservedQuorum,
     ObservedTopic,
 )
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.topology.model import Topology
 from orchestrator.topology.secrecy import masked
 from orchestrator.watch.estate import connect_cluster

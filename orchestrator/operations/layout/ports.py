@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import Acl, TopicPartition
 
 

@@ -15,8 +15,8 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm, shared_jvm
-from orchestrator.adapters.kafka.java_admin_values import ActiveProducer, NewTopic
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import ActiveProducer, NewTopic
 from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import kafka_broker
 

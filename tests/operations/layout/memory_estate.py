@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
 from orchestrator.planning.layout.observed import (
     ObservedCluster,
@@ -17,6 +16,7 @@ from orchestrator.planning.layout.observed import (
     ObservedTopic,
 )
 from orchestrator.planning.layout.placement import Spread
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.model import Topology
 from orchestrator.topology.topic_settings import meaning
 from orchestrator.values import Acl, TopicPartition

@@ -149,7 +149,7 @@ _RULE = _OWN._replace(resource_name="another")
 
 def test_what_is_nobodys_business_makes_no_plan_stale(world: Rehearsal, tmp_path: Path) -> None:
     """Topics that the file does not know come and go, and so do rules of others, and denials."""
-    from orchestrator.adapters.kafka.java_admin_values import NewTopic  # noqa: PLC0415
+    from orchestrator.ports.admin_values import NewTopic  # noqa: PLC0415
 
     plan = _planned(world, tmp_path)
     world.clusters["west"].create_topics({"somebodys": NewTopic(partitions=1, replicas=1)})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.adapters.kafka.java_admin_values import NewTopic
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.layout.session import LayoutSession
@@ -13,6 +12,7 @@ from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.plan import Step
 from orchestrator.planning.situation import listed
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.topic_settings import says_the_same
 
 # Brokers learn of a change a moment after the controller has made it.

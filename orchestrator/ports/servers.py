@@ -1,6 +1,6 @@
 """What moves and fences need of each kind of server, one protocol a kind.
 
-The real ones are in this package; tests bring an estate in memory. Each method means, and raises, what the
+The real ones are in `adapters`; tests bring an estate in memory. Each method means, and raises, what the
 real one's docstring says, which each protocol names.
 """
 
@@ -10,16 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from orchestrator.adapters.kafka.access import Authorization
-from orchestrator.adapters.kafka.cluster import TopicDescription
-from orchestrator.adapters.kafka.java_admin_values import (
+from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import (
     ActiveProducer,
     ClusterIdentity,
     ConfigKind,
     Quorum,
 )
-from orchestrator.adapters.kafka.records import Record
-from orchestrator.errors import ClusterError
+from orchestrator.ports.kafka_values import Authorization, Record, TopicDescription
 from orchestrator.values import Acl, BrokerView, LogEnd, LogReach, TopicPartition, WrittenRecord
 
 
