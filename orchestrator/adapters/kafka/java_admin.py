@@ -15,7 +15,6 @@ from orchestrator.adapters.kafka.java_admin_connection import partition_of
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
 from orchestrator.adapters.kafka.java_admin_reading import JavaReader, config_resource
 from orchestrator.ports.admin_values import (
-    ActiveProducer,
     ConfigKind,
     Election,
     NewTopic,
@@ -210,43 +209,6 @@ class JavaAdmin(JavaReader):
                 result = ask.admin.createAcls(requests, ask.options("CreateAcls", timeout_s))
             outcomes = ask.outcomes(result.values(), timeout_s)
         self._raise_first("rule", doing, _errors(outcomes))
-
-    def remove_members(self, group: str, reason: str = "", timeout_s: float = 30.0) -> None:
-        """Send every running member away from a consumer group. They come back unless they are stopped."""
-        with self._asking(f"removing the members of group {group}") as ask:
-            options = ask.classes.RemoveMembersFromConsumerGroupOptions()
-            options.timeoutMs(round(timeout_s * 1000))
-            options.reason(reason or "removed by dcctl")
-            ask.answer(ask.admin.removeMembersFromConsumerGroup(group, options).all(), timeout_s)
-
-    def alter_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, int], timeout_s: float = 30.0
-    ) -> None:
-        """Set the committed offsets (the next to read) of a group without running members."""
-        if not offsets:
-            return
-        with self._asking(f"writing the offsets of group {group}") as ask:
-            position = ask.bulk.constructor("org.apache.kafka.clients.consumer.OffsetAndMetadata", "long")
-            rows = [[*tp, offset] for tp, offset in sorted(offsets.items())]
-            request = ask.bulk.mapping(ask.bulk.entry(ask.bulk.partition, position), rows)
-            options = ask.options("AlterConsumerGroupOffsets", timeout_s)
-            ask.answer(ask.admin.alterConsumerGroupOffsets(group, request, options).all(), timeout_s)
-
-    def abort_transaction(
-        self, partition: TopicPartition, producer: ActiveProducer, timeout_s: float = 30.0
-    ) -> None:
-        """End a hanging transaction on one partition, for a producer as `describe_producers` shows it."""
-        with self._asking(
-            f"aborting the transaction of producer {producer.producer_id} on {partition}"
-        ) as ask:
-            spec = ask.classes.AbortTransactionSpec(
-                ask.common.TopicPartition(*partition),
-                producer.producer_id,
-                producer.producer_epoch,
-                -1 if producer.coordinator_epoch is None else producer.coordinator_epoch,
-            )
-            result = ask.admin.abortTransaction(spec, ask.options("AbortTransaction", timeout_s))
-            ask.answer(result.all(), timeout_s)
 
 
 def _configured(bulk: Bulk, topic: Make) -> Make:

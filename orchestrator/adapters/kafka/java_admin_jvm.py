@@ -200,7 +200,4 @@ _HINTS = {
     "GroupAuthorization": f"{_LACKS} on the group",
     "TransactionalIdAuthorization": f"{_LACKS} on the transactional id",
     "SecurityDisabled": "the brokers have no authorizer (authorizer.class.name)",
-    "UnknownMemberId": "the group has running members: stop them first",
-    "GroupNotEmpty": "the group has running members: stop them first",
-    "GroupSubscribedToTopic": "the group has running members: stop them first",
 }
