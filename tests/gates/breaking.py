@@ -22,6 +22,7 @@ from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import Acl
 from orchestrator.watch.reader import read_samples
 from tests.gates.world import AUDITOR, Asked, World
+from tests.topic_settings import set_topic_config
 
 Breaking = Callable[[World], AbstractContextManager[Asked]]
 Change = Callable[[dict[str, Any]], None]
@@ -182,11 +183,11 @@ def not_in_sync(cluster: str, topic: str) -> Breaking:
     @contextmanager
     def broken(world: World) -> Iterator[Asked]:
         kafka = world.simulation.cluster(cluster)
-        kafka.set_topic_config(topic, {"min.insync.replicas": "2"})
+        set_topic_config(kafka, topic, {"min.insync.replicas": "2"})
         try:
             yield Asked()
         finally:
-            kafka.set_topic_config(topic, {"min.insync.replicas": "1"})
+            set_topic_config(kafka, topic, {"min.insync.replicas": "1"})
 
     return broken
 

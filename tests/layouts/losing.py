@@ -18,6 +18,7 @@ from orchestrator.values import TopicPartition
 from tests.layouts.commits import Committers
 from tests.layouts.observed import metadata_changes, records_read, topic_partitions
 from tests.layouts.writes import Writer
+from tests.topic_settings import set_topic_config
 
 # What shall come is waited for as long as a busy machine may need: it ends the wait when it is there.
 _COMES_WITHIN_S = 120.0
@@ -162,7 +163,8 @@ class Rehearsal:
 
     def _set_min_insync(self, topic: str, wanted: int) -> None:
         self._tell(f"min.insync.replicas of {topic} is {wanted}")
-        self.simulation.cluster(self.cluster).set_topic_config(topic, {"min.insync.replicas": str(wanted)})
+        cluster = self.simulation.cluster(self.cluster)
+        set_topic_config(cluster, topic, {"min.insync.replicas": str(wanted)})
 
     def _progress(self, stage: str, detail: str) -> None:
         self._tell(f"{stage}: {detail}")

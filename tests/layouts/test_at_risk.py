@@ -15,6 +15,7 @@ from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
 from tests.layouts.observed import records_read, topic_partitions
 from tests.layouts.writes import Writer
+from tests.topic_settings import set_topic_config
 
 FILE = Path(__file__).parents[2] / "topologies" / "stretched-2.5dc-kraft.yaml"
 _SETTLED_S = 90.0
@@ -72,7 +73,7 @@ def _assert_only_metrics_lost(simulation: Simulation, writer: Writer) -> None:
         by_topic.setdefault(partition.topic, []).append(partition)
     kafka = simulation.cluster("main")
     _await_led(simulation, ["orders"])
-    kafka.set_topic_config("orders", {"min.insync.replicas": "2"})
+    set_topic_config(kafka, "orders", {"min.insync.replicas": "2"})
     found = records_read(simulation, "main", {tp: acked[tp] for tp in by_topic["orders"]})
     assert all(acked[tp] <= found[tp] for tp in by_topic["orders"])
 

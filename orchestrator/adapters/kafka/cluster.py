@@ -11,9 +11,7 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AdminClient,
-    AlterConfigOpType,
     ClusterMetadata,
-    ConfigEntry,
     ConfigResource,
     NewTopic,
     OffsetSpec,
@@ -257,17 +255,6 @@ class KafkaCluster:
             }
             for resource, future in futures.items()
         }
-
-    def set_topic_config(self, name: str, config: Mapping[str, str], timeout_s: float = 10.0) -> None:
-        """Set some entries of a topic's configuration and leave the others as they are."""
-        entries = [
-            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-            for key, value in config.items()
-        ]
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        futures = self._admin.incremental_alter_configs([resource], request_timeout=timeout_s)
-        for future in futures.values():
-            self._result(future, f"setting the configuration of {name}", timeout_s)
 
     def create_acls(self, bindings: Sequence[AclBinding], timeout_s: float = 10.0) -> None:
         """Create access rules; those that exist stay."""
