@@ -15,6 +15,11 @@ PartitionKey = tuple[int, int, int]
 """Side, index of the topic, partition."""
 
 
+def rows_of(rows: Iterable[Row], key: str, index: int) -> list[Row]:
+    """Those rows that are about one of the inputs: its index stands under `key`."""
+    return [row for row in rows if row[key] == index]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmeasured:
     """What could not be read whole: figures that rest on it are None, not wrong.
@@ -58,7 +63,7 @@ def cluster_parts(inputs: AuditInputs, measured: Measured) -> tuple[dict[str, An
         missing = measured.unmeasured.topics(inputs, side)
         topics = {}
         for index, topic in enumerate(inputs.topics):
-            found = [row for row in rows if row["topic"] == index]
+            found = rows_of(rows, "topic", index)
             late = [row for row in measured.reordered if (row["side"], row["topic"]) == (side, index)]
             place = topic.mirrored if side == MIRRORED else topic.name
             topics[topic.name] = _unmeasured_topic() if index in missing else _topic(found, late, side, place)

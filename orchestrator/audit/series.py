@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.audit.figures import PartitionKey, Row
+from orchestrator.audit.figures import PartitionKey, Row, rows_of
 from orchestrator.audit.inputs import LANDING, MIRRORED, AuditInputs
 
 
@@ -30,14 +30,14 @@ def series_part(
         {
             "name": producer.name,
             "t_s": [float(t) for t in axis],
-            "acked_per_s": _per_second(_of(acks, "producer", index), axis),
+            "acked_per_s": _per_second(rows_of(acks, "producer", index), axis),
         }
         for index, producer in enumerate(inputs.producers)
     ]
     written = _written(inputs, acks)
     consumers = []
     for index, consumer in enumerate(inputs.consumers):
-        rows = _of(processed, "consumer", index)
+        rows = rows_of(processed, "consumer", index)
         topics = {number for number, topic in enumerate(inputs.topics) if topic.name in consumer.topics}
         before = _lags(
             rows,
@@ -136,7 +136,3 @@ def _lags(
             positions[place] = max(positions.get(place, 0), by_second.get(t, 0))
         lags.append(float(sum(max(0, end - positions.get(place, 0)) for place, end in ends.items())))
     return lags
-
-
-def _of(rows: Iterable[Row], key: str, index: int) -> list[Row]:
-    return [row for row in rows if row[key] == index]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.audit.clocks import Clocks, reading_at
-from orchestrator.audit.figures import Row, Unmeasured
+from orchestrator.audit.figures import Row, Unmeasured, rows_of
 from orchestrator.audit.inputs import AuditInputs
 from orchestrator.audit.positions import Positions
 from orchestrator.audit.result import Finding
@@ -58,7 +58,7 @@ def rto_part(
             continue
         before = notes.get((index, inputs.life_before))
         ended_ms = before.first_ms("stop") if before is not None else None
-        rows = _of(processed, "consumer", index)
+        rows = rows_of(processed, "consumer", index)
         consumers[consumer.name] = _pause(inputs, rows, ("consumer", index), clocks, ended_ms=ended_ms)
     findings = [
         *_disagreeing(inputs, by_topic),
@@ -94,11 +94,11 @@ def _topic_pauses(
     inputs: AuditInputs, producer: int, acks: Sequence[Row], clocks: Clocks
 ) -> dict[str, Pause]:
     """Of each topic in which the producer was acknowledged in either life; of none at all under ""."""
-    client, rows = ("producer", producer), _of(acks, "producer", producer)
+    client, rows = ("producer", producer), rows_of(acks, "producer", producer)
     pauses = {
         topic.name: _pause(inputs, own, client, clocks)
         for index, topic in enumerate(inputs.topics)
-        if (own := _of(rows, "topic", index))
+        if (own := rows_of(rows, "topic", index))
     }
     return pauses or {"": _pause(inputs, rows, client, clocks)}
 
@@ -182,7 +182,3 @@ def _after_decision_s(inputs: AuditInputs, rows: Iterable[Row]) -> float | None:
     if first is None or inputs.decided_at_s is None:
         return None
     return round(first / 1000 - inputs.decided_at_s, 3)
-
-
-def _of(rows: Iterable[Row], key: str, index: int) -> list[Row]:
-    return [row for row in rows if row[key] == index]
