@@ -17,15 +17,8 @@ from orchestrator.errors import DcctlError, TopologyError
 FORMAT_VERSION = 1
 
 
-class _PatientConsole(Console):
-    """A reader that goes away ends no command; rich would end it with status 1."""
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-
-
-console = _PatientConsole(highlight=False, soft_wrap=True)
-err_console = _PatientConsole(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True)
+err_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
