@@ -44,8 +44,8 @@ def group(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import emit
     from orchestrator.operations.group_offsets import read_snapshot, write_snapshot
     from orchestrator.operations.moving import move_group
-    from orchestrator.operations.offsets_json import offsets_to_json
     from orchestrator.operations.translate import snapshot_positions
+    from orchestrator.planning.offsets_json import offsets_to_json
     from orchestrator.topology.loading import load_topology
 
     start = _start(landing)

@@ -76,15 +76,14 @@ Outcome = Done[R] | Failed | Partial | Unknown
 class Held:
     """One thing that an effect keeps from working while it stands.
 
-    `subject` is what does not work ("client group-billing", "User:checkout"), `state` how ("stopped",
-    "denied writing"), `cluster` where; empty where it works nowhere, wherever it is let go again. `topics`
-    narrows it down, empty for all.
+    `subject` is what does not work ("group-billing"), `state` how ("stopped", "denied"), `cluster` where;
+    empty where letting it go anywhere lets it go. `told_as` stands for all of its kind where many are told.
     """
 
     subject: str
     state: str
     cluster: str = ""
-    topics: tuple[str, ...] = ()
+    told_as: str = ""
 
 
 class Running(Protocol):

@@ -27,8 +27,8 @@ def still_held(state: RunState, effects: Registry) -> tuple[StillHeld, ...]:
     Steps of another version, whose effects are not known here, are left out.
     """
     known = [(step, effects.effect(step)) for step in state.plan.steps if effects.knows(step)]
-    freed = {
-        held
+    freed: set[tuple[str, ...]] = {
+        _key(held)
         for step, effect in known
         if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
         for held in effect.frees()
@@ -38,8 +38,13 @@ def still_held(state: RunState, effects: Registry) -> tuple[StillHeld, ...]:
         for step, effect in known
         if step.id in state.effective and state.status(step.id, "undo") != "ok"
         for held in effect.holds()
-        if not {held, Held(held.subject, held.state)} & freed
+        if not {_key(held), _key(held)[:2]} & freed
     )
+
+
+def _key(held: Held) -> tuple[str, ...]:
+    """What is held nowhere in particular is freed anywhere."""
+    return (held.subject, held.state, held.cluster) if held.cluster else (held.subject, held.state)
 
 
 def held_in_words(found: Iterable[StillHeld]) -> str:
@@ -47,8 +52,9 @@ def held_in_words(found: Iterable[StillHeld]) -> str:
     alike: dict[tuple[str, str, bool], list[str]] = {}
     for one in found:
         subjects = alike.setdefault((one.held.state, one.held.cluster, one.surely), [])
-        if one.held.subject not in subjects:
-            subjects.append(one.held.subject)
+        subject = one.held.told_as or one.held.subject
+        if subject not in subjects:
+            subjects.append(subject)
     return "; ".join(
         f"{_listed(subjects)} {'' if surely else 'maybe '}{state}{f' at {cluster}' if cluster else ''}"
         for (state, cluster, surely), subjects in alike.items()

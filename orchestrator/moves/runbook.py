@@ -55,6 +55,7 @@ class Runbook:
         self._steps: dict[str, Step] = {}
         self._section: Section | None = None
         self._sections: list[str] = []
+        self._first: After | None = None
 
     @contextmanager
     def section(
@@ -101,6 +102,8 @@ class Runbook:
         if not any(self._is_in(section, needed) for needed in reasons):
             for order in section.after:
                 reasons |= {needed: order.because for needed in order.steps if needed not in reasons}
+        if not reasons and self._first is not None:
+            reasons |= dict.fromkeys(self._first.steps, self._first.because)
         for needed in reasons:
             if needed not in self._steps:
                 raise DcctlError(f"step {step_id}", f"waits for {needed}, which was not added before it")
@@ -124,6 +127,10 @@ class Runbook:
             stays_because=effect.IRREVERSIBLE or (section.kept if isinstance(effect, Reversible) else ""),
         )
         return Handle(step_id)
+
+    def everything_behind(self, order: After) -> None:
+        """Every step that is added from now on and waits for no other waits for these."""
+        self._first = order
 
     def last(self, *, without: Iterable[Handle[Any]] = ()) -> tuple[Handle[Any], ...]:
         """The steps so far that no other waits for: with them everything is done.

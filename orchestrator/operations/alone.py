@@ -22,7 +22,6 @@ from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.earlier_runs import earlier_run
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.state_folder import state_folder
 from orchestrator.planning.estate_record import (
     Body,
@@ -41,6 +40,7 @@ from orchestrator.planning.estate_record import (
     standing,
 )
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import (
     Plan,
     RunEvent,

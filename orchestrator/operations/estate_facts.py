@@ -16,7 +16,6 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.operations.estate_record import FIRST, fact_names, written_facts
 from orchestrator.operations.journal import is_intent, journal_records, runs_path
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.parts import unpacked
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
@@ -32,6 +31,7 @@ from orchestrator.planning.estate_record import (
     cut_rows,
     rows,
 )
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import plan_from_json
 from orchestrator.planning.primaries import PrimaryRecord
 from orchestrator.replication.cuts import cuts_from_json

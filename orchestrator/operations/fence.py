@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.operations.actions.fence_table import FENCE_TABLE
-from orchestrator.operations.actions.tables import TableActions
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.left import read_access
@@ -21,7 +21,7 @@ from orchestrator.operations.procedure import Approve, OnPlan, preview, run_proc
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
+from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
@@ -102,7 +102,7 @@ class FenceProcedure:
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: FencePicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         session = RunSession(self.topology, run.folder, run_id=run.run_id, servers=self.servers)
-        return TableActions(session, FENCE_TABLE)
+        return EffectActions(plan, FENCE_EFFECTS, session)
 
 
 def preview_fence(

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.adapters.files import write_whole
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.by_hand import ByHand, by_hand
-from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster

@@ -31,8 +31,8 @@ from orchestrator.adapters.checkpoint_files import (
     write_checkpoint,
 )
 from orchestrator.errors import DcctlError, OutcomeUnknownError
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.planning.checkpoints import SeenCheckpoint, in_unjudged_files
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.relocation.spark_checkpoint import (
     CheckpointContents,
     CheckpointPlan,

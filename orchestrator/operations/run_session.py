@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.hooks import OwnPlaybooks
 from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.topology.model import Topology
 
+P = TypeVar("P")
 _POLL_S = 0.1
 _LOG_END_TIMEOUT_S = 3.0
 
@@ -109,6 +114,30 @@ class RunSession:
         except ClusterError as error:
             return error.problem
         return ", ".join(f"broker {number}" for number in sorted(behind))
+
+    def port(self, kind: type[P]) -> P:
+        """The run's port of that kind: see `moves.effect.Running`. Raises `DcctlError` without one."""
+        try:
+            found: P = self._ports()[kind]
+        except KeyError:
+            raise DcctlError(f"run {self.run_id}", f"has no port {kind.__name__}") from None
+        return found
+
+    def _ports(self) -> dict[type[Any], Any]:
+        return {Clusters: self, Clock: self.clock, OwnPlaybooks: self}
+
+    def run_own_playbook(
+        self, playbook: str, variables: Mapping[str, Any], *, name: str, timeout_s: float
+    ) -> frozenset[str]:
+        """See `moves.hooks.OwnPlaybooks`."""
+        return self.servers.playbooks.run_own(
+            Path(playbook),
+            inventory=Path(self.topology.inventory) if self.topology.inventory else None,
+            variables=variables,
+            folder=self.folder / "playbooks" / name,
+            timeout_s=timeout_s,
+            is_cancelled=self.is_cancelled,
+        )
 
     def cancel(self) -> None:
         """Make every wait of this run end soon."""

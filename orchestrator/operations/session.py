@@ -12,10 +12,10 @@ from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.offset_syncs import read_offset_map
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.observation import Observation
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Consumer

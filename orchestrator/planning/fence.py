@@ -15,11 +15,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
-from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
-from orchestrator.planning.same_clusters import ids_to_remember
-from orchestrator.topology.loading import dump_topology
+from orchestrator.planning.plan import Step
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl, Pattern
 
@@ -109,41 +105,6 @@ def fenced(
     return Fenced(writers, readers, tuple(sorted(set(rules))))
 
 
-def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
-    """What fencing would do now, and which gates allow it."""
-    who = fenced(topology, request.cluster, principals=request.principals, with_consumers=request.consumers)
-    topics = sorted(topic.name for topic in topology.topics if topic.cluster == request.cluster)
-    topics += sorted(
-        name
-        for mirror in topology.replication
-        if mirror.target == request.cluster
-        for name in mirror.topics
-        if name not in topics and mirror.policy == "default"
-    )
-    gates = fence_gates(topology, picture, request.cluster, who.principals, request.accept_cluster)
-    return _plan(topology, picture, request, "fence", who, fence_steps(request.cluster, who, topics), gates)
-
-
-def plan_unfence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
-    """What taking a fence away would do now."""
-    who = fenced(topology, request.cluster, principals=request.principals, with_consumers=True)
-    steps = (
-        record_rules_step("record-rules", request.cluster, who.rules),
-        lift_step("lift", request.cluster, who.rules, recorded_by="record-rules"),
-    )
-    gates = unfence_gates(topology, picture, request.cluster, request.acknowledge, request.accept_cluster)
-    return _plan(topology, picture, request, "unfence", who, steps, gates)
-
-
-def fence_steps(cluster: str, who: Fenced, topics: Iterable[str]) -> tuple[Step, ...]:
-    """Record what is there, deny, and see that nothing is written any more."""
-    return (
-        record_rules_step("record-rules", cluster, who.rules),
-        deny_step("deny", cluster, who.rules, recorded_by="record-rules"),
-        standstill_step("stands-still", cluster, topics, needed=("deny",)),
-    )
-
-
 def record_rules_step(step_id: str, cluster: str, rules: Iterable[Acl]) -> Step:
     """Which of the rules are there before any of them is touched."""
     return Step(
@@ -228,36 +189,6 @@ def rules_to_json(rules: Iterable[Acl]) -> list[list[str]]:
 def rules_from_json(rows: Iterable[Iterable[str]]) -> tuple[Acl, ...]:
     """Rules out of a plan or a result."""
     return tuple(Acl(*row) for row in rows)  # type: ignore[arg-type]
-
-
-def _plan(  # noqa: PLR0917 - what a plan is made of
-    topology: Topology,
-    picture: FencePicture,
-    request: FenceRequest,
-    verb: str,
-    who: Fenced,
-    steps: tuple[Step, ...],
-    gates: tuple[GateResult, ...],
-) -> Plan:
-    plan = Plan(
-        verb=verb,
-        topology=topology.name,
-        source=request.cluster,
-        target="",
-        request=request.as_json(),
-        created_at_s=picture.at_s,
-        expires_at_s=picture.at_s + EXPIRES_AFTER_S,
-        topology_digest=digest(dump_topology(topology)),
-        observed=picture.digests(),
-        gates=gates,
-        steps=steps,
-        facts={
-            **ids_to_remember(picture.coordination, picture.cluster_ids(request.cluster)),
-            "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
-            "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
-        },
-    )
-    return with_seconds(with_hooks(topology, plan))
 
 
 def _principal(kind: str, name: str, principal: str | None) -> str:

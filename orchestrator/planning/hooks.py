@@ -44,13 +44,16 @@ def _step(step_id: str, phase: Phase, playbook: str, plan: Plan, topology: Topol
         phase=phase,
         title=f"Run the file's {when} hook: {playbook}",
         action=ACTION,
-        arguments={"playbook": playbook, "variables": _variables(when, plan, topology)},
+        arguments={
+            "playbook": playbook,
+            "variables": hook_variables(when, topology, plan.verb, plan.source, plan.target),
+        },
         expected_s=_EXPECTED_S,
         timeout_s=_TIMEOUT_S,
     )
 
 
-def _variables(when: str, plan: Plan, topology: Topology) -> dict[str, Any]:
+def hook_variables(when: str, topology: Topology, verb: str, source: str, target: str) -> dict[str, Any]:
     """What a playbook is told; the run's id comes to it when it is run."""
 
     def sites(cluster: str) -> list[str]:
@@ -58,10 +61,10 @@ def _variables(when: str, plan: Plan, topology: Topology) -> dict[str, Any]:
 
     return {
         "dcctl_when": when,
-        "dcctl_verb": plan.verb,
-        "dcctl_topology": plan.topology,
-        "dcctl_source": plan.source,
-        "dcctl_target": plan.target,
-        "dcctl_source_datacenters": sites(plan.source),
-        "dcctl_target_datacenters": sites(plan.target),
+        "dcctl_verb": verb,
+        "dcctl_topology": topology.name,
+        "dcctl_source": source,
+        "dcctl_target": target,
+        "dcctl_source_datacenters": sites(source),
+        "dcctl_target_datacenters": sites(target),
     }

@@ -17,7 +17,7 @@ from orchestrator.audit.round_trip import (
     topic_figures,
 )
 from orchestrator.audit.round_trip_reading import Names, read_ledgers, read_side
-from orchestrator.operations.offsets_json import offsets_from_json
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Replication

@@ -32,10 +32,10 @@ from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions import positions
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.move_steps import move_steps
+from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync

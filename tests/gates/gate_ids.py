@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orchestrator.moves.fence import plan_fence, plan_unfence
 from orchestrator.planning.failback import plan_failback
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
+from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan

@@ -12,9 +12,9 @@ import pytest
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from orchestrator.engine import Results, StepOutcome, standing, state_from_journal
-from orchestrator.operations.actions.fence_table import FENCE_TABLE
-from orchestrator.operations.actions.tables import TableActions
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.operations.run_session import RunSession
-from orchestrator.planning.fence import FenceRequest, fenced, plan_fence, plan_unfence
+from orchestrator.planning.fence import FenceRequest, fenced
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
@@ -64,7 +64,8 @@ class World(CrashingJournal):
     offset: int = 100
 
     def __post_init__(self) -> None:
-        self._actions = TableActions(_Instant(self), FENCE_TABLE)
+        # The steps whose results are asked for are the same in both verbs.
+        self._actions = EffectActions(fence_plan("fence"), FENCE_EFFECTS, _Instant(self))
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         return self._actions.perform(step, results)

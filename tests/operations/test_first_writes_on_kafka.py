@@ -21,9 +21,9 @@ from orchestrator.errors import ClusterError
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.failover import plan_failover
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import as_user, kafka_broker

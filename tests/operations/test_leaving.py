@@ -19,9 +19,9 @@ from orchestrator.operations.actions import (
     loss_account,
 )
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.left import LeftCluster, LeftPartition
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.samples import CheckpointCopy, SampleHistory
 from orchestrator.planning.sick import plan_sick_failover

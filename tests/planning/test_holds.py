@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.fence import plan_fence
 from orchestrator.planning.failback import plan_failback
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.fence import FenceRequest, plan_fence
+from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.holds import Hold, hold_scope, standing_on
 from orchestrator.planning.layout.layout import plan_layout

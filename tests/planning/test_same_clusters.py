@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.fence import plan_fence, plan_unfence
 from orchestrator.planning.failback import plan_failback
 from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.fence import FenceRequest, plan_fence, plan_unfence
+from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
 from orchestrator.planning.overrides import overrides

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.planning.fence import FenceRequest, plan_unfence
+from orchestrator.moves.fence import plan_unfence
+from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.overrides import overrides

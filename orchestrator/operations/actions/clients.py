@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.declaring import freeing, holding, look, stopped_clients
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.actions.declaring import look
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import source_isolation
 from orchestrator.values import TopicPartition

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.actions.declaring import denied_by_rules, freeing, holding, look
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.values import Acl, TopicPartition

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.actions.declaring import look
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition, WrittenRecord
 

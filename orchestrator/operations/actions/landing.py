@@ -15,8 +15,8 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.gaps_now import gaps_now
 from orchestrator.operations.offset_syncs import read_offset_map
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import landing_position, reverse_mirror
 from orchestrator.planning.samples import SampledPosition

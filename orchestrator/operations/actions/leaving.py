@@ -13,8 +13,8 @@ from orchestrator.operations.actions.draining import await_drained
 from orchestrator.operations.actions.queries import copy_query_checkpoint_apart
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.left import LeftReader
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.actions.facts import fact_result, record_of
 from orchestrator.operations.actions.mirror import record_ends
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.estate_record import LogsLeft, ReverseStarts, rows
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
 

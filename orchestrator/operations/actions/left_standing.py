@@ -11,8 +11,8 @@ from orchestrator.operations.actions.fencing import producers_of
 from orchestrator.operations.actions.leaving import named
 from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
 from orchestrator.operations.left import LeftReader
-from orchestrator.operations.offsets_json import offsets_to_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.standstill import Standstill, beyond_in_words

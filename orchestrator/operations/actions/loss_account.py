@@ -12,10 +12,10 @@ from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.draining import Ranges, with_records
 from orchestrator.operations.actions.leaving import named
 from orchestrator.operations.left import LeftReader
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.losses import PartitionAccount, account_loss, losses_to_json
 from orchestrator.planning.not_copied import COPY_AGAIN, passed_over
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.values import LogReach, TopicPartition
 

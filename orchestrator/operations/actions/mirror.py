@@ -9,10 +9,10 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.declaring import look
-from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.operations.session import Session
 from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import Observation
+from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
 

@@ -11,8 +11,8 @@ from orchestrator.operations.actions.committing import commit_offsets, not_commi
 from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.landing import landing_offsets
 from orchestrator.operations.actions.mirror import is_stopped_in_time
-from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.operations.session import Session
+from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import TargetPosition, offsets_to_write, target_positions
 from orchestrator.planning.samples import SampledPosition

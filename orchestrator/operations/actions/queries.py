@@ -13,7 +13,6 @@ from orchestrator.operations.actions.declaring import look, whole_or_nothing
 from orchestrator.operations.actions.landing import brought_back
 from orchestrator.operations.actions.positions_back import both_maps
 from orchestrator.operations.failback_session import FailbackSession
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.relocation import (
     checkpoint_positions,
     copy_folder,
@@ -21,6 +20,7 @@ from orchestrator.operations.relocation import (
 )
 from orchestrator.operations.session import Session
 from orchestrator.planning.checkpoints import placed_by
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions_back import own_partitions, place_back, reverse_mirror
 from orchestrator.planning.samples import SampledPosition

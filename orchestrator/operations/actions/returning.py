@@ -18,7 +18,6 @@ from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.operations.observe import topic_states
-from orchestrator.operations.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.gates import sick_partitions
@@ -26,6 +25,7 @@ from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, 
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.planning.observation import Part
+from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
 from orchestrator.ports.clock import Clock

@@ -18,8 +18,8 @@ from orchestrator.operations.canaries.lives import Canary, lives_after
 from orchestrator.operations.canaries.taking import Taking
 from orchestrator.operations.canaries.window import Beginning, reached
 from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.offsets_json import offsets_from_json
 from orchestrator.operations.run_audit import run_inputs
+from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster

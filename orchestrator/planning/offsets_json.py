@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
 
 from orchestrator.values import TopicPartition
 
@@ -24,3 +27,12 @@ def offsets_from_json(data: Mapping[str, Mapping[str, int]]) -> dict[TopicPartit
         for topic, numbers in data.items()
         for number, offset in numbers.items()
     }
+
+
+def _read(value: Any) -> Any:
+    is_json = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    return offsets_from_json(value) if is_json else value
+
+
+Offsets = Annotated[dict[TopicPartition, int], BeforeValidator(_read), PlainSerializer(offsets_to_json)]
+"""A field of offsets by partition, which is JSON in that form in plans and journals."""

@@ -1,0 +1,88 @@
+"""`fence` and `unfence`: their runbooks, and the plans made of them."""
+
+from __future__ import annotations
+
+from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
+from orchestrator.moves.hooks import RunHook, hooks_around
+from orchestrator.moves.registry import Registry
+from orchestrator.moves.runbook import Runbook
+from orchestrator.moves.standstill import AwaitNoWrites
+from orchestrator.planning.fence import EXPIRES_AFTER_S, Fenced, FenceRequest, fenced
+from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
+from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
+from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+
+FENCE_EFFECTS = Registry(RunHook, RecordRules, DenyRules, AwaitNoWrites, LiftRules)
+"""Every effect that a plan of these verbs may name."""
+
+
+def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
+    """What fencing would do now, and which gates allow it: deny, and see that nothing is written any more."""
+    cluster = request.cluster
+    who = fenced(topology, cluster, principals=request.principals, with_consumers=request.consumers)
+    book = Runbook()
+    with hooks_around(book, topology, "fence", cluster, ""), book.section("fence", on_failure="undo"):
+        found = book.add(RecordRules(cluster=cluster, rules=who.rules))
+        denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found))
+        topics = _topics_written_at(topology, cluster)
+        book.add(AwaitNoWrites(cluster=cluster, topics=topics, fenced=denied), id="stands-still")
+    gates = fence_gates(topology, picture, cluster, who.principals, request.accept_cluster)
+    return _plan(topology, picture, request, "fence", who, book, gates)
+
+
+def plan_unfence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
+    """What lifting a fence would do now, whoever brought it in. What is lifted in part stays so."""
+    cluster = request.cluster
+    who = fenced(topology, cluster, principals=request.principals, with_consumers=True)
+    book = Runbook()
+    with hooks_around(book, topology, "unfence", cluster, ""), book.section("unfence", on_failure="stop"):
+        found = book.add(RecordRules(cluster=cluster, rules=who.rules))
+        book.add(LiftRules(cluster=cluster, rules=who.rules, recorded_by=found), id="lift")
+    gates = unfence_gates(topology, picture, cluster, request.acknowledge, request.accept_cluster)
+    return _plan(topology, picture, request, "unfence", who, book, gates)
+
+
+def _topics_written_at(topology: Topology, cluster: str) -> tuple[str, ...]:
+    """Topics that live there, and those that applications write there after a move."""
+    here = sorted(topic.name for topic in topology.topics if topic.cluster == cluster)
+    landing = sorted(
+        name
+        for mirror in topology.replication
+        if mirror.target == cluster
+        for name in mirror.topics
+        if name not in here and mirror.policy == "default"
+    )
+    return (*here, *landing)
+
+
+def _plan(  # noqa: PLR0917 - what a plan is made of
+    topology: Topology,
+    picture: FencePicture,
+    request: FenceRequest,
+    verb: str,
+    who: Fenced,
+    book: Runbook,
+    gates: tuple[GateResult, ...],
+) -> Plan:
+    return with_seconds(
+        Plan(
+            verb=verb,
+            topology=topology.name,
+            source=request.cluster,
+            target="",
+            request=request.as_json(),
+            created_at_s=picture.at_s,
+            expires_at_s=picture.at_s + EXPIRES_AFTER_S,
+            topology_digest=digest(dump_topology(topology)),
+            observed=picture.digests(),
+            gates=gates,
+            steps=book.steps,
+            facts={
+                **ids_to_remember(picture.coordination, picture.cluster_ids(request.cluster)),
+                "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
+                "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
+            },
+        )
+    )

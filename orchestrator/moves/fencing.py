@@ -1,0 +1,218 @@
+"""Denying applications at a cluster, seeing that nothing is written any more, and lifting that again.
+
+Rules (facts: Kafka, "Fencing producers"): an explicit DENY, because taking an ALLOW away opens a topic where
+`allow.everyone.if.no.acl.found=true`. What was there before a run is not the run's, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Held,
+    Look,
+    Nothing,
+    Outcome,
+    Partial,
+    Reversible,
+    Running,
+    Unknown,
+    Verified,
+    VerifiedUndo,
+)
+from orchestrator.values import Acl
+
+_SETTLED_S = 5.0
+"""A broker hears of a change after the controller has made it."""
+_LISTED = 5
+
+
+@dataclass(frozen=True, config=EFFECT_CONFIG)
+class RulesFound:
+    """Those of some access rules that were there before a run touched any."""
+
+    had: tuple[Acl, ...]
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordRules(Look[RulesFound]):
+    """Which of the rules are there already: they are not the run's, and stay when its own go."""
+
+    NAME = "record-rules"
+    RESULT = RulesFound
+    PHASE = "fence"
+    EXPECTED_S = 1.5
+    cluster: str
+    rules: tuple[Acl, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record which access rules are there at {self.cluster}"
+
+    def perform(self, run: Running) -> Outcome[RulesFound]:
+        """See `Effect`."""
+        # The fence will wait for each broker's word, and then nothing else.
+        run.port(Clusters).warm_up(self.cluster)
+        there = rules_there(run, self.cluster, self.rules)
+        return Done(RulesFound(tuple(sorted(there))), f"{len(there)} of them are there already")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+    """Bring rules in that deny, at every broker. Those that are there stay, and are not taken back."""
+
+    NAME = "deny"
+    PHASE = "fence"
+    EXPECTED_S = 0.5
+    cluster: str
+    rules: tuple[Acl, ...]
+    recorded_by: Handle[RulesFound]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        denied = ", ".join(dict.fromkeys(rule.principal for rule in sorted(self.rules)))
+        return f"Deny {_what(self.rules)} at {self.cluster} to {denied}"
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return denials(self.cluster, self.rules)
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        run.port(Clusters).access(self.cluster).add(self.rules)
+        return Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """Every rule is there, and every broker has heard of it."""
+        wanted = frozenset(self.rules)
+        missing = _awaited(run, lambda: wanted - rules_there(run, self.cluster, self.rules))
+        if missing:
+            return Failed(f"not there: {rules_in_words(missing)}")
+        behind = run.port(Clusters).await_brokers(self.cluster, run.timeout_s / 2)
+        if behind:
+            return Unknown(f"not known to have heard of it: {behind}")
+        return Done(Nothing(), f"{len(wanted)} rules in force at every broker")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Take away what this run brought in; what was there before stays."""
+        run.port(Clusters).access(self.cluster).remove(self._own(run))
+        return Done(Nothing())
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """Nothing of it is there any more."""
+        own = self._own(run)
+        left = _awaited(run, lambda: own & rules_there(run, self.cluster, self.rules))
+        return Failed(f"still there: {rules_in_words(left)}") if left else Done(Nothing(), "as before")
+
+    def _own(self, run: Running) -> frozenset[Acl]:
+        return frozenset(self.rules) - frozenset(run.of(self.recorded_by).had)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+    """Take the rules of a fence away, whoever brought them in."""
+
+    NAME = "lift-rules"
+    PHASE = "fence"
+    EXPECTED_S = 0.5
+    cluster: str
+    rules: tuple[Acl, ...]
+    recorded_by: Handle[RulesFound]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Lift what a fence denies at {self.cluster}"
+
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return denials(self.cluster, self.rules)
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        run.port(Clusters).access(self.cluster).remove(self.rules)
+        return Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """None of them is there."""
+        left = _awaited(run, lambda: rules_there(run, self.cluster, self.rules))
+        if not left:
+            return Done(Nothing(), "lifted")
+        lifted = frozenset(self.rules) - left
+        if not lifted:
+            return Failed(f"still there: {rules_in_words(left)}")
+        return Partial(f"still there: {rules_in_words(left)}; lifted: {rules_in_words(lifted)}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Bring back those of the lifted rules that had been there."""
+        run.port(Clusters).access(self.cluster).add(self._had(run))
+        return Done(Nothing())
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """All that had been there is there."""
+        had = self._had(run)
+        missing = _awaited(run, lambda: had - rules_there(run, self.cluster, self.rules))
+        return Failed(rules_in_words(missing)) if missing else Done(Nothing(), "as before")
+
+    def _had(self, run: Running) -> frozenset[Acl]:
+        return frozenset(run.of(self.recorded_by).had) & frozenset(self.rules)
+
+
+def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
+    """What rules that deny keep from working at a cluster."""
+    return (
+        Held(
+            f"{rule.principal} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}",
+            "denied",
+            cluster,
+            told_as="applications",
+        )
+        for rule in rules
+    )
+
+
+def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:
+    """Which of the rules a cluster has. Raises `ClusterError` where it does not say."""
+    wanted = frozenset(rules)
+    return wanted & run.port(Clusters).access(cluster).rules(rule.principal for rule in wanted)
+
+
+def rules_in_words(rules: Iterable[Acl]) -> str:
+    """The first few rules in words, and how many more there are."""
+    texts = [
+        f"{rule.permission} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}"
+        f" to {rule.principal}"
+        for rule in sorted(rules)
+    ]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return ", ".join(texts[:_LISTED]) + more
+
+
+def _what(rules: Iterable[Acl]) -> str:
+    operations = {rule.operation for rule in rules}
+    return {frozenset({"WRITE"}): "writing", frozenset({"READ"}): "reading"}.get(
+        frozenset(operations), "reading and writing"
+    )
+
+
+def _awaited(run: Running, what_is_wrong: Callable[[], frozenset[Acl]]) -> frozenset[Acl]:
+    """What is still wrong after a moment."""
+    wrong: frozenset[Acl] = frozenset()
+
+    def is_right() -> bool:
+        nonlocal wrong
+        wrong = what_is_wrong()
+        return not wrong
+
+    run.await_true(is_right, _SETTLED_S, poll_s=0.05)
+    return wrong

@@ -1,0 +1,105 @@
+"""A file's own playbooks: one before everything, one behind everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import PlaybookError
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+)
+from orchestrator.moves.runbook import Runbook, behind
+from orchestrator.planning.hooks import ACTION, POST, PRE, hook_variables
+from orchestrator.topology.model import Topology
+
+_TIMEOUT_S = 300.0
+_EXPECTED_S = 5.0
+
+
+class OwnPlaybooks(Protocol):
+    """The port to a user's playbooks."""
+
+    def run_own_playbook(
+        self, playbook: str, variables: Mapping[str, Any], *, name: str, timeout_s: float
+    ) -> frozenset[str]:
+        """Run one and keep all that it says under `name`. Returns the hosts on which a task was done.
+
+        Raises `PlaybookError` with the failed task's words.
+        """
+
+
+@dataclass(frozen=True, config=EFFECT_CONFIG)
+class HookRun:
+    """The hosts on which a hook did something."""
+
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RunHook(Reversible, Effect[HookRun]):
+    """Run a playbook of the file's own. What it did until it failed is its own matter, as when it is taken
+    back: nothing of the run's own has changed.
+    """
+
+    NAME = ACTION
+    RESULT = HookRun
+    PHASE = "prepare"
+    EXPECTED_S = _EXPECTED_S
+    TIMEOUT_S = _TIMEOUT_S
+    playbook: str
+    variables: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Run the file's {self.variables['dcctl_when']} hook: {self.playbook}"
+
+    def perform(self, run: Running) -> Outcome[HookRun]:
+        """See `Effect`."""
+        told = {**self.variables, "dcctl_run": run.run_id}
+        try:
+            hosts = run.port(OwnPlaybooks).run_own_playbook(
+                self.playbook, told, name=run.step_id, timeout_s=run.timeout_s
+            )
+        except PlaybookError as error:
+            return Failed(f"{error.subject}: {error.problem}")
+        return Done(HookRun(tuple(sorted(hosts))), f"done on {', '.join(sorted(hosts))}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:  # noqa: ARG002
+        """A hook is not taken back."""
+        return Done(Nothing(), "what the hook itself has done stays")
+
+
+@contextmanager
+def hooks_around(book: Runbook, topology: Topology, verb: str, source: str, target: str) -> Iterator[None]:
+    """The file's hooks of a verb around all that is added within.
+
+    Everything waits for the first one, and where it fails nothing was done. The last one waits for
+    everything, and where it fails the run has still done what it was for.
+    """
+
+    def hook(when: str, playbook: str) -> RunHook:
+        variables = hook_variables(when, topology, verb, source, target)
+        return RunHook(playbook=playbook, variables=variables)
+
+    before, after = topology.hooks.of("pre", verb), topology.hooks.of("post", verb)
+    if before is not None:
+        with book.section("before everything", on_failure="undo"):
+            first = book.add(hook("pre", before), id=PRE)
+        book.everything_behind(behind(first, because="the file's own playbook comes before everything"))
+    yield
+    if after is not None:
+        last = behind(*book.last(), because="the file's own playbook follows on everything")
+        with book.section("behind everything", on_failure="note", kept="what a hook did is its own matter"):
+            book.add(hook("post", after), id=POST, after=[last], phase="follow-up")

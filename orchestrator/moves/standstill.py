@@ -1,0 +1,159 @@
+"""Seeing that nothing is written at a cluster any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+)
+from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
+from orchestrator.planning.offsets_json import Offsets
+from orchestrator.planning.standstill import Standstill, beyond_in_words
+from orchestrator.ports.clock import Clock
+from orchestrator.values import TopicPartition
+
+_LISTED = 5
+_POLL_S = 0.25
+_PATIENCE_S = 12.0
+"""For so long is who still writes waited for, and who does not tell where its logs end."""
+
+
+@dataclass(frozen=True, config=EFFECT_CONFIG)
+class StandingLogs:
+    """Logs that stood still: the end of each, which every replica in sync has, and where it starts."""
+
+    ends: Offsets
+    starts: Offsets
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitNoWrites(Look[StandingLogs]):
+    """See every log stand still for a while; what its leader has all replicas in sync have (`Standstill`).
+
+    What still advances is named, with its producers. A replica that hangs is waited for until it is out of
+    sync. What cannot be asked is not known to be silent, and where a log ends cannot be taken from how far it
+    can be read.
+    """
+
+    NAME = "await-no-writes"
+    RESULT = StandingLogs
+    PHASE = "fence"
+    EXPECTED_S = STANDSTILL_S + 0.2
+    TIMEOUT_S = STANDSTILL_S + IN_SYNC_S
+    cluster: str
+    topics: tuple[str, ...]
+    fenced: Handle[Nothing]
+    standstill_s: float = STANDSTILL_S
+    patience_s: float = STANDSTILL_S + _PATIENCE_S
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return (
+            f"See every log at {self.cluster} stand still for {self.standstill_s:g} s, its replicas in sync"
+        )
+
+    def perform(self, run: Running) -> Outcome[StandingLogs]:
+        """See `Effect`."""
+        clusters, clock = run.port(Clusters), run.port(Clock)
+        cluster, standing = clusters.cluster(self.cluster), Standstill(self.standstill_s)
+        begun_s = now_s = clock.monotonic_s()
+        begun_at_s = clock.now_s()
+        untold: dict[TopicPartition, str] = {}
+        try:
+            described = cluster.topics(self.topics)
+            partitions = [tp for topic in described.values() for tp in topic.partitions]
+            addresses = list(cluster.brokers().values())
+            with clusters.log_end_reader(self.cluster) as reader:
+
+                def take_look() -> None:
+                    nonlocal now_s
+                    # A look takes its time: nothing is known to stand still from before it or until after it.
+                    now_s = clock.monotonic_s()
+                    told = reader.reaches(addresses, partitions)
+                    untold.clear()
+                    untold.update(
+                        {tp: said.problem for tp, said in told.items() if isinstance(said, ClusterError)}
+                    )
+                    reaches = {tp: said for tp, said in told.items() if not isinstance(said, ClusterError)}
+                    standing.look(reaches, clock.monotonic_s())
+
+                def is_over() -> bool:
+                    take_look()
+                    if standing.is_reached(now_s) and not untold:
+                        return True
+                    return now_s - begun_s > self.patience_s and bool(untold or standing.written(now_s))
+
+                take_look()
+                run.await_true(is_over, run.timeout_s, poll_s=_POLL_S)
+            if standing.is_reached(now_s) and not untold:
+                starts = {tp: log.start_offset for tp, log in cluster.log_ends(partitions).items()}
+                return Done(StandingLogs(standing.ends, starts), f"{len(partitions)} partitions stand still")
+        except ClusterError as error:
+            return Unknown(f"cannot be seen: {error.problem}")
+        if not run.may_write():
+            return Failed("interrupted")
+        writing = standing.written(now_s)
+        return self._still_written(run, writing, begun_at_s) if writing else self._not_known(standing, untold)
+
+    def _not_known(self, standing: Standstill, untold: Mapping[TopicPartition, str]) -> Failed | Unknown:
+        """Nobody writes any more, and yet the logs do not stand still."""
+        if untold:
+            listed = "; ".join(f"{tp}: {why}" for tp, why in sorted(untold.items())[:_LISTED])
+            return Unknown(
+                f"where the logs of {len(untold)} partitions end cannot be asked, and how far they can be "
+                f"read does not tell it: {listed}"
+            )
+        beyond = standing.beyond
+        if not beyond:
+            return Failed("replicas have come into sync only now: run it again")
+        return Failed(
+            f"{sum(beyond.values()):,} records at their leaders cannot be read yet, and may still be "
+            f"acknowledged: a replica in sync does not follow: {beyond_in_words(beyond, _LISTED)}. "
+            f"Mend or stop its broker at {self.cluster}",
+            {"beyond": {str(tp): records for tp, records in beyond.items()}},
+        )
+
+    def _still_written(self, run: Running, writing: Sequence[TopicPartition], since_s: float) -> Failed:
+        found = writers_of(run.port(Clusters), self.cluster, writing, since_s)
+        said = "; ".join(found[tp] for tp in writing[:_LISTED])
+        more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
+        return Failed(
+            f"still written: {said}{more}. Its principal is not among the denied, or is a super user: then"
+            " only closing its listener helps",
+            {"still_written": {str(tp): found[tp] for tp in writing}},
+        )
+
+
+def writers_of(
+    clusters: Clusters, cluster: str, partitions: Iterable[TopicPartition], since_s: float
+) -> dict[TopicPartition, str]:
+    """Each partition with the producers that its leader saw writing lately, as far as it remembers any.
+
+    Only idempotent producers leave a state at the leader; for others nothing but the address of the
+    client tells who they are, and that only the broker's request log has. `since_s`: Unix seconds.
+    """
+    wanted = list(partitions)
+    try:
+        states = clusters.java_admin(cluster).describe_producers(wanted)
+    except DcctlError as error:
+        return {tp: f"{tp} (its producers cannot be asked for: {error.problem})" for tp in wanted}
+    found: dict[TopicPartition, str] = {}
+    for tp in wanted:
+        late = [state for state in states.get(tp, ()) if state.last_at_s >= since_s]
+        ids = ", ".join(f"producer id {state.producer_id}" for state in late)
+        found[tp] = f"{tp} by {ids or 'a producer without an id (not idempotent)'}"
+    return found
