@@ -1,0 +1,329 @@
+"""Applications on hosts: producers that write where they may, groups that read and commit, Spark queries.
+
+What a producer was acknowledged and what a consumer has processed is kept, so that a test can tell what was lost,
+skipped or written at both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.checkpoint_files import numbered
+from orchestrator.errors import PlaybookError
+from orchestrator.planning.clients import clients_of, group_client, producer_client, query_client
+from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.values import TopicPartition
+from tests.twin.clusters import State, TwinCluster, TwinRecord
+from tests.twin.crew import EPOCH_S, Crew
+from tests.twin.record import Record
+
+RATE_PER_S = 20.0
+_COMMITS_EVERY_S, _BATCH_EVERY_S = 0.5, 2.0
+
+
+@dataclass
+class Ledger:
+    """What really happened. Records by (producer, number)."""
+
+    acknowledged: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Record -> cluster that acknowledged it."""
+    written_at: list[tuple[float, str, str]] = field(default_factory=list)
+    """Virtual seconds, producer, cluster: where each producer was acknowledged, moment by moment."""
+    processed: dict[str, dict[bytes, int]] = field(default_factory=dict)
+    """Consumer -> record -> how often."""
+    committed: list[tuple[float, str, str]] = field(default_factory=list)
+    """Virtual seconds, group, cluster of each commit."""
+
+
+@dataclass
+class Client:
+    """One application at one data centre. `rate_per_s`: records written, or read at most (None: all)."""
+
+    name: str
+    dc: str
+    is_running: bool = False
+    rate_per_s: float | None = None
+    owes: float = 0.0
+    since_s: float = 0.0
+    next_s: float = 0.0
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    batch: int = -1
+
+
+class Applications:
+    """All of them, on one host a data centre. `reach` says whether a data centre's hosts answer."""
+
+    def __init__(self, topology: Topology, clusters: Mapping[str, TwinCluster]) -> None:
+        self.topology, self.clusters = topology, clusters
+        self.ledger = Ledger()
+        self.reach: dict[str, State] = dict.fromkeys(topology.datacenters, "up")
+        self.clients: dict[tuple[str, str], Client] = {}
+        self.numbers: dict[str, int] = {}
+        for cluster in topology.clusters:
+            for name in clients_of(topology, cluster) + tuple(self._own_movers(cluster)):
+                for dc in topology.datacenters:
+                    self.clients[dc, name] = Client(name, dc)
+                home = topology.clusters[cluster].datacenters[0]
+                self.clients[home, name].is_running = True
+        self._producers = {producer_client(p.name): p for p in topology.producers}
+        self._groups = {group_client(c.name): c for c in topology.consumers if c.kind == "group"}
+        self._queries = {query_client(c.name): c for c in topology.consumers if c.kind == "spark"}
+        for consumer in self._groups.values():
+            place = clusters[consumer.cluster]
+            partitions = place.partitions(self.topics_at(consumer, place))
+            place.group(consumer.name).offsets = dict.fromkeys(partitions, 0)
+
+    def _own_movers(self, cluster: str) -> Iterable[str]:
+        producers = self.topology.producers_of(cluster)
+        return (producer_client(p.name) for p in producers if p.moved_by == "itself")
+
+    def hosts(self) -> dict[str, dict[str, Any]]:
+        """The inventory: one host a data centre."""
+        return {
+            f"app-{dc}": {
+                "dc": dc,
+                "service_manager": "systemd",
+                "clients_on_host": sorted(name for at, name in self.clients if at == dc),
+            }
+            for dc in self.topology.datacenters
+        }
+
+    def cluster_at(self, dc: str) -> TwinCluster:
+        """The cluster that applications of a data centre work at."""
+        return next(
+            self.clusters[name]
+            for name, described in self.topology.clusters.items()
+            if dc in described.datacenters
+        )
+
+    def set_running(self, client: Client, is_running: bool, now_s: float) -> None:
+        """Start or stop one; a group leaves as it stops."""
+        client.is_running, client.since_s, client.owes = is_running, now_s, 0.0
+        client.next_s = now_s + _COMMITS_EVERY_S
+        consumer = self._groups.get(client.name)
+        if consumer is not None and not is_running:
+            cluster = self.cluster_at(client.dc)
+            if cluster.reach == "up" and client.positions and self._may_read(consumer, cluster):
+                self._commit(client, consumer, cluster, now_s)
+            cluster.group(consumer.name).members.discard(client.dc)
+            client.positions = {}
+
+    def live(self, now_s: float, seconds: float) -> None:
+        """Everybody who runs and whose site is there works on."""
+        for client in self.clients.values():
+            if not client.is_running or self.reach[client.dc] != "up":
+                continue
+            if client.name in self._producers:
+                self._produce(client, self._producers[client.name], now_s, seconds)
+            elif client.name in self._groups:
+                self._consume(client, self._groups[client.name], now_s, seconds)
+            elif now_s >= client.next_s:
+                client.next_s = now_s + _BATCH_EVERY_S
+                self._run_batch(client, self._queries[client.name], now_s)
+
+    def _produce(self, client: Client, producer: Producer, now_s: float, seconds: float) -> None:
+        cluster = self.cluster_at(client.dc)
+        client.owes += (RATE_PER_S if client.rate_per_s is None else client.rate_per_s) * seconds
+        if cluster.reach != "up":
+            client.owes = min(client.owes, 1.0)
+            return
+        partitions = cluster.partitions(producer.topics)
+        headers: tuple[tuple[str, bytes | None], ...] = ()
+        if producer.identified_by is not None:
+            headers = ((producer.identified_by.header, producer.identified_by.value.encode()),)
+        while client.owes >= 1.0 and partitions:
+            client.owes -= 1.0
+            number = self.numbers.get(producer.name, 0)
+            tp = partitions[number % len(partitions)]
+            if not cluster.may(str(producer.principal), "WRITE", "TOPIC", tp.topic):
+                return
+            self.numbers[producer.name] = number + 1
+            value = f"{producer.name}:{number}".encode()
+            record = TwinRecord(EPOCH_S + now_s, None, value, headers)
+            if cluster.append(tp, record, who=producer.name, acks_all=producer.acks == "all"):
+                self.ledger.acknowledged[producer.name, number] = cluster.name
+                last = self.ledger.written_at[-1] if self.ledger.written_at else None
+                if last is None or last != (now_s, producer.name, cluster.name):
+                    self.ledger.written_at.append((now_s, producer.name, cluster.name))
+
+    def topics_at(self, consumer: Consumer, cluster: TwinCluster) -> list[str]:
+        """What a consumer reads at a cluster: after a move the copies and what is written there anew."""
+        own = self.topology.topics_read(consumer)
+        if cluster.name == consumer.cluster:
+            back = [
+                reverse_mirror(mirror).mirrored_topic(name)
+                for mirror in self.topology.replication
+                if mirror.source == cluster.name and mirror.policy != "identity"
+                for name in mirror.topics
+                if name in own
+            ]
+            return [name for name in dict.fromkeys((*own, *back)) if name in cluster.topics]
+        mirror = self.topology.mirror(consumer.cluster, cluster.name)
+        copies = [mirror.mirrored_topic(name) for name in own] if mirror is not None else []
+        return [name for name in dict.fromkeys((*copies, *own)) if name in cluster.topics]
+
+    def _may_read(self, consumer: Consumer, cluster: TwinCluster) -> bool:
+        who = str(consumer.principal)
+        return cluster.may(who, "READ", "GROUP", consumer.name) and all(
+            cluster.may(who, "READ", "TOPIC", topic) for topic in self.topics_at(consumer, cluster)
+        )
+
+    def _consume(self, client: Client, consumer: Consumer, now_s: float, seconds: float) -> None:
+        cluster = self.cluster_at(client.dc)
+        group = cluster.group(consumer.name)
+        if cluster.reach != "up" or not cluster.is_coordinated(consumer.name):
+            return
+        if not self._may_read(consumer, cluster):
+            group.members.discard(client.dc)
+            return
+        if client.dc not in group.members:
+            group.members.add(client.dc)
+            client.positions = {}
+            client.owes = 0.0
+        client.owes += float("inf") if client.rate_per_s is None else client.rate_per_s * seconds
+        seen = self.ledger.processed.setdefault(consumer.name, {})
+        for tp in cluster.partitions(self.topics_at(consumer, cluster)):
+            log = cluster.log(tp)
+            if log is None or not cluster.is_led(log):
+                continue
+            # auto.offset.reset=latest: what nobody has given a position begins at the end.
+            at = client.positions.get(tp, group.offsets.get(tp, log.readable_end))
+            while at < log.readable_end and client.owes >= 1.0:
+                record = log.records[at]
+                if record is not None and record.value is not None:
+                    seen[record.value] = seen.get(record.value, 0) + 1
+                    client.owes -= 1.0
+                at += 1
+            client.positions[tp] = at
+        if client.rate_per_s is None:
+            client.owes = 0.0
+        if now_s >= client.next_s:
+            client.next_s = now_s + _COMMITS_EVERY_S
+            self._commit(client, consumer, cluster, now_s)
+
+    def _commit(self, client: Client, consumer: Consumer, cluster: TwinCluster, now_s: float) -> None:
+        if cluster.is_coordinated(consumer.name):
+            cluster.group(consumer.name).offsets.update(client.positions)
+            self.ledger.committed.append((now_s, consumer.name, cluster.name))
+
+    def _run_batch(self, client: Client, query: Consumer, now_s: float) -> None:
+        """One batch more of a query, written as Spark writes it: offsets, state, commit."""
+        cluster = self.cluster_at(client.dc)
+        if cluster.reach != "up" or not self._may_read(query, cluster):
+            return
+        folder = Path(str(query.checkpoint if cluster.name == query.cluster else query.standby_checkpoint))
+        partitions = cluster.partitions(self.topics_at(query, cluster))
+        batches = numbered(folder / "offsets")
+        known = spark_offsets(folder, batches[-1]) if batches else {}
+        if not batches:
+            _write(folder / "metadata", f'{{"id":"{query.name}-{client.dc}"}}', now_s)
+            _write(
+                folder / "sources" / "0" / "0", "\0v1\n" + _offsets_text(dict.fromkeys(partitions, 0)), now_s
+            )
+        seen = self.ledger.processed.setdefault(query.name, {})
+        ends: dict[TopicPartition, int] = {}
+        for tp in partitions:
+            log = cluster.log(tp)
+            assert log is not None
+            first = known.get(tp, log.start)
+            ends[tp] = max(first, log.readable_end)
+            for record in log.records[first : ends[tp]]:
+                if record is not None and record.value is not None:
+                    seen[record.value] = seen.get(record.value, 0) + 1
+        batch = batches[-1] + 1 if batches else 0
+        _write(folder / "offsets" / str(batch), f"v1\n{{}}\n{_offsets_text(ends)}", now_s)
+        _write(folder / "state" / "0" / "0" / f"{batch + 1}.snapshot", str(batch), now_s)
+        _write(folder / "commits" / str(batch), 'v1\n{"nextBatchWatermarkMs":0}', now_s)
+        client.batch = batch
+
+
+def spark_offsets(folder: Path, batch: int) -> dict[TopicPartition, int]:
+    """What the one source of a query had read to by a batch."""
+    lines = (folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    found: dict[str, dict[str, int]] = json.loads(lines[2])
+    return {TopicPartition(topic, int(p)): at for topic, ends in found.items() for p, at in ends.items()}
+
+
+def _offsets_text(offsets: Mapping[TopicPartition, int]) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for tp, offset in sorted(offsets.items()):
+        by_topic.setdefault(tp.topic, {})[str(tp.partition)] = offset
+    return json.dumps(by_topic)
+
+
+def _write(file: Path, text: str, now_s: float) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (EPOCH_S + now_s, EPOCH_S + now_s))
+
+
+class TwinPlaybooks:
+    """See `operations.servers.Playbooks`: starts and stops applications at once."""
+
+    def __init__(self, applications: Applications, record: Record, crew: Crew) -> None:
+        self._applications, self._record, self._crew = applications, record, crew
+        self.own: dict[str, Callable[[], None]] = {}
+
+    def hosts(self, inventory: Path) -> dict[str, dict[str, Any]]:  # noqa: ARG002 - there is one
+        return self._applications.hosts()
+
+    def run(
+        self,
+        name: str,
+        *,
+        inventory: Path,  # noqa: ARG002 - there is one
+        variables: Mapping[str, Any],
+        folder: Path,  # noqa: ARG002 - nothing is said
+        timeout_s: float,  # noqa: ARG002 - it is done at once
+        is_cancelled: Callable[[], bool],  # noqa: ARG002 - it is done at once
+    ) -> frozenset[str]:
+        doing = name.partition("-")[0]
+        known, at_work = self._applications, set()
+        for dc in variables["datacenters"]:
+            if known.reach[dc] != "up":
+                raise PlaybookError(f"playbook {name}", f"app-{dc}, task “Ask”: no route to host")
+            wanted = [known.clients[dc, c] for c in variables["clients"] if (dc, c) in known.clients]
+            at_work |= {f"app-{dc}"} if wanted else set()
+            for client in wanted:
+                if client.is_running == (doing == "start"):
+                    continue
+
+                def change(client: Any = client) -> None:
+                    known.set_running(client, doing == "start", self._crew.now_s)
+
+                kind, _, application = client.name.partition("-")
+                self._record.do(
+                    f"{doing} client",
+                    dc,
+                    f"{kind} {application}",
+                    change,
+                    failed=lambda why: PlaybookError(f"playbook {name}", why),
+                )
+        if not at_work:
+            raise PlaybookError(f"playbook {name}", "no host had anything to do")
+        return frozenset(at_work)
+
+    def run_own(
+        self,
+        playbook: Path,
+        *,
+        inventory: Path | None,  # noqa: ARG002 - there is one
+        variables: Mapping[str, Any],  # noqa: ARG002 - it is the test's own
+        folder: Path,  # noqa: ARG002 - nothing is said
+        timeout_s: float,  # noqa: ARG002 - it is done at once
+        is_cancelled: Callable[[], bool],  # noqa: ARG002 - it is done at once
+    ) -> frozenset[str]:
+        self._record.do(
+            "run playbook",
+            "hosts",
+            playbook.name,
+            self.own.get(playbook.name, lambda: None),
+            failed=lambda why: PlaybookError(f"playbook {playbook}", why),
+        )
+        return frozenset({"localhost"})

@@ -1,0 +1,86 @@
+"""Whoever gives the commands: the verbs through the same entry points as the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.operations.failback import run_failback
+from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.operations.fence import FenceVerb, run_fence
+from orchestrator.operations.runs import abort_run, resume_run
+from orchestrator.operations.switchover import run_switchover
+from orchestrator.planning.failback import FailbackRequest
+from orchestrator.planning.fence import FenceRequest
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.request import FailoverRequest
+from orchestrator.planning.switchover import SwitchoverRequest
+from tests.twin.estate import TwinEstate
+
+_WHO = {"by": "ada", "reason": "a rehearsal"}
+
+
+class Operator:
+    """Gives commands to one estate. `plan` and `run_id` are those of the newest run, `events` its records."""
+
+    def __init__(self, estate: TwinEstate) -> None:
+        self.estate = estate
+        self.mirror = estate.topology.replication[0]
+        self.plan: Plan | None = None
+        self.run_id = ""
+        self.events: list[RunEvent] = []
+
+    def failover(self, **asked: Any) -> FailoverResult:
+        """The source of the mirror is lost, as a person attests."""
+        lost = self.estate.topology.clusters[self.mirror.source].datacenters
+        request = FailoverRequest(**{"attested": lost, "to": self.mirror.target, **_WHO, **asked})
+        return run_failover(self.estate.topology, request, **self._told())
+
+    def leave(self, **asked: Any) -> FailoverResult:
+        """The source of the mirror is sick, as a person attests."""
+        sick = self.estate.topology.clusters[self.mirror.source].datacenters
+        return self.failover(**{"attested": (), "sick": sick, **asked})
+
+    def switchover(self, **asked: Any) -> FailoverResult:
+        """The planned move along the mirror."""
+        request = SwitchoverRequest(**{"to": self.mirror.target, **_WHO, **asked})
+        return run_switchover(self.estate.topology, request, **self._told())
+
+    def failback(self, **asked: Any) -> FailoverResult:
+        """Back to the source of the mirror."""
+        request = FailbackRequest(**{"to": self.mirror.source, **_WHO, **asked})
+        return run_failback(self.estate.topology, request, **self._told())
+
+    def fence(self, cluster: str, verb: FenceVerb = "fence", **asked: Any) -> FailoverResult:
+        """Producers off, or on again."""
+        request = FenceRequest(**{"cluster": cluster, **_WHO, **asked})
+        return run_fence(self.estate.topology, request, verb, **self._told())
+
+    def unfence(self, cluster: str, **asked: Any) -> FailoverResult:
+        """Producers on again."""
+        return self.fence(cluster, "unfence", **asked)
+
+    def resume(self, run_id: str = "", **asked: Any) -> FailoverResult:
+        """Go on with the newest run."""
+        return resume_run(self.estate.topology, run_id or self.run_id, **asked, **self._told())
+
+    def abort(self, run_id: str = "", *, reason: str = "ada: not today", **asked: Any) -> FailoverResult:
+        """Take the newest run back."""
+        return abort_run(self.estate.topology, run_id or self.run_id, reason=reason, **asked, **self._told())
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the newest run has begun a step, as the ensemble knows: then it is resumed or aborted."""
+        runs = f"/dcctl/{self.estate.topology.name}/runs/{self.run_id}/"
+        return any(path.startswith(runs) and "step-intent" in path for path in self.estate.ensemble.nodes)
+
+    def _told(self) -> dict[str, Any]:
+        self.events = []
+        return {"servers": self.estate.servers, "on_plan": self._take_plan, "on_event": self._take_event}
+
+    def _take_plan(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def _take_event(self, event: RunEvent) -> None:
+        self.run_id = event.run_id
+        self.events.append(event)

@@ -1,0 +1,142 @@
+"""The watcher of one mirror: its own recorder and codec, on a reading of the estate in memory.
+
+The sampler that asks brokers with deadlines stays out: a reading is what it would have brought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
+from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.planning.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
+from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.estate import mirrored_consumers
+from orchestrator.watch.keeper import Keeper
+from orchestrator.watch.recorder import SourceReading
+from tests.twin.applications import Applications
+from tests.twin.clusters import TwinCluster, TwinRecord
+from tests.twin.crew import EPOCH_S
+
+_EVERY_S, _OUTAGE_EVERY_S = 0.5, 1.0
+_WRITERS_EVERY_S = 10.0
+
+
+class TwinWatcher:
+    """Watches one mirror while `is_running`."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        mirror: Replication,
+        source: TwinCluster,
+        target: TwinCluster,
+        applications: Applications,
+    ) -> None:
+        self.is_running = True
+        self.is_looking_at_writers = True
+        self._mirror, self._source, self._target = mirror, source, target
+        self._applications = applications
+        self._keeper = Keeper("watcher", self._write)
+        self._groups = [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")]
+        self._queries = mirrored_consumers(topology, mirror, "spark")
+        self._copies: dict[str, CheckpointCopy] = {}
+        self._due_s = self._writers_due_s = 0.0
+        back = reverse_mirror(mirror)
+        self._read_topics = {*mirror.topics} | {back.mirrored_topic(name) for name in mirror.topics}
+
+    def live(self, now_s: float) -> None:
+        """A round, if one is due."""
+        if not self.is_running or now_s < self._due_s or self._target.reach != "up":
+            return
+        reading = self._reading(EPOCH_S + now_s)
+        self._due_s = now_s + (_OUTAGE_EVERY_S if reading.outcome == "failed" else _EVERY_S)
+        self._follow_checkpoints(EPOCH_S + now_s)
+        self._keeper.record(reading, self._copies, self._writers(now_s))
+
+    def _write(self, records: Sequence[tuple[bytes, bytes]], timeout_s: float) -> None:  # noqa: ARG002
+        place = TopicPartition(self._mirror.samples_topic, 0)
+        for key, value in records:
+            self._target.append(place, TwinRecord(EPOCH_S + self._target.now_s, key, value))
+
+    def _reading(self, at_s: float) -> SourceReading:
+        source = self._source
+        if source.reach != "up":
+            refused = source.reach == "gone"
+            return SourceReading(
+                begun_at_s=at_s,
+                ended_at_s=at_s,
+                outcome="failed",
+                cause="refused" if refused else "silent",
+                reason="every broker refuses connections" if refused else "no answer within 2.5 s",
+                steady_s=source.now_s,
+            )
+        ends: dict[TopicPartition, LogEnd] = {}
+        missed = set()
+        topics = {name: source.topics[name] for name in self._mirror.topics if name in source.topics}
+        for name, topic in topics.items():
+            if not all(map(source.is_led, topic.logs)):
+                missed.add(topic_subject(name))  # a topic is told whole, or not at all
+                continue
+            for at, log in enumerate(topic.logs):
+                ends[TopicPartition(name, at)] = LogEnd(log.start, log.readable_end, log.epoch)
+        positions = {}
+        for group in self._groups:
+            if source.is_coordinated(group):
+                offsets = source.group(group).offsets
+                positions[group] = {tp: at for tp, at in offsets.items() if tp.topic in self._read_topics}
+            else:
+                missed.add(group_subject(group))
+        return SourceReading(
+            begun_at_s=at_s,
+            ended_at_s=at_s,
+            outcome="partial" if missed else "good",
+            reason="no answer in time" if missed else "",
+            ends_at_s=(at_s, at_s),
+            ends=ends,
+            topic_ids={name: topic.topic_id for name, topic in topics.items()},
+            positions=positions,
+            missed=frozenset(missed),
+            steady_s=source.now_s,
+        )
+
+    def _writers(self, now_s: float) -> list[WritersSeen]:
+        if not self.is_looking_at_writers or now_s < self._writers_due_s or self._source.reach != "up":
+            return []
+        self._writers_due_s = now_s + _WRITERS_EVERY_S
+        sides = [(self._source, name) for name in self._mirror.topics]
+        sides += [(self._target, self._mirror.mirrored_topic(name)) for name in self._mirror.topics]
+        topics = {}
+        for cluster, name in sides:
+            topic = cluster.topics.get(name)
+            if topic is not None:
+                marked = frozenset(
+                    at for at, log in enumerate(topic.logs) if any(t for _, t in log.writers.values())
+                )
+                compacted = "compact" in topic.config.get("cleanup.policy", "delete")
+                topics[name] = TopicWriters(topic.topic_id, len(topic.logs), marked, compacted)
+        return [WritersSeen(watcher="watcher", block=0, at_s=EPOCH_S + now_s, topics=topics)]
+
+    def _follow_checkpoints(self, at_s: float) -> None:
+        for query in self._queries:
+            known = self._copies.get(query.name)
+            original, standby = Path(str(query.checkpoint)), Path(str(query.standby_checkpoint))
+            home = self._source.brokers[min(self._source.brokers)].dc
+            problem = "" if self._applications.reach[home] == "up" else f"{original} cannot be read"
+            try:
+                done = None if problem else CheckpointCopier(original, copy_of(standby)).follow()
+            except OriginalMovedError as error:
+                done, problem = None, str(error)
+            self._copies[query.name] = CheckpointCopy(
+                watcher="watcher",
+                query=query.name,
+                at_s=at_s if done else known.at_s if known else 0.0,
+                batch=done.batch if done else known.batch if known else None,
+                committed_at_s=done.committed_at_s if done else known.committed_at_s if known else None,
+                source_batch=done.source_batch if done else known.source_batch if known else None,
+                path=str(copy_of(standby)),
+                problem=problem,
+            )
