@@ -16,11 +16,11 @@ from orchestrator.operations import fact_copies
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.fact_copies import FactCopier, read_fact_copies
-from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved, life_of, standing
+from orchestrator.planning.estate_record import ClusterIds, LogsLeft, PrimaryMoved, life_of, standing
 from orchestrator.topology.model import Topology
 from orchestrator.watch.log import watch_log
 from orchestrator.watch.reader import read_samples
-from orchestrator.watch.tidying import create_samples_topic
+from orchestrator.watch.tidying import SAMPLES_CONFIG, create_samples_topic
 from tests.kafka_broker import kafka_broker
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.pictures import MIRROR, topology
@@ -75,6 +75,28 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
         with pytest.raises(CoordinationError):
             copier.copy_once()
     assert standing(read_fact_copies(east, SAMPLES)) == standing(copied)
+
+
+def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copies(
+    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What they make for whoever writes is not compacted: a week later every fact in it would be gone."""
+    produce_records(east.name, east.properties, "made-by-brokers", [(b"key", b"value")])
+    assert east.topic_config(["made-by-brokers"])["made-by-brokers"]["cleanup.policy"] == "delete"
+    found, ensemble = file_with(east), MemoryEnsemble()
+    mirror = replace(MIRROR, target="east", source="north")
+    samples = mirror.samples_topic
+    for look in (read_fact_copies, read_samples):
+        with pytest.raises(ClusterError, match="there is no such topic"):
+            look(east, samples)
+    assert samples not in east.topics([samples]), "a look makes nothing"
+    monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
+    EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1").write(ClusterIds(ids={"east": "1"}))
+    with watch_log(tmp_path / "log") as log:
+        assert FactCopier(found, mirror, log).copy_once() > 0
+    config = east.topic_config([samples])[samples]
+    assert {name: config[name] for name in SAMPLES_CONFIG} == SAMPLES_CONFIG
+    assert len(east.topics([samples])[samples].leaders) == 1, "records of one key stay in order"
 
 
 def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:
