@@ -135,7 +135,7 @@ def observe(
         by_time = ask_target(lambda: _by_time(estate, samples, offset_map))
         topics = ask_target(lambda: topic_states(target, estate.target_topics))
         first_ends = ask_target(lambda: _mirrored_ends(estate))
-        log_ends = ask_target(lambda: _log_ends(estate, source, first_ends))
+        log_ends = ask_target(lambda: _log_ends(estate, source, first_ends, offset_map))
         members = ask_target(lambda: target.group_members(estate.groups))
         committed = ask_target(lambda: target.committed(estate.groups))
         connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
@@ -259,9 +259,17 @@ def _mirrored_ends(estate: Estate) -> dict[TopicPartition, int]:
 
 
 def _log_ends(
-    estate: Estate, source: Future[Part[SourceProbe]], first: Future[Part[dict[TopicPartition, int]]]
+    estate: Estate,
+    source: Future[Part[SourceProbe]],
+    first: Future[Part[dict[TopicPartition, int]]],
+    offset_map: Future[Part[OffsetMap]],
 ) -> dict[TopicPartition, LogEnd]:
-    """The logs, read late enough to tell whether anything still lands."""
+    """The logs, read late enough to tell whether anything still lands.
+
+    And behind the offset map: a mirror at work writes on meanwhile, and a position that the map has would
+    seem to lie beyond the end of its log.
+    """
+    offset_map.result()
     if first.result().value is not None and _is_away(source.result()):
         estate.servers.clock.wait(STANDSTILL_S)
     described = estate.target.topics(estate.target_topics)
