@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.kafka import TopicDescription
+from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
 from orchestrator.operations import observe as observing
 from orchestrator.operations.observe import Estate, observe
