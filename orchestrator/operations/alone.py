@@ -22,6 +22,7 @@ from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.earlier_runs import earlier_run
+from orchestrator.operations.run_outline import has_begun
 from orchestrator.operations.state_folder import state_folder
 from orchestrator.planning.estate_record import (
     Body,
@@ -163,7 +164,7 @@ def local_state(
             continue  # a crash before the first record was on the disk: nothing was begun
         records = read_local_journal(file)
         if records[0].run_id != own_run:
-            runs.append(earlier_run([to_json(record) for record in records]))
+            runs.append(earlier_run(records))
             primaries += _primaries_of(records)
     return CoordinationState(
         "",
@@ -212,7 +213,7 @@ def unimported_runs(topology: str) -> list[Path]:
         file
         for file in sorted(_folder(topology).glob("*.jsonl"))
         if b"\n" in file.read_bytes()
-        if any(record.kind == "step-intent" for record in read_local_journal(file))
+        if has_begun(read_local_journal(file))
     ]
 
 

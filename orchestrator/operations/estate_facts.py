@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from itertools import count
-from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.operations.estate_record import FIRST, fact_names, written_facts
-from orchestrator.operations.journal import is_intent, journal_records, runs_path
+from orchestrator.operations.journal import journal_records, runs_path
 from orchestrator.operations.parts import unpacked
+from orchestrator.operations.run_outline import read_outline
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
     KINDS,
@@ -91,16 +91,12 @@ def old_primary_path(topology: str) -> str:
 def _of_run(
     coordination: Coordination, topology: str, run_id: str, wanted: frozenset[type[Body]]
 ) -> Iterator[tuple[str, float, Body]]:
-    path = f"{runs_path(topology)}/{run_id}"
-    names = coordination.names(path)
-    if not any(map(is_intent, names)):
+    run = read_outline(coordination, topology, run_id)
+    if run is None or not run.has_begun:
         return
-    first, last = (
-        unpacked(coordination.read(f"{path}/{name}") or b"{}", path) for name in (names[0], names[-1])
-    )
-    about: dict[str, Any] = first.get("data", {})
-    begun = RunBegun(**{name: str(about.get(name, "")) for name in ("verb", "source", "target")})
-    yield run_id, float(first.get("at_s", 0.0)), begun
+    ended_at_s = float(run.last.get("at_s", 0.0))
+    begun = RunBegun(verb=run.text("verb"), source=run.text("source"), target=run.text("target"))
+    yield run_id, float(run.first.get("at_s", 0.0)), begun
     if wanted & _IN_RESULTS and begun.verb in {"failover", "switchover", "failback"}:
         try:
             found = list(_results(coordination, topology, run_id, begun))
@@ -109,10 +105,9 @@ def _of_run(
             said = f"{error.subject}: {error.problem}"
             found = [JournalUnread(source=begun.source, target=begun.target, problem=said)]
         for body in found:
-            yield run_id, float(last.get("at_s", 0.0)), body
-    outcome = str(last.get("data", {}).get("outcome", "")) if last.get("kind") == "run-ended" else ""
-    if outcome and outcome != "refused":
-        yield run_id, float(last.get("at_s", 0.0)), RunEnded(outcome=outcome)
+            yield run_id, ended_at_s, body
+    if run.outcome:
+        yield run_id, ended_at_s, RunEnded(outcome=run.outcome)
 
 
 def _results(coordination: Coordination, topology: str, run_id: str, begun: RunBegun) -> Iterator[Body]:

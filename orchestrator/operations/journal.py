@@ -66,11 +66,6 @@ def journal_records(coordination: Coordination, topology: str, run_id: str, fold
     ]
 
 
-def is_intent(name: str) -> bool:
-    """By the name of a record (`RunEvent.name`), so that not every one has to be read."""
-    return name.partition("-")[2].startswith("step-intent")
-
-
 def _restored(coordination: Coordination, topology: str, data: Mapping[str, Any], folder: Path) -> RunEvent:
     """A record with its bulk: in parts beside the runs, or, by an earlier dcctl, in a file of its machine."""
     inside = data.get("data", {})

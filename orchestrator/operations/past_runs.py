@@ -9,9 +9,10 @@ from pathlib import Path
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.guard_disk import came_after, guarded_disk
-from orchestrator.operations.journal import is_intent, runs_path
+from orchestrator.operations.journal import runs_path
 from orchestrator.operations.parts import unpacked
 from orchestrator.operations.primaries import read_primaries
+from orchestrator.operations.run_outline import read_outline
 from orchestrator.planning.boot_guard import HOLD_STEP, Disk, GuardWord, PastRun, guard_word
 from orchestrator.planning.primaries import primaries_of
 
@@ -25,7 +26,7 @@ def past_runs(
     """
     for run_id in reversed(begun_runs(coordination, topology)):
         run = None if known is None else known.get(run_id)
-        run = run or _past_run(coordination, f"{runs_path(topology)}/{run_id}", run_id)
+        run = run or _past_run(coordination, topology, run_id)
         if run is None:
             continue
         if known is not None and run.outcome in {"ok", "undone"}:
@@ -33,28 +34,21 @@ def past_runs(
         yield run
 
 
-def _past_run(coordination: Coordination, path: str, run_id: str) -> PastRun | None:
-    def record(name: str) -> dict[str, object]:
-        return unpacked(coordination.read(f"{path}/{name}") or b"{}", path)
-
-    names = coordination.names(path)
-    if not names:
+def _past_run(coordination: Coordination, topology: str, run_id: str) -> PastRun | None:
+    run = read_outline(coordination, topology, run_id)
+    if run is None:
         return None
-    first, last = record(names[0]), record(names[-1])
-    about, end = first.get("data"), last.get("data")
-    about, end = about if isinstance(about, dict) else {}, end if isinstance(end, dict) else {}
-    holds = [name for name in names if name.endswith(f"-step-outcome-{HOLD_STEP}")]
-    begun = any(is_intent(name) for name in names)
-    outcome = str(end.get("outcome", "")) if last.get("kind") == "run-ended" else ""
+    holds = [name for name in run.names if name.endswith(f"-step-outcome-{HOLD_STEP}")]
+    path = f"{runs_path(topology)}/{run_id}"
     return PastRun(
         run_id=run_id,
-        verb=str(about.get("verb", "")),
-        source=str(about.get("source", "")),
-        target=str(about.get("target", "")),
-        has_begun=begun,
-        # A resumption that was refused changes nothing of what the run did before.
-        outcome="incomplete" if begun and outcome == "refused" else outcome,
-        is_held=bool(holds) and record(holds[-1]).get("outcome") == "ok",
+        verb=run.text("verb"),
+        source=run.text("source"),
+        target=run.text("target"),
+        has_begun=run.has_begun,
+        outcome=run.outcome,
+        is_held=bool(holds)
+        and unpacked(coordination.read(f"{path}/{holds[-1]}") or b"{}", path).get("outcome") == "ok",
     )
 
 

@@ -49,7 +49,7 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     later = [
         known
         for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
-        if known.has_begun and {known.source, known.target} == set(between) and known.run_id in behind
+        if known.has_effect and {known.source, known.target} == set(between) and known.run_id in behind
     ]
     if later:
         raise _overtaken(run, later[-1])

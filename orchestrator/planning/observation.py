@@ -98,7 +98,7 @@ class EarlierRun:
     passed: str = ""
 
     @property
-    def has_begun(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in ("refused", "not begun", "undone")
 
@@ -108,7 +108,7 @@ def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> Earlier
 
     `runs` are in the order in which they began, as the ensemble knows it: no clock tells which is newest.
     """
-    moves = [run for run in runs if {run.source, run.target} == {source, target} and run.has_begun]
+    moves = [run for run in runs if {run.source, run.target} == {source, target} and run.has_effect]
     return moves[-1] if moves else None
 
 

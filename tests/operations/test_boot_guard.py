@@ -141,7 +141,7 @@ def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
     )
     newest, oldest = past_runs(store, "payments")
     assert (newest.verb, newest.has_begun, newest.is_held) == ("failback", True, True)
-    assert newest.outcome == "incomplete", "a resumption that was refused takes nothing back"
+    assert newest.outcome == "", "a resumption that was refused ends nothing"
     assert (oldest.verb, oldest.has_begun, oldest.outcome) == ("failover", True, "")
 
 

@@ -52,7 +52,7 @@ def test_a_run_counts_as_refused_only_if_no_step_was_begun(tmp_path: Path) -> No
     a_run(ensemble, tmp_path, "r5", begun=True, outcome="ok")
     runs = newest_runs(ensemble, "t")
     assert [run.outcome for run in runs] == ["refused", "incomplete", "not begun", "incomplete", "ok"]
-    assert [run.has_begun for run in runs] == [False, True, False, True, True]
+    assert [run.has_effect for run in runs] == [False, True, False, True, True]
     assert [run.run_id for run in earlier_runs(ensemble, "t")] == ["r2", "r4", "r5"]
 
 
