@@ -132,17 +132,17 @@ def mirrored_figures(fates: DataFrame) -> DataFrame:
     misplaced = there & (f.col("source_partition") != f.col("target_partition"))
     is_open = f.col("open_before") & ~acked
     return joined.groupBy("topic", "partition").agg(
-        _count(acked).alias("acked"),
-        _count(acked & there).alias("present"),
-        _count(acked & ~there & beyond).alias("tail"),
-        _count(acked & ~there & ~beyond).alias("hole"),
+        f.count_if(acked).alias("acked"),
+        f.count_if(acked & there).alias("present"),
+        f.count_if(acked & ~there & beyond).alias("tail"),
+        f.count_if(acked & ~there & ~beyond).alias("hole"),
         f.sum(extra).alias("duplicates"),
-        _count(misplaced).alias("misplaced"),
-        _count(is_open & there).alias("open_present"),
-        _count(is_open & ~there).alias("open_absent"),
-        _count(f.col("refused_before")).alias("refused"),
-        _count(f.col("unserved_before")).alias("unserved"),
-        _count(there & ~acked & ~f.col("open_before")).alias("unannounced"),
+        f.count_if(misplaced).alias("misplaced"),
+        f.count_if(is_open & there).alias("open_present"),
+        f.count_if(is_open & ~there).alias("open_absent"),
+        f.count_if(f.col("refused_before")).alias("refused"),
+        f.count_if(f.col("unserved_before")).alias("unserved"),
+        f.count_if(there & ~acked & ~f.col("open_before")).alias("unannounced"),
         f.max("replicated").alias("replicated"),
         f.max(f.when(acked, f.col("source_offset"))).alias("last_acked"),
         _first(acked & ~there & ~beyond, "source_offset").alias("first_hole"),
@@ -165,17 +165,17 @@ def landing_figures(fates: DataFrame) -> DataFrame:
     extra = f.greatest(f.col("landed") - 1, f.lit(0)) + unmarked.cast("int")
     is_open = f.col("open_after") & ~acked
     return where.groupBy("topic", "partition").agg(
-        _count(acked).alias("acked"),
-        _count(acked & there).alias("present"),
-        _count(acked & ~there).alias("hole"),
+        f.count_if(acked).alias("acked"),
+        f.count_if(acked & there).alias("present"),
+        f.count_if(acked & ~there).alias("hole"),
         f.sum(extra).alias("duplicates"),
-        _count(is_open & there).alias("open_present"),
-        _count(is_open & ~there).alias("open_absent"),
-        _count(f.col("refused_after")).alias("refused"),
-        _count(f.col("unserved_after")).alias("unserved"),
-        _count(there & ~acked & ~f.col("open_after")).alias("unannounced"),
-        _count(arrived_before & (f.col("resent") > 0)).alias("resent_copies"),
-        _count(f.col("resent") > 0).alias("resent"),
+        f.count_if(is_open & there).alias("open_present"),
+        f.count_if(is_open & ~there).alias("open_absent"),
+        f.count_if(f.col("refused_after")).alias("refused"),
+        f.count_if(f.col("unserved_after")).alias("unserved"),
+        f.count_if(there & ~acked & ~f.col("open_after")).alias("unannounced"),
+        f.count_if(arrived_before & (f.col("resent") > 0)).alias("resent_copies"),
+        f.count_if(f.col("resent") > 0).alias("resent"),
         _first(acked & ~there, "sequence").alias("first_hole"),
         _first(extra > 0, "landing_offset").alias("first_duplicate"),
     )
@@ -211,10 +211,6 @@ def reordered_figures(fates: DataFrame) -> DataFrame:
 
 def _is_marked(mark: int) -> Column:
     return f.col("marks").bitwiseAND(mark) > 0
-
-
-def _count(condition: Column) -> Column:
-    return f.coalesce(f.sum(condition.cast("int")), f.lit(0))
 
 
 def _first(condition: Column, offset: str) -> Column:

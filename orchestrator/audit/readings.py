@@ -92,19 +92,19 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
     is_explained = f.col("recorded").isNotNull() & offset.isNotNull()
     passed_over = mirrored & there & (offset >= f.col("recorded")) & (f.col("last_offset") < f.col("target"))
     return joined.groupBy("consumer", "side", "topic", "partition").agg(
-        _count(reread & is_explained & by_map).alias("map"),
-        _count(reread & is_explained & ~by_map & by_age).alias("position_age"),
-        _count(reread & is_explained & ~by_map & ~by_age).alias("uncommitted"),
-        _count(reread & ~is_explained).alias("unexplained"),
+        f.count_if(reread & is_explained & by_map).alias("map"),
+        f.count_if(reread & is_explained & ~by_map & by_age).alias("position_age"),
+        f.count_if(reread & is_explained & ~by_map & ~by_age).alias("uncommitted"),
+        f.count_if(reread & ~is_explained).alias("unexplained"),
         f.sum(f.when(there, f.greatest(f.col("again") - f.col("copies"), f.lit(0))).otherwise(0)).alias(
             "twice"
         ),
-        _count(missed & ~is_unread).alias("skipped"),
-        _count(missed & is_unread).alias("unread"),
-        _count(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
-        _count(passed_over).alias("passed_over"),
-        _count(~there & again).alias("not_there"),
-        _count(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
+        f.count_if(missed & ~is_unread).alias("skipped"),
+        f.count_if(missed & is_unread).alias("unread"),
+        f.count_if(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
+        f.count_if(passed_over).alias("passed_over"),
+        f.count_if(~there & again).alias("not_there"),
+        f.count_if(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
             "mirrormaker"
         ),
     )
@@ -149,7 +149,7 @@ def count_differences(expected: DataFrame, final: DataFrame) -> DataFrame:
     totals: Sequence[str] = ("present", "read_again", "lost", "expected", "counted")
     return both.groupBy("consumer").agg(
         *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in totals),
-        _count(differs).alias("differing_keys"),
+        f.count_if(differs).alias("differing_keys"),
         f.min(f.when(differs, f.struct(f.col("name").alias("key"), "expected", "counted"))).alias(
             "first_difference"
         ),
@@ -173,7 +173,3 @@ def _present(fates: DataFrame) -> DataFrame:
         f.col("landed").alias("copies"),
     )
     return mirrored.unionByName(landing)
-
-
-def _count(condition: Column) -> Column:
-    return f.coalesce(f.sum(condition.cast("int")), f.lit(0))

@@ -29,6 +29,7 @@ def validate(file: Path = typer.Argument(..., help="A topology file."), as_json:
 
     from orchestrator.cli.output import emit, err_console
     from orchestrator.topology.loading import check_file
+    from orchestrator.topology.rules.rule import plural
 
     checked = check_file(file)
     errors, warnings = len(checked.errors), len(checked.warnings)
@@ -39,13 +40,13 @@ def validate(file: Path = typer.Argument(..., help="A topology file."), as_json:
         "warnings": warnings,
         "problems": [problem.as_json() for problem in checked.problems],
     }
-    counted = f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+    counted = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
     summary = f"{file}: {counted}"
     if checked.topology is not None:
         held = _held(checked.topology)
         data |= {"topology": checked.topology.name, "layout": checked.topology.layout, **held}
-        listed = ", ".join(_counted(count, name.removesuffix("s")) for name, count in held.items())
-        warned = f"; {_counted(warnings, 'warning')}" if warnings else ""
+        listed = ", ".join(plural(count, name.removesuffix("s")) for name, count in held.items())
+        warned = f"; {plural(warnings, 'warning')}" if warnings else ""
         summary = f"{file}: valid ({checked.topology.layout}: {listed}){warned}"
     if not as_json:
         _print_problems(checked)
@@ -65,10 +66,6 @@ def _held(topology: Topology) -> dict[str, int]:
         "producers": len(topology.producers),
         "consumers": len(topology.consumers),
     }
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _print_problems(checked: Checked) -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
-
-def state_root() -> Path:
-    """Folder of all simulations' state: `$DCCTL_STATE_DIR`, or the user's state folder."""
-    chosen = os.environ.get("DCCTL_STATE_DIR")
-    return Path(chosen).absolute() if chosen else platformdirs.user_state_path("dcctl")
+from orchestrator.operations.state_folder import state_folder
 
 
 def simulations_folder() -> Path:
     """Holds one folder for each simulation that has not been taken down."""
-    return state_root() / "simulations"
+    return state_folder() / "simulations"
 
 
 def failures_folder() -> Path:
     """Holds the logs of each simulation that did not come up: its own folder is removed."""
-    return state_root() / "failed"
+    return state_folder() / "failed"
 
 
 @dataclass(frozen=True, slots=True)

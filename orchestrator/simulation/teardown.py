@@ -16,7 +16,8 @@ from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, end_all, processes_with, values_carried
 from orchestrator.adapters.supervisor import socket_path
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.folders import Folders, simulations_folder, state_root
+from orchestrator.operations.state_folder import state_folder
+from orchestrator.simulation.folders import Folders, simulations_folder
 from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.state import SimulationState, read_state
 
@@ -100,13 +101,13 @@ def downed_simulations(
 @contextmanager
 def simulations_locked() -> Iterator[None]:
     """Hold the lock on the set of simulations of this user."""
-    state_root().mkdir(parents=True, exist_ok=True)
-    lock = FileLock(state_root() / "simulations.lock", timeout=_LOCK_TIMEOUT_S)
+    state_folder().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(state_folder() / "simulations.lock", timeout=_LOCK_TIMEOUT_S)
     try:
         lock.acquire()
     except Timeout:
         raise SimulationError(
-            str(state_root()),
+            str(state_folder()),
             f"another dcctl has held the lock on the simulations for {_LOCK_TIMEOUT_S:g} s",
             "wait for it, or end it",
         ) from None
@@ -161,7 +162,7 @@ def _kept(folder: Path) -> Path | None:
     if not folder.exists():
         return None
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    kept = state_root() / "kept" / f"{folder.name}-{stamp}"
+    kept = state_folder() / "kept" / f"{folder.name}-{stamp}"
     kept.parent.mkdir(parents=True, exist_ok=True)
     folder.rename(kept)
     return kept
