@@ -28,6 +28,7 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.planning.support import refuse_unsupported
     from orchestrator.topology.loading import load_topology
     from orchestrator.watch.estate import mirrors_into
+    from orchestrator.watch.identity import KnownClusters
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 
@@ -38,12 +39,13 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with watch_log(log_file) as log:
-        watchers = [Watcher(topology, mirror, log, interval_s) for mirror in mirrors]
+        known = KnownClusters()
+        watchers = [Watcher(topology, mirror, log, interval_s, known) for mirror in mirrors]
         if metrics_port:
             from orchestrator.watch.metrics import serve_metrics
 
             serve_metrics(watchers, metrics_port, metrics_address)
-        copiers = [FactCopier(topology, mirror, log) for mirror in mirrors if topology.coordination]
+        copiers = [FactCopier(topology, mirror, log, known) for mirror in mirrors if topology.coordination]
         for copier in copiers:
             threading.Thread(target=copier.run, name="facts", daemon=True).start()
         threads = [threading.Thread(target=watcher.run) for watcher in watchers]

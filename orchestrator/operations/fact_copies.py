@@ -1,6 +1,7 @@
 """The copy of the estate record in a samples topic, for a place that may have to act without the ensemble.
 
-The watcher's host keeps it: each fact that is in the ensemble is written there once, under its number.
+The watcher's host keeps it: each fact that is in the ensemble is written there once, under its number. What
+the record says of the clusters' ids it tells the watcher as well (`known`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.operations.observe import Estate, asked
-from orchestrator.planning.estate_record import Fact, decode_copy, encode_copy, is_copy, life_of
+from orchestrator.planning.estate_record import ClusterIds, Fact, cluster_ids, encode_copy, life_of
 from orchestrator.planning.observation import Part
-from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster
+from orchestrator.watch.fact_copies import read_fact_copies
+from orchestrator.watch.identity import ClusterCheck, KnownClusters
 from orchestrator.watch.tidying import create_samples_topic
 
 _EVERY_S = 5.0
@@ -30,8 +31,12 @@ _WRITE_TIMEOUT_S = 10.0
 class FactCopier:
     """Copies facts from the ensemble to the target of a mirror. `run` returns after `stop`."""
 
-    def __init__(self, topology: Topology, mirror: Replication, log: Any) -> None:
+    def __init__(
+        self, topology: Topology, mirror: Replication, log: Any, known: KnownClusters | None = None
+    ) -> None:
         self._topology, self._mirror = topology, mirror
+        self._known = known or KnownClusters()
+        self._ids: dict[FactName, Fact] = {}
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}")
         self._stopped = threading.Event()
         self._copied: set[FactName] = set()
@@ -74,6 +79,9 @@ class FactCopier:
             life = life_of(read_fact(coordination, name, n) for n in known if n.number == FIRST)
         finally:
             coordination.close()
+        self._ids |= {found: fact for found, fact in facts.items() if isinstance(fact.body, ClusterIds)}
+        if known:
+            self._known.learn(cluster_ids(self._ids[found] for found in sorted(self._ids, key=_place)))
         if facts:
             self._write(life, facts)
         return len(facts)
@@ -81,6 +89,8 @@ class FactCopier:
     def _write(self, life: str, facts: Mapping[FactName, Fact]) -> None:
         """One by one: what cannot be written keeps no other from being there."""
         target, topic = kafka_cluster(self._topology, self._mirror.target), self._mirror.samples_topic
+        target.brokers(_WRITE_TIMEOUT_S)
+        ClusterCheck(self._mirror, self._known).refuse_others(target=target.cluster_id)
         create_samples_topic(target, topic)
         writer = target.writer(topic)
         failed: ClusterError | None = None
@@ -98,23 +108,6 @@ class FactCopier:
             raise failed
 
 
-def read_fact_copies(cluster: Kafka, topic: str, timeout_s: float = 10.0) -> tuple[Fact, ...]:
-    """Every fact of the record that was copied last. Raises `ClusterError` where the topic cannot be read."""
-    partition = TopicPartition(topic, 0)
-    if topic not in cluster.topics([topic], timeout_s):
-        raise ClusterError(f"{cluster.subject}, topic {topic}", "there is no such topic")
-    log = cluster.log_ends([partition], timeout_s)[partition]
-    found: dict[str, dict[int, Fact]] = {}
-    newest = ""
-    ranges = {partition: (log.start_offset, log.end_offset)}
-    for chunk in cluster.read_records(ranges):
-        for record in chunk:
-            if record.key is not None and record.value is not None and is_copy(record.key):
-                newest, fact = _decoded(cluster, topic, record.value)
-                found.setdefault(newest, {})[fact.number] = fact
-    return tuple(found.get(newest, {}).values())
-
-
 def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
     """The facts whose copies are at the target of a move, as a part of its picture."""
     target, topic = estate.target, estate.mirror.samples_topic
@@ -122,8 +115,5 @@ def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
     return asked(subject, lambda: read_fact_copies(target, topic), estate.servers.clock)
 
 
-def _decoded(cluster: Kafka, topic: str, value: bytes) -> tuple[str, Fact]:
-    try:
-        return decode_copy(value)
-    except ValueError as error:
-        raise ClusterError(f"{cluster.subject}, topic {topic}", f"the copy of a fact {error}") from None
+def _place(name: FactName) -> tuple[int, int, int]:
+    return name.place

@@ -34,19 +34,10 @@ def same_clusters(
         return absent(GATE, part, _LIMIT)
     remembered = {name: known for name, known in part.value.cluster_ids.items() if name in topology.clusters}
     measured = listed(f"{name} {found or 'tells no id'}" for name, found in seen.items()) or "none answered"
-    known = {**remembered, **seen}
-    twins = _twins({name: known[name] for name in topology.clusters if name in known})
-    others = {
-        name: found
-        for name, found in seen.items()
-        if found and remembered.get(name, found) != found and accepted_text(name, found) not in accepted
-    }
-    if twins or others:
-        reasons = [f"{listed(names)} are one cluster, {found}" for found, names in twins]
-        reasons += [
-            f"{name} is another cluster than before: its id is {found}, and was {remembered[name]}"
-            for name, found in others.items()
-        ]
+    taken_for_right = {name: found for name, found in seen.items() if accepted_text(name, found) in accepted}
+    reasons = differing({**remembered, **taken_for_right}, seen, topology.clusters)
+    if reasons:
+        others = _others({**remembered, **taken_for_right}, seen)
         return gate_result(GATE, "refused", measured, _LIMIT, listed(reasons), _hint(others))
     silent = [name for name, found in seen.items() if not found]
     if silent:
@@ -61,6 +52,20 @@ def same_clusters(
     said += [f"{listed(taken)} accepted as another cluster"] if taken else []
     reason = "; ".join(said) or "they are the same as before"
     return as_far_as_known(part, gate_result(GATE, "ok", measured, _LIMIT, reason))
+
+
+def differing(remembered: Mapping[str, str], seen: Mapping[str, str], clusters: Iterable[str]) -> list[str]:
+    """Sentences on clusters that are not those they were, or are one; empty where nothing speaks against any.
+
+    Ids by the names in the file; `clusters` are those that count, in their order.
+    """
+    known = {**remembered, **seen}
+    twins = _twins({name: known[name] for name in clusters if name in known})
+    reasons = [f"{listed(names)} are one cluster, {found}" for found, names in twins]
+    return reasons + [
+        f"{name} is another cluster than before: its id is {found}, and was {remembered[name]}"
+        for name, found in _others(remembered, seen).items()
+    ]
 
 
 def ids_to_remember(part: Part[CoordinationState], seen: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -87,6 +92,10 @@ def accepted_clusters(topology: Topology, given: Iterable[str]) -> tuple[str, ..
                 "the gate `same-clusters` tells the id that a cluster has now",
             )
     return found
+
+
+def _others(remembered: Mapping[str, str], seen: Mapping[str, str]) -> dict[str, str]:
+    return {name: found for name, found in seen.items() if found and remembered.get(name, found) != found}
 
 
 def _twins(known: Mapping[str, str]) -> list[tuple[str, list[str]]]:

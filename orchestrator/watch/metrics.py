@@ -39,12 +39,18 @@ class WatchCollector(Collector):
                     watcher.history, watcher.health.newest, time.time()
                 ):
                     gauges[name].add_metric([*mirror, *labels], value)
+            are_same = watcher.clusters.are_same
+            gauges["same_clusters"].add_metric(mirror, _UNKNOWN if are_same is None else float(are_same))
         yield from gauges.values()
 
 
 _GAUGES: dict[str, tuple[str, list[str]]] = {
     "watch_round_age_seconds": ("Age of the newest sampling round, good or not", []),
     "watch_good_round_age_seconds": ("Age of the newest round in which the source answered", []),
+    "same_clusters": (
+        "Whether both sides are the clusters that they were; nothing is recorded of another one",
+        [],
+    ),
     "source_up": ("Whether the source answered in the newest round", []),
     "records_at_risk": ("Records of a topic lost at most if the source were lost now", ["topic"]),
     "seconds_at_risk": ("How far back lost records would reach if the source were lost now", ["topic"]),

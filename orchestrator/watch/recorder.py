@@ -42,7 +42,8 @@ class SourceReading:
     `positions` and `ends` hold what answered; `missed` are the subjects (see `samples`) that should have
     been in there. `late`: of those missed, which were answered in this round to a question of an earlier one,
     and when that was asked: what they say held then. Nothing at all answered in a failed round. `steady_s`:
-    the monotonic time at its end, by which a clock that is set back is noticed.
+    the monotonic time at its end, by which a clock that is set back is noticed. `cluster_id`: that of the
+    cluster that answered, empty in a failed round and while it has not told it.
     """
 
     begun_at_s: float
@@ -57,6 +58,7 @@ class SourceReading:
     missed: frozenset[str] = frozenset()
     late: Mapping[str, float] = field(default_factory=dict)
     steady_s: float | None = None
+    cluster_id: str = ""
 
 
 @dataclass(slots=True)

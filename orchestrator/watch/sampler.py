@@ -88,6 +88,7 @@ class SourceSampler:
         self._listing_due = 0.0
         self._question = self._round = 0
         self._got = _Got()
+        self._cluster_id = ""
         self._stuck_since: float | None = None
         self._silent_since: float | None = None
         self._new_client_s = _NEW_CLIENT_S
@@ -245,6 +246,7 @@ class SourceSampler:
             self._got.problems["topics"] = f"topics: {answer.problem}"
             self._logs.inventory_failed(asked)
         else:
+            self._cluster_id = answer.cluster_id
             self._logs.take_inventory(answer.topics, answer.addresses, asked)
 
     def _take_groups(self, answer: Groups) -> None:
@@ -284,6 +286,7 @@ class SourceSampler:
             positions=got.positions,
             missed=frozenset(missed),
             late={subject: _at_s(asked, begun) for subject, asked in late.items()},
+            cluster_id=self._cluster_id,
         )
 
     def _ended_at_s(self, begun: Asked) -> float:

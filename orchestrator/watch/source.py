@@ -50,11 +50,15 @@ class Positions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """Which partitions there are, who leads them, and where all brokers listen; or why that is not known."""
+    """Which partitions there are, who leads them, and where all brokers listen; or why that is not known.
+
+    `cluster_id`: which cluster has answered.
+    """
 
     question: int
     topics: Mapping[str, TopicDescription] = field(default_factory=dict)
     addresses: frozenset[str] = frozenset()
+    cluster_id: str = ""
     problem: str = ""
 
 
@@ -163,8 +167,9 @@ class KafkaSource:
         def asked() -> Answer:
             deadline = time.monotonic() + timeout_s
             described = self._cluster.topics(topics, timeout_s)
-            brokers = self._cluster.brokers(max(0.5, deadline - time.monotonic()))
-            return Inventory(question=question, topics=described, addresses=frozenset(brokers.values()))
+            cluster_id, brokers = self._cluster.identity(max(0.5, deadline - time.monotonic()))
+            addresses = frozenset(brokers.values())
+            return Inventory(question=question, topics=described, addresses=addresses, cluster_id=cluster_id)
 
         self._ask(asked, lambda error: Inventory(question=question, problem=error.problem))
 

@@ -16,12 +16,15 @@ from typing import Any
 
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.planning.estate_record import cluster_ids
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.planning.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.copies import CopyKeeper
 from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster, mirrored_consumers
+from orchestrator.watch.fact_copies import read_fact_copies
 from orchestrator.watch.health import HealthKeeper, mirror_health
+from orchestrator.watch.identity import ClusterCheck, KnownClusters
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import SourceReading
@@ -40,13 +43,21 @@ _TIDY_EVERY_S = 6 * 3600.0
 class Watcher:
     """Watches one mirror. `run` returns after `stop`.
 
-    `history` (hold `lock` while reading it) and `health` are for metrics.
+    `history` (hold `lock` while reading it), `health` and `clusters` are for metrics. `known`: the ids of the
+    clusters, where somebody else reads the estate record; else they are read from its copy at the target.
     """
 
     def __init__(
-        self, topology: Topology, mirror: Replication, log: Any, interval_s: float = INTERVAL_S
+        self,
+        topology: Topology,
+        mirror: Replication,
+        log: Any,
+        interval_s: float = INTERVAL_S,
+        known: KnownClusters | None = None,
     ) -> None:
         self.mirror = mirror
+        self._known = known or KnownClusters()
+        self.clusters = ClusterCheck(mirror, self._known)
         self.name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}", watcher=self.name)
         self._interval_s = interval_s
@@ -105,7 +116,10 @@ class Watcher:
         """Learn from the records of earlier watchers when the source was last seen."""
         while not self._stopped.is_set():
             try:
+                self._target.brokers(5.0)
+                self.clusters.refuse_others(target=self._target.cluster_id)
                 create_samples_topic(self._target, self.mirror.samples_topic)
+                self._learn_clusters()
                 known = read_samples(
                     self._target,
                     self.mirror.samples_topic,
@@ -121,6 +135,18 @@ class Watcher:
             self._writers.take_over(known.writers)
             threading.Thread(target=self._tidy, name="tidy", daemon=True).start()
             return
+
+    def _learn_clusters(self) -> None:
+        """The ids by the copy of the estate record, until somebody has read the record itself."""
+        if self._known.is_told:
+            return
+        try:
+            ids = cluster_ids(read_fact_copies(self._target, self.mirror.samples_topic))
+        except ClusterError as error:
+            self._log.warning("clusters are not compared", subject=error.subject, problem=error.problem)
+            return
+        if not self._known.is_told:
+            self._known.learn(ids)
 
     def _tidy(self) -> None:
         """Now and then, for groups come and go while the watcher stays."""
@@ -155,6 +181,8 @@ class Watcher:
             self._stopped.wait(due - time.monotonic())
 
     def _record(self, reading: SourceReading) -> None:
+        seen = {} if reading.outcome == "failed" else {"source": reading.cluster_id}
+        self.clusters.refuse_others(target=self._target.cluster_id, **seen)
         try:
             written = self._keeper.record(reading, self._copies.copies(), self._writers.due())
         except UnacknowledgedError:

@@ -15,9 +15,11 @@ from orchestrator.errors import ClusterError, CoordinationError
 from orchestrator.operations import fact_copies
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.fact_copies import FactCopier, read_fact_copies
+from orchestrator.operations.fact_copies import FactCopier
 from orchestrator.planning.estate_record import ClusterIds, LogsLeft, PrimaryMoved, life_of, standing
 from orchestrator.topology.model import Topology
+from orchestrator.watch.fact_copies import read_fact_copies
+from orchestrator.watch.identity import KnownClusters
 from orchestrator.watch.log import watch_log
 from orchestrator.watch.reader import read_samples
 from orchestrator.watch.tidying import SAMPLES_CONFIG, create_samples_topic
@@ -91,12 +93,35 @@ def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copie
             look(east, samples)
     assert samples not in east.topics([samples]), "a look makes nothing"
     monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
-    EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1").write(ClusterIds(ids={"east": "1"}))
+    EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1").write(
+        ClusterIds(ids={"east": east.identity()[0]})
+    )
     with watch_log(tmp_path / "log") as log:
         assert FactCopier(found, mirror, log).copy_once() > 0
     config = east.topic_config([samples])[samples]
     assert {name: config[name] for name in SAMPLES_CONFIG} == SAMPLES_CONFIG
     assert len(east.topics([samples])[samples].leaders) == 1, "records of one key stay in order"
+
+
+def test_the_record_is_not_copied_into_another_cluster(
+    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The target's address leads elsewhere: no topic is made there, and the watcher knows the right ids."""
+    found, ensemble = file_with(east), MemoryEnsemble()
+    mirror, known = replace(MIRROR, source="south", target="east"), KnownClusters()
+    monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
+    record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
+    record.write(ClusterIds(ids={"east": "the-right-one"}))
+    with watch_log(tmp_path / "log") as log:
+        copier = FactCopier(found, mirror, log, known)
+        with pytest.raises(ClusterError, match="east is another cluster than before"):
+            copier.copy_once()
+        assert known.ids == {"east": "the-right-one"}
+        assert mirror.samples_topic not in east.topic_names()
+        later = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r2")
+        later.write(ClusterIds(ids={"east": east.identity()[0]}))
+        assert copier.copy_once() > 1
+    assert known.ids == {"east": east.identity()[0]}
 
 
 def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:

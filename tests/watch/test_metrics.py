@@ -44,7 +44,10 @@ def steady_history() -> SampleHistory:
 
 
 def scraped(
-    history: SampleHistory, health: MirrorHealth | None, monkeypatch: pytest.MonkeyPatch
+    history: SampleHistory,
+    health: MirrorHealth | None,
+    monkeypatch: pytest.MonkeyPatch,
+    are_same: bool | None = None,
 ) -> dict[str, float]:
     """Every metric of one scrape at NOW_S, by name and labels beyond the mirror's."""
     monkeypatch.setattr("orchestrator.watch.metrics.time.time", lambda: NOW_S)
@@ -53,6 +56,7 @@ def scraped(
         lock=threading.Lock(),
         history=history,
         health=SimpleNamespace(newest=health),
+        clusters=SimpleNamespace(are_same=are_same),
     )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(WatchCollector([cast("Watcher", watcher)]))
@@ -83,6 +87,13 @@ def test_a_scrape_tells_what_would_be_lost_now(monkeypatch: pytest.MonkeyPatch) 
     assert found["dcctl_checkpoint_copy_batches_behind q"] == 1
     assert found["dcctl_mirror_heartbeat_age_seconds"] == 3
     assert found["dcctl_source_up"] == 1
+
+
+def test_whether_the_clusters_are_the_same_is_told_or_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing to compare with is no 1, and no 0 either."""
+    for are_same, told in ((True, 1.0), (False, 0.0)):
+        assert scraped(steady_history(), None, monkeypatch, are_same)["dcctl_same_clusters"] == told
+    assert math.isnan(scraped(steady_history(), None, monkeypatch)["dcctl_same_clusters"])
 
 
 def test_what_is_not_known_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,11 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
+from orchestrator.planning.estate_record import ClusterIds, Fact, encode_copy
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.values import TopicPartition
+from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.reader import read_samples
+from orchestrator.watch.tidying import create_samples_topic
 from tests.kafka_broker import kafka_broker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -174,3 +176,49 @@ def test_a_watcher_is_killed_restarted_and_sees_the_source_die(estate: Estate) -
         second.terminate()
         assert second.wait(timeout=20) == 0
     assert "event=stopped" in (estate.folder / "watch.log").read_text(encoding="utf-8")
+
+
+def test_samples_of_another_cluster_do_not_take_the_place_of_the_right_ones(estate: Estate) -> None:
+    """Its address leads elsewhere: nothing is recorded, and it is said; until the record knows that cluster."""
+    west, east = estate.west.identity()[0], estate.east.identity()[0]
+    said = f"west is another cluster than before: its id is {west}, and was the-right-one"
+    produce_records("west", estate.west.properties, "orders", [(b"k", b"v")] * 100, partition=0)
+    create_samples_topic(estate.east, SAMPLES)
+
+    def remember(number: int, cluster_id: str) -> None:
+        body = ClusterIds(ids={"west": cluster_id, "east": east})
+        fact = Fact(number=number, run_id="r1", at_s=1.0, body=body)
+        produce_records("east", estate.east.properties, SAMPLES, [encode_copy("1", fact)])
+
+    def refusals() -> int:
+        return (estate.folder / "watch.log").read_text(encoding="utf-8").count(said)
+
+    remember(2, "the-right-one")
+    with watching(estate):
+        until(lambda: refusals() == 1)
+        assert estate.samples().watchers == frozenset()
+    remember(3, west)
+    with watching(estate):
+        until(lambda: estate.samples().newest_ends().get(ORDERS, LogEnd(0, 0)).end_offset == 100)
+    last_s = estate.samples().last_sign_of_life_s
+    remember(4, "the-right-one")
+    produce_records("west", estate.west.properties, "orders", [(b"k", b"v")] * 50, partition=0)
+    with watching(estate):
+        until(lambda: refusals() == 2)
+        assert estate.samples().last_sign_of_life_s == last_s
+        assert estate.samples().newest_ends()[ORDERS].end_offset == 100
+        # That it is away is recorded all the same: who is silent is no other cluster.
+        estate.lose_west()
+        until(lambda: estate.samples().loss_window() is not None)
+
+
+@contextmanager
+def watching(estate: Estate) -> Iterator[None]:
+    """`dcctl watch` during the block; it ends cleanly."""
+    (estate.folder / "watch.log").touch()
+    process = estate.watcher()
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) == 0

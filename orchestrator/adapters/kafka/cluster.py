@@ -76,6 +76,11 @@ class KafkaCluster:
         found = self._listed("asking for its brokers", timeout_s).brokers
         return {number: f"{found[number].host}:{found[number].port}" for number in sorted(found)}
 
+    def identity(self, timeout_s: float = 10.0) -> tuple[str, dict[int, str]]:
+        """The cluster's id and its live brokers, as one broker tells them in one answer."""
+        brokers = self.brokers(timeout_s)
+        return self.cluster_id, brokers
+
     def topic_names(self, timeout_s: float = 10.0) -> set[str]:
         """Every topic that the operator may see."""
         return set(self._listed("listing topics", timeout_s).topics)

@@ -82,6 +82,10 @@ class IsolatedCluster:
         """See `KafkaCluster.brokers`."""
         return cast("dict[int, str]", self._ask("brokers", timeout_s))
 
+    def identity(self, timeout_s: float) -> tuple[str, dict[int, str]]:
+        """See `KafkaCluster.identity`."""
+        return cast("tuple[str, dict[int, str]]", self._ask("identity", timeout_s))
+
     def topics(self, names: Iterable[str], timeout_s: float) -> dict[str, TopicDescription]:
         """See `KafkaCluster.topics`."""
         return cast("dict[str, TopicDescription]", self._ask("topics", timeout_s, sorted(names)))

@@ -16,6 +16,7 @@ from orchestrator.errors import DcctlError
 _METHODS = frozenset(
     {
         "brokers",
+        "identity",
         "topics",
         "log_ends",
         "groups",
