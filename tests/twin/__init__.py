@@ -28,7 +28,7 @@ Faults, all to be set at any time:
 
 What really happened to the applications' records is in `estate.applications.ledger`; `truths` asks it.
 
-The modules: `crew` (time, and what runs side by side), `record` (doings and harm), `clusters` and `kafka` (Kafka as
-values, and as dcctl asks it), `connect`, `applications`, `checkpoints`, `watching`, `ensemble`, `estate` (all of it
-together), `operator` (commands), `truths`.
+The modules: `crew` (time, and what runs side by side), `record` (doings and harm), `clusters` (Kafka as values),
+`asking`, `kafka` and `brokers` (Kafka as dcctl asks it), `connect`, `applications`, `checkpoints`, `watching`,
+`ensemble`, `estate` (all of it together), `operator` (commands), `truths`.
 """

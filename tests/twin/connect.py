@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import ConnectError
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.formats import Heartbeat, OffsetSync, encode_heartbeat, encode_offset_sync
+from orchestrator.topology.flows import HEARTBEATS_TOPIC
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import State, TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
-from tests.twin.record import Record
+from tests.twin.record import NO_ANSWER, Record
 
 # So long until a connector that was told to stop has no task left, and until one that was resumed has some.
 _STOPS_AFTER_S, _RUNS_AFTER_S = 0.3, 0.3
@@ -75,7 +76,7 @@ class Workers:
         if now_s - self._flushed_s >= _FLUSH_EVERY_S:
             self._flushed_s = now_s
             for connector in at_work:
-                connector.stored = dict(connector.read)
+                self._flush(connector, now_s)
         if now_s - self._grouped_s >= _GROUPS_EVERY_S:
             self._grouped_s = now_s
             for connector in at_work:
@@ -90,6 +91,19 @@ class Workers:
             if any(broker.address in addresses for broker in cluster.brokers.values())
         )
 
+    def _flush(self, connector: Connector, now_s: float) -> None:
+        """Once a second: Connect is told how far was read, and heartbeats are written.
+
+        The target of these is the mirror's source, from where they come back as any record.
+        """
+        connector.stored = dict(connector.read)
+        if connector.plugin != "MirrorHeartbeatConnector":
+            return
+        there, here = (connector.config[f"{side}.cluster.alias"] for side in ("source", "target"))
+        key, value = encode_heartbeat(Heartbeat(there, here, round((EPOCH_S + now_s) * 1000)))
+        place = TopicPartition(HEARTBEATS_TOPIC, 0)
+        self._side(connector, "target").append(place, TwinRecord(EPOCH_S + now_s, key, value))
+
     def _copy(self, connector: Connector, now_s: float, seconds: float) -> None:
         source, target = self._side(connector, "source"), self._side(connector, "target")
         if source.reach != "up" or target.reach != "up":
@@ -100,6 +114,8 @@ class Workers:
             "" if identity else f"{config['source.cluster.alias']}{config['replication.policy.separator']}"
         )
         patterns = [re.compile(pattern) for pattern in config["topics"].split(",")]
+        if config.get("heartbeats.replication.enabled", "true") == "true":
+            patterns.append(re.compile(re.escape(HEARTBEATS_TOPIC)))
         for name in [known for known in source.topics if any(p.fullmatch(known) for p in patterns)]:
             if prefix + name not in target.topics:
                 replicas = int(config.get("replication.factor", "1"))
@@ -292,7 +308,8 @@ class TwinConnect:
 
     def _do(self, verb: str, value: str | list[str], change: Callable[[], None]) -> None:
         def failed(why: str) -> ConnectError:
-            return ConnectError(f"Connect at {self.name}", f"{verb}: {why}")
+            problem = f"{verb}: {why}"
+            return ConnectError(f"Connect at {self.name}", problem, is_passing=why == NO_ANSWER)
 
         self._record.do(verb, self._at, value, change, failed=failed)
 

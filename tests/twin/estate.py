@@ -14,12 +14,13 @@ from orchestrator.replication.connectors import desired_connectors
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
+from tests.twin.brokers import TwinAccess, TwinAdmin, TwinEachBroker, TwinLogEnds
 from tests.twin.checkpoints import TwinCheckpoints
 from tests.twin.clusters import State, TwinCluster
 from tests.twin.connect import TwinConnect, Workers
 from tests.twin.crew import Crew, TwinClock, TwinThreads
 from tests.twin.ensemble import TwinEnsemble
-from tests.twin.kafka import TwinAccess, TwinAdmin, TwinEachBroker, TwinKafka, TwinLogEnds
+from tests.twin.kafka import TwinKafka
 from tests.twin.record import Record
 from tests.twin.watching import TwinWatcher
 
@@ -116,11 +117,11 @@ class TwinEstate:
                 for name, config in made.items():
                     self.workers[mirror.target].add(name, config)
         self.applications = Applications(self.topology, self.clusters)
+        self.ensemble = TwinEnsemble(self.record, self.crew)
         self.watchers = [
-            TwinWatcher(self.topology, m, self.clusters[m.source], self.clusters[m.target], self.applications)
+            TwinWatcher(self.topology, m, self.clusters, self.applications, self.ensemble)
             for m in self.topology.replication
         ]
-        self.ensemble = TwinEnsemble(self.record, self.crew)
         self.servers: Servers = TwinServers(
             self,
             TwinClock(self.crew),
@@ -140,8 +141,11 @@ class TwinEstate:
         """A site is gone, or answers nothing: its brokers, workers and hosts."""
         self._set_site(dc, state)
 
-    def bring_back(self, dc: str) -> None:
-        """The site comes back as it went: its applications run again where they had run."""
+    def bring_back(self, dc: str, *, applications: bool = False) -> None:
+        """The site comes back with its disks; its applications run again only where that is asked for."""
+        for (at, _), client in self.applications.clients.items():
+            if at == dc and not applications:
+                self.applications.set_running(client, False, self.crew.now_s)
         self._set_site(dc, "up")
 
     def state_at(self, address: str) -> State:

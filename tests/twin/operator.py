@@ -34,7 +34,7 @@ class Operator:
         """The source of the mirror is lost, as a person attests."""
         lost = self.estate.topology.clusters[self.mirror.source].datacenters
         request = FailoverRequest(**{"attested": lost, "to": self.mirror.target, **_WHO, **asked})
-        return run_failover(self.estate.topology, request, **self._told())
+        return run_failover(self.estate.topology, request, **self._begun())
 
     def leave(self, **asked: Any) -> FailoverResult:
         """The source of the mirror is sick, as a person attests."""
@@ -44,17 +44,17 @@ class Operator:
     def switchover(self, **asked: Any) -> FailoverResult:
         """The planned move along the mirror."""
         request = SwitchoverRequest(**{"to": self.mirror.target, **_WHO, **asked})
-        return run_switchover(self.estate.topology, request, **self._told())
+        return run_switchover(self.estate.topology, request, **self._begun())
 
     def failback(self, **asked: Any) -> FailoverResult:
         """Back to the source of the mirror."""
         request = FailbackRequest(**{"to": self.mirror.source, **_WHO, **asked})
-        return run_failback(self.estate.topology, request, **self._told())
+        return run_failback(self.estate.topology, request, **self._begun())
 
     def fence(self, cluster: str, verb: FenceVerb = "fence", **asked: Any) -> FailoverResult:
         """Producers off, or on again."""
         request = FenceRequest(**{"cluster": cluster, **_WHO, **asked})
-        return run_fence(self.estate.topology, request, verb, **self._told())
+        return run_fence(self.estate.topology, request, verb, **self._begun())
 
     def unfence(self, cluster: str, **asked: Any) -> FailoverResult:
         """Producers on again."""
@@ -71,8 +71,14 @@ class Operator:
     @property
     def has_begun(self) -> bool:
         """Whether the newest run has begun a step, as the ensemble knows: then it is resumed or aborted."""
+        if not self.run_id:
+            return False
         runs = f"/dcctl/{self.estate.topology.name}/runs/{self.run_id}/"
         return any(path.startswith(runs) and "step-intent" in path for path in self.estate.ensemble.nodes)
+
+    def _begun(self) -> dict[str, Any]:
+        self.run_id = ""
+        return self._told()
 
     def _told(self) -> dict[str, Any]:
         self.events = []

@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 from tests.twin.crew import Crew
 
 T = TypeVar("T")
+NO_ANSWER = "no answer"
 Kind = Literal["do", "see", "journal"]
 Harm = Literal["fails", "is lost", "is done unheard", "dies before", "dies after"]
 """What becomes of one doing.
@@ -117,13 +118,13 @@ class Record:
         if harm == "fails":
             raise failed("refused")
         if harm == "is lost":
-            raise failed("no answer")
+            raise failed(NO_ANSWER)
         found = effect()
         self.entries += entries
         if harm == "dies after":
             self._crew.die()
         if harm == "is done unheard":
-            raise failed("no answer")
+            raise failed(NO_ANSWER)
         return found
 
     def _entry(self, kind: Kind, verb: str, where: str, value: str) -> Entry:

@@ -76,7 +76,7 @@ def test_a_site_that_answers_is_not_left(estates: Estates) -> None:
     assert operator.estate.record.done == []
 
 
-@pytest.mark.parametrize(("harm", "every"), [("dies before", 1), ("dies after", 5)])
+@pytest.mark.parametrize(("harm", "every"), [("dies before", 2), ("dies after", 7)])
 def test_wherever_the_process_dies_the_run_is_gone_on_with(estates: Estates, harm: Harm, every: int) -> None:
     """At each doing, and at each record of the journal; nothing is skipped, and nobody writes at both sides."""
     whole = lost(estates)

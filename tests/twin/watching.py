@@ -5,10 +5,12 @@ The sampler that asks brokers with deadlines stays out: a reading is what it wou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
+from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
+from orchestrator.planning.estate_record import encode_copy, life_of
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.planning.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
 from orchestrator.replication.source_gaps import TopicWriters
@@ -20,9 +22,11 @@ from orchestrator.watch.recorder import SourceReading
 from tests.twin.applications import Applications
 from tests.twin.clusters import TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S
+from tests.twin.ensemble import TwinEnsemble
 
 _EVERY_S, _OUTAGE_EVERY_S = 0.5, 1.0
 _WRITERS_EVERY_S = 10.0
+_FACTS_EVERY_S = 5.0
 
 
 class TwinWatcher:
@@ -32,19 +36,21 @@ class TwinWatcher:
         self,
         topology: Topology,
         mirror: Replication,
-        source: TwinCluster,
-        target: TwinCluster,
+        clusters: Mapping[str, TwinCluster],
         applications: Applications,
+        ensemble: TwinEnsemble,
     ) -> None:
         self.is_running = True
         self.is_looking_at_writers = True
-        self._mirror, self._source, self._target = mirror, source, target
-        self._applications = applications
+        self._topology, self._mirror = topology.name, mirror
+        self._source, self._target = clusters[mirror.source], clusters[mirror.target]
+        self._applications, self._ensemble = applications, ensemble
         self._keeper = Keeper("watcher", self._write)
         self._groups = [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")]
         self._queries = mirrored_consumers(topology, mirror, "spark")
         self._copies: dict[str, CheckpointCopy] = {}
-        self._due_s = self._writers_due_s = 0.0
+        self._due_s = self._writers_due_s = self._facts_due_s = 0.0
+        self._facts: set[FactName] = set()
         back = reverse_mirror(mirror)
         self._read_topics = {*mirror.topics} | {back.mirrored_topic(name) for name in mirror.topics}
 
@@ -56,6 +62,7 @@ class TwinWatcher:
         self._due_s = now_s + (_OUTAGE_EVERY_S if reading.outcome == "failed" else _EVERY_S)
         self._follow_checkpoints(EPOCH_S + now_s)
         self._keeper.record(reading, self._copies, self._writers(now_s))
+        self._copy_facts(now_s)
 
     def _write(self, records: Sequence[tuple[bytes, bytes]], timeout_s: float) -> None:  # noqa: ARG002
         place = TopicPartition(self._mirror.samples_topic, 0)
@@ -119,6 +126,18 @@ class TwinWatcher:
                 compacted = "compact" in topic.config.get("cleanup.policy", "delete")
                 topics[name] = TopicWriters(topic.topic_id, len(topic.logs), marked, compacted)
         return [WritersSeen(watcher="watcher", block=0, at_s=EPOCH_S + now_s, topics=topics)]
+
+    def _copy_facts(self, now_s: float) -> None:
+        """What the watcher's host does beside: each fact of the estate record once, under its number."""
+        if self._ensemble.is_gone or now_s < self._facts_due_s:
+            return
+        self._facts_due_s = now_s + _FACTS_EVERY_S
+        known = fact_names(self._ensemble, self._topology)
+        facts = {name: read_fact(self._ensemble, self._topology, name) for name in known if is_known(name)}
+        life = life_of(fact for name, fact in facts.items() if name.number == FIRST)
+        new = {name: fact for name, fact in facts.items() if name not in self._facts}
+        self._facts |= set(new)
+        self._write([encode_copy(life, fact) for fact in new.values()], 0.0)
 
     def _follow_checkpoints(self, at_s: float) -> None:
         for query in self._queries:

@@ -1,0 +1,254 @@
+"""What dcctl asks of a cluster beside its topics and groups: access rules, Kafka's own Admin, single brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import (
+    ActiveProducer,
+    Broker,
+    ClusterIdentity,
+    ConfigKind,
+    Quorum,
+    Voter,
+)
+from orchestrator.ports.kafka_values import Authorization, TopicDescription
+from orchestrator.values import (
+    Acl,
+    BrokerView,
+    LogEnd,
+    LogReach,
+    PartitionPlace,
+    TopicPartition,
+)
+from tests.twin.asking import CODES, Asked, described
+from tests.twin.clusters import OPERATOR, TwinCluster
+from tests.twin.crew import EPOCH_S, Crew
+from tests.twin.record import Record
+
+
+class TwinAccess(Asked):
+    """See `ports.servers.Access`."""
+
+    def __init__(self, cluster: TwinCluster, record: Record, crew: Crew, timeout_s: float) -> None:
+        super().__init__(cluster, record, crew)
+        self._timeout_s = timeout_s
+
+    @property
+    def operator(self) -> str:
+        return OPERATOR
+
+    def rules(self, principals: Iterable[str] | None = None) -> frozenset[Acl]:
+        self.reached("reading access rules", self._timeout_s)
+        wanted = None if principals is None else set(principals)
+        return frozenset(rule for rule in self.cluster.acls if wanted is None or rule.principal in wanted)
+
+    def add(self, rules: Iterable[Acl]) -> None:
+        for rule in sorted(rules):
+            if rule not in self.cluster.acls:
+                verb = "deny" if rule.permission == "DENY" else "allow"
+                self._change("creating access rules", verb, rule, self.cluster.acls.add)
+
+    def remove(self, rules: Iterable[Acl]) -> None:
+        for rule in sorted(rules):
+            if rule in self.cluster.acls:
+                verb = "lift denial" if rule.permission == "DENY" else "withdraw right"
+                self._change("deleting access rules", verb, rule, self.cluster.acls.discard)
+
+    def _change(self, doing: str, verb: str, rule: Acl, change: Callable[[Acl], None]) -> None:
+        self.reached(doing, self._timeout_s)
+        if not self.cluster.has_quorum:
+            self.crew.pass_time(self._timeout_s)
+            raise self.error(doing, "_TIMED_OUT")
+
+        def made() -> None:
+            change(rule)
+            self.cluster.log_end += 1
+
+        name = f"{rule.resource_name}*" if rule.pattern == "PREFIXED" else rule.resource_name
+        self.record.do(
+            verb,
+            self.name,
+            f"{rule.principal} {rule.operation} {rule.resource_type.lower()} {name}",
+            made,
+            failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
+        )
+
+    def authorization(self, brokers: Sequence[int]) -> Authorization:
+        self.reached("asking for its authorizer", self._timeout_s)
+        if any(self.cluster.brokers[number].state != "up" for number in brokers):
+            self.crew.pass_time(self._timeout_s)
+            raise self.error("asking for its authorizer", "_TIMED_OUT")
+        told = self.cluster.super_users if self.cluster.tells_super_users else None
+        return Authorization(self.cluster.authorizer, told)
+
+
+class Held(Asked):
+    """Something that is closed after use."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TwinAdmin(Held):
+    """See `ports.servers.KafkaAdmin`."""
+
+    def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
+        self.reached("asking which cluster it is", timeout_s)
+        brokers = tuple(
+            Broker(b.number, b.address.partition(":")[0], 9092, b.dc)
+            for b in self.cluster.brokers.values()
+            if b.is_known
+        )
+        return ClusterIdentity(self.cluster.cluster_id, min(self.cluster.controllers, default=-1), brokers)
+
+    def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
+        self.reached("describing topics", timeout_s)
+        return described(self.cluster, names)
+
+    def configs(
+        self,
+        kind: ConfigKind,
+        names: Iterable[str],
+        *,
+        own_only: bool = True,  # noqa: ARG002 - the brokers' own settings are Kafka's defaults
+        timeout_s: float = 30.0,
+    ) -> dict[str, dict[str, str]]:
+        self.reached(f"describing the configuration of {kind}s", timeout_s)
+        return {
+            name: {"cleanup.policy": "delete", **self.cluster.topics[name].config}
+            for name in names
+            if name in self.cluster.topics
+        }
+
+    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
+        doing = "describing the metadata quorum"
+        self.reached(doing, timeout_s)
+        cluster, now_s = self.cluster, EPOCH_S + self.crew.now_s
+        up = [number for number, (_, state) in cluster.controllers.items() if state == "up"]
+        if not cluster.has_quorum:
+            self.crew.pass_time(timeout_s)
+            raise self.error(doing, "Timeout")
+        end = cluster.log_end
+        voters = tuple(
+            Voter(number, "", end if state == "up" else 0, now_s if state == "up" else now_s - 60, None)
+            for number, (_, state) in cluster.controllers.items()
+        )
+        observers = tuple(Voter(b.number, "", b.heard, now_s, None) for b in cluster.brokers.values())
+        return Quorum(up[0], 1, end, voters, observers)
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        self.reached("describing producers", timeout_s)
+        found = {}
+        for tp in sorted(set(partitions)):
+            log = self.led(tp, "describing producers of", timeout_s)
+            found[tp] = tuple(
+                ActiveProducer(number, 0, 0, at_s, 0 if transactional else None, None)
+                for number, (_, (at_s, transactional)) in enumerate(sorted(log.writers.items()), 1)
+            )
+        return found
+
+
+class TwinLogEnds(Held):
+    """See `ports.servers.LogEnds`."""
+
+    def __init__(self, cluster: TwinCluster, record: Record, crew: Crew, timeout_s: float) -> None:
+        super().__init__(cluster, record, crew)
+        self._timeout_s = timeout_s
+
+    def reaches(
+        self,
+        addresses: Iterable[str],  # noqa: ARG002 - any broker tells who leads
+        partitions: Iterable[TopicPartition],
+    ) -> dict[TopicPartition, LogReach | ClusterError]:
+        found: dict[TopicPartition, LogReach | ClusterError] = {}
+        is_late = False
+        for tp in sorted(set(partitions)):
+            log = self.cluster.log(tp)
+            if log is None or not self.cluster.is_led(log):
+                found[tp] = ClusterError(self.subject, "its leader does not answer", code="_TIMED_OUT")
+                is_late = True
+            else:
+                found[tp] = LogReach(log.readable_end, log.end)
+        if is_late:
+            self.crew.wait_for(lambda: False, self._timeout_s)
+        topics = dict.fromkeys(tp.topic for tp in found)
+        self.record.see("see", self.name, f"how far the logs of {', '.join(topics)} reach")
+        return found
+
+
+class TwinEachBroker(Held):
+    """See `ports.servers.EachBroker`."""
+
+    def views(self, addresses: Iterable[str], timeout_s: float) -> dict[str, BrokerView | ClusterError]:
+        cluster = self.cluster
+        by_address = {broker.address: broker for broker in cluster.brokers.values()}
+        found: dict[str, BrokerView | ClusterError] = {}
+        for address in sorted(set(addresses)):
+            broker = by_address[address]
+            if broker.state != "up":
+                subject = f"{self.subject}, {address}"
+                found[address] = ClusterError(subject, "does not answer", code=CODES[broker.state])
+                continue
+            found[address] = BrokerView(
+                broker_id=broker.number,
+                brokers={b.number: b.address for b in cluster.brokers.values() if b.is_known},
+                controller=min(cluster.answering),
+                partitions={
+                    TopicPartition(name, at): PartitionPlace(log.leader, log.isr)
+                    for name, topic in cluster.topics.items()
+                    for at, log in enumerate(topic.logs)
+                },
+            )
+        if any(isinstance(said, ClusterError) for said in found.values()):
+            self.crew.wait_for(lambda: False, timeout_s)
+        return found
+
+    def log_ends(
+        self,
+        addresses: Iterable[str],  # noqa: ARG002 - those of the brokers that answer
+        led: Mapping[int, Sequence[TopicPartition]],
+        timeout_s: float,
+    ) -> dict[int, dict[TopicPartition, LogEnd] | ClusterError]:
+        found: dict[int, dict[TopicPartition, LogEnd] | ClusterError] = {}
+        for leader, partitions in led.items():
+            if leader not in self.cluster.answering:
+                found[leader] = self.error("asking for log offsets", "_TIMED_OUT")
+                continue
+            logs = {tp: log for tp in partitions if (log := self.cluster.log(tp)) is not None}
+            found[leader] = {
+                tp: LogEnd(log.start, log.readable_end, log.epoch)
+                for tp, log in logs.items()
+                if log.leader == leader
+            }
+        if any(isinstance(said, ClusterError) for said in found.values()):
+            self.crew.wait_for(lambda: False, timeout_s)
+        return found
+
+    def committed(
+        self,
+        addresses: Iterable[str],  # noqa: ARG002 - those of the brokers that answer
+        groups: Iterable[str],
+        timeout_s: float,
+    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        found: dict[str, dict[TopicPartition, int] | ClusterError] = {}
+        for group in groups:
+            if self.cluster.is_coordinated(group):
+                found[group] = dict(self.cluster.group(group).offsets)
+                self.record.see("see", self.name, f"positions of {group}")
+            else:
+                found[group] = self.error(f"asking for the offsets of group {group}", "_TIMED_OUT")
+        if any(isinstance(said, ClusterError) for said in found.values()):
+            self.crew.wait_for(lambda: False, timeout_s)
+        return found
