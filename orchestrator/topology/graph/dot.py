@@ -8,6 +8,7 @@ import networkx as nx
 
 from orchestrator.topology.graph.labels import edge_lines, node_lines
 from orchestrator.topology.graph.outline import homes
+from orchestrator.topology.graph.quoting import dot_quoted
 
 _SHAPES = {
     "cluster": "shape=cylinder, style=filled, fillcolor=lightblue",
@@ -27,7 +28,7 @@ _LINES = {
 def dot_text(graph: nx.MultiDiGraph) -> str:
     """A digraph that `dot -Tsvg` draws. A cluster that spans sites stands outside of their boxes."""
     lines = [
-        f"digraph {_quoted(graph.graph['name'])} {{",
+        f"digraph {dot_quoted(graph.graph['name'])} {{",
         "  graph [rankdir=LR, compound=true, fontname=Helvetica];",
         "  node [fontname=Helvetica, fontsize=11];",
         "  edge [fontname=Helvetica, fontsize=10];",
@@ -36,10 +37,10 @@ def dot_text(graph: nx.MultiDiGraph) -> str:
     sites = [node for node, data in graph.nodes(data=True) if data["kind"] == "site"]
     for site in sites:
         lines += [
-            f"  subgraph {_quoted('cluster_' + site)} {{",
-            f"    label={_quoted(*node_lines(graph.nodes[site]['part']))}; style=rounded;",
+            f"  subgraph {dot_quoted('cluster_' + site)} {{",
+            f"    label={dot_quoted(*node_lines(graph.nodes[site]['part']))}; style=rounded;",
             # A box without a node is not drawn, and the network's edges need something to end at.
-            f"    {_quoted(site)} [shape=point, style=invis];",
+            f"    {dot_quoted(site)} [shape=point, style=invis];",
             *(f"    {line}" for node in graph if inside.get(node) == site for line in _node(graph, node)),
             "  }",
         ]
@@ -51,7 +52,7 @@ def dot_text(graph: nx.MultiDiGraph) -> str:
 
 def _node(graph: nx.MultiDiGraph, node: str) -> Iterator[str]:
     data = graph.nodes[node]
-    yield f"{_quoted(node)} [label={_quoted(*node_lines(data['part']))}, {_SHAPES[data['kind']]}];"
+    yield f"{dot_quoted(node)} [label={dot_quoted(*node_lines(data['part']))}, {_SHAPES[data['kind']]}];"
 
 
 def _edges(graph: nx.MultiDiGraph) -> Iterator[str]:
@@ -59,14 +60,14 @@ def _edges(graph: nx.MultiDiGraph) -> Iterator[str]:
         if data["kind"] == "holds":
             continue
         words = edge_lines(data["kind"], data, graph.nodes[source]["part"], graph.nodes[target]["part"])
-        settings = [f"label={_quoted(*words)}"] if words else []
+        settings = [f"label={dot_quoted(*words)}"] if words else []
         if style := _LINES.get(data["kind"]):
             settings.append(style)
         if data["kind"] == "network":
-            settings += [f"ltail={_quoted('cluster_' + source)}", f"lhead={_quoted('cluster_' + target)}"]
-        yield f"{_quoted(source)} -> {_quoted(target)}" + (f" [{', '.join(settings)}];" if settings else ";")
-
-
-def _quoted(*lines: str) -> str:
-    """A DOT string; a backslash and a quote are the only characters with a meaning of their own."""
-    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
+            settings += [
+                f"ltail={dot_quoted('cluster_' + source)}",
+                f"lhead={dot_quoted('cluster_' + target)}",
+            ]
+        yield f"{dot_quoted(source)} -> {dot_quoted(target)}" + (
+            f" [{', '.join(settings)}];" if settings else ";"
+        )

@@ -8,6 +8,7 @@ import networkx as nx
 
 from orchestrator.topology.graph.labels import edge_lines, node_lines
 from orchestrator.topology.graph.outline import homes
+from orchestrator.topology.graph.quoting import mermaid_quoted
 
 _SHAPES = {
     "cluster": ("[(", ")]"),
@@ -26,7 +27,7 @@ def mermaid_text(graph: nx.MultiDiGraph) -> str:
     sites = [node for node, data in graph.nodes(data=True) if data["kind"] == "site"]
     lines = ["flowchart LR"]
     for site in sites:
-        lines.append(f"  subgraph {ids[site]}[{_quoted(*node_lines(graph.nodes[site]['part']))}]")
+        lines.append(f"  subgraph {ids[site]}[{mermaid_quoted(*node_lines(graph.nodes[site]['part']))}]")
         lines += [f"    {_node(graph, node, ids)}" for node in graph if inside.get(node) == site]
         lines.append("  end")
     lines += [f"  {_node(graph, node, ids)}" for node in graph if node not in sites and node not in inside]
@@ -37,7 +38,7 @@ def mermaid_text(graph: nx.MultiDiGraph) -> str:
 def _node(graph: nx.MultiDiGraph, node: str, ids: Mapping[str, str]) -> str:
     data = graph.nodes[node]
     left, right = _SHAPES[data["kind"]]
-    return f"{ids[node]}{left}{_quoted(*node_lines(data['part']))}{right}"
+    return f"{ids[node]}{left}{mermaid_quoted(*node_lines(data['part']))}{right}"
 
 
 def _edges(graph: nx.MultiDiGraph, ids: Mapping[str, str]) -> Iterator[str]:
@@ -45,11 +46,5 @@ def _edges(graph: nx.MultiDiGraph, ids: Mapping[str, str]) -> Iterator[str]:
         if data["kind"] == "holds":
             continue
         words = edge_lines(data["kind"], data, graph.nodes[source]["part"], graph.nodes[target]["part"])
-        label = f"|{_quoted(*words)}|" if words else ""
+        label = f"|{mermaid_quoted(*words)}|" if words else ""
         yield f"{ids[source]} {_LINES.get(data['kind'], '-->')}{label} {ids[target]}"
-
-
-def _quoted(*lines: str) -> str:
-    """Text for a label: Mermaid reads HTML in it, and `#` begins a character's name."""
-    escapes = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;"}
-    return '"' + "<br>".join("".join(escapes.get(char, char) for char in line) for line in lines) + '"'
