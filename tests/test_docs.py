@@ -11,6 +11,8 @@ import pytest
 from typer.main import get_command
 
 from orchestrator.cli.main import _register_commands, app, run
+from orchestrator.planning.drawing.mermaid import mermaid_text
+from tests.engine.test_any_exception import plans
 
 ROOT = Path(__file__).parents[1]
 OFFLINE_PAGES = ("durability.md",)
@@ -61,6 +63,13 @@ def test_a_documented_command_says_what_the_page_shows(
     assert run(words) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert " ".join(output.split()) in said
+
+
+def test_the_plan_that_is_shown_is_drawn_as_shown() -> None:
+    """The picture in the page on plans, letter by letter."""
+    page = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert drawn == mermaid_text(plans()["fence"])
 
 
 def test_every_override_is_told_of() -> None:

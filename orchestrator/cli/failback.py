@@ -13,6 +13,7 @@ from orchestrator.cli.move_options import (
     ACKNOWLEDGE,
     DRY_RUN,
     FILE,
+    GRAPH,
     JSON,
     OUT,
     REASON,
@@ -43,6 +44,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
+    graph: Path | None = GRAPH,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -73,6 +75,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         ),
         dry_run=dry_run,
         out=out,
+        graph=graph,
         yes=yes,
         as_json=as_json,
     )

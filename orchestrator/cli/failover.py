@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_CLUSTER, ACKNOWLEDGE, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import ACCEPT_CLUSTER, ACKNOWLEDGE, FILE, GRAPH, JSON, OUT, REASON, YES
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +49,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     reason: str = REASON,
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
     out: Path | None = OUT,
+    graph: Path | None = GRAPH,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -88,6 +89,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         ),
         dry_run=dry_run,
         out=out,
+        graph=graph,
         yes=yes,
         as_json=as_json,
         topology=topology,

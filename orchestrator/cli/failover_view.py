@@ -26,8 +26,7 @@ _STEP_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "unknown": "
 
 def render_plan(plan: Plan, console: Console) -> None:
     """What will be done and what it will cost, before anything is done."""
-    way = escape(plan.source) + (f" → {escape(plan.target)}" if plan.target else "")
-    console.print(f"\n[bold]{plan.verb.capitalize()} {way}[/] ({escape(plan.topology)})")
+    console.print(f"\n[bold]{escape(plan.way)}[/] ({escape(plan.topology)})")
     for gate in plan.gates:
         mark = _GATE_MARKS[gate.outcome]
         console.print(f"  {mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, JSON, OUT, REASON, YES
+from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
     from orchestrator.operations.fence import FenceVerb
@@ -37,13 +37,14 @@ def fence(  # noqa: PLR0917 - typer passes them by name
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
+    graph: Path | None = GRAPH,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
     """Deny writing to the file's producers at a cluster, and see that nothing is written any more."""
     _run(
         file, "fence", cluster, principal, consumers, reason,
-        accept_cluster=accept_cluster, dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+        accept_cluster=accept_cluster, dry_run=dry_run, out=out, graph=graph, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -58,6 +59,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     reason: str = REASON,
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
+    graph: Path | None = GRAPH,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -65,7 +67,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     _run(
         file, "unfence", cluster, principal, True, reason,
         acknowledge=acknowledge, accept_cluster=accept_cluster,
-        dry_run=dry_run, out=out, yes=yes, as_json=as_json,
+        dry_run=dry_run, out=out, graph=graph, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -81,6 +83,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
     accept_cluster: list[str],
     dry_run: bool,
     out: Path | None,
+    graph: Path | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -108,6 +111,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
         ),
         dry_run=dry_run,
         out=out,
+        graph=graph,
         yes=yes,
         as_json=as_json,
     )

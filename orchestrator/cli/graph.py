@@ -23,7 +23,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-_ENDINGS = {
+ENDINGS = {
     ".svg": Format.SVG,
     ".dot": Format.DOT,
     ".gv": Format.DOT,
@@ -54,7 +54,7 @@ def graph(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        _write(output, text)
+        write_graph(output, text)
     summary = f"{file}: {topology.name} ({topology.layout}) as {wanted}"
     typer.echo(f"{summary} in {output}" if output else summary, err=True)
 
@@ -66,7 +66,7 @@ def _wanted(form: Format | None, output: Path | None, *, as_json: bool) -> Forma
         )
     if as_json:
         return Format.JSON
-    return form or _ENDINGS.get(output.suffix.lower() if output else "", Format.SVG)
+    return form or ENDINGS.get(output.suffix.lower() if output else "", Format.SVG)
 
 
 def _text(topology: Topology, wanted: Format) -> str:
@@ -97,7 +97,8 @@ def _text(topology: Topology, wanted: Format) -> str:
     return json.dumps(graph_document(graph), indent=2) + "\n"
 
 
-def _write(output: Path, text: str) -> None:
+def write_graph(output: Path, text: str) -> None:
+    """Write a graph to a file. Raises `DcctlError` where that cannot be."""
     from orchestrator.adapters.files import write_whole
 
     try:

@@ -29,6 +29,12 @@ def plan(
     out: Path | None = typer.Option(
         None, "-o", metavar="PLAN", help="Write the plan for `dcctl apply PLAN`."
     ),
+    graph: Path | None = typer.Option(
+        None,
+        "--graph",
+        metavar="FILE.dot|FILE.mmd",
+        help="Draw the plan, for Graphviz or as Mermaid, by the file's ending.",
+    ),
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     as_json: bool = _JSON,
 ) -> None:
@@ -36,6 +42,7 @@ def plan(
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.layout_view import render_layout_plan, summary_of
     from orchestrator.cli.output import emit
+    from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.verb import gate_status, refusal_of
     from orchestrator.operations.layout.apply import plan_apply, write_plan
     from orchestrator.planning.layout.layout import changes_of
@@ -44,11 +51,14 @@ def plan(
     from orchestrator.planning.same_clusters import accepted_clusters
     from orchestrator.topology.loading import load_topology
 
+    check_graph(graph, dry_run=True)
     topology = load_topology(file)
     request = ApplyRequest(accept_cluster=accepted_clusters(topology, accept_cluster), by=account_name())
     found = plan_apply(topology, request)
     if out is not None:
         write_plan(found, out)
+    if graph is not None:
+        draw_plan(found, graph)
     summary = refusal_of(found) or summary_of(found)
     emit(
         {"plan": to_json(found)},

@@ -26,6 +26,12 @@ ACCEPT_CLUSTER = typer.Option(
 )
 REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
+GRAPH = typer.Option(
+    None,
+    "--graph",
+    metavar="FILE.dot|FILE.mmd",
+    help="With --dry-run: draw the plan, for Graphviz or as Mermaid, by the file's ending.",
+)
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
 YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

@@ -24,24 +24,25 @@ def run_verb(
     execute: Execute,
     dry_run: bool,
     out: Path | None,
+    graph: Path | None,
     yes: bool,
     as_json: bool,
     topology: Topology | None = None,
 ) -> None:
-    """One verb on the command line: its plan shown (and written to `out`), asked for, run, and ended."""
+    """One verb on the command line: its plan shown, asked for, run, and ended.
+
+    The plan is written to `out`, and one that is only looked at is drawn in `graph`, where those are given.
+    """
     from orchestrator.cli.failover_view import RunView, render_plan
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
     from orchestrator.cli.run_end import end_with
-    from orchestrator.errors import DcctlError, GateRefusedError
-    from orchestrator.operations.run import write_json
+    from orchestrator.errors import GateRefusedError
     from orchestrator.planning.plan import to_json
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise DcctlError(str(out), "cannot be written: there is no such folder")
+    _check_files(out, graph, dry_run=dry_run)
 
     def show_plan(plan: Plan) -> None:
-        if out is not None:
-            write_json(out, to_json(plan))
+        _write_files(plan, out, graph)
         if "done_by" not in plan.facts:
             render_plan(plan, err_console)
 
@@ -79,6 +80,27 @@ def warn_of_being_alone(topology: Topology, reason: str) -> None:
         f"  Make sure by other means that nobody does. Once the ensemble of {topology.name} is back:"
         " dcctl history --import JOURNAL"
     )
+
+
+def _check_files(out: Path | None, graph: Path | None, *, dry_run: bool) -> None:
+    """Whether they could be written, before anything is asked."""
+    from orchestrator.cli.plan_graph import check_graph
+    from orchestrator.errors import DcctlError
+
+    check_graph(graph, dry_run=dry_run)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise DcctlError(str(out), "cannot be written: there is no such folder")
+
+
+def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:
+    from orchestrator.cli.plan_graph import draw_plan
+    from orchestrator.operations.run import write_json
+    from orchestrator.planning.plan import to_json
+
+    if out is not None:
+        write_json(out, to_json(plan))
+    if graph is not None:
+        draw_plan(plan, graph)
 
 
 def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -> None:

@@ -15,12 +15,9 @@ from typing import Any, TypeVar
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Effect, Handle, OnFailure, Reversible, Verified, VerifiedUndo
 from orchestrator.moves.registry import arguments_of
-from orchestrator.planning.plan import Phase, Step
+from orchestrator.planning.plan import NEEDS_RESULT, Phase, Step
 
 R = TypeVar("R")
-
-NEEDS_RESULT = "its result is needed"
-"""The reason of an order that follows from a handle."""
 
 
 @dataclass(frozen=True, slots=True)

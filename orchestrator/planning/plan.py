@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, TypeVar
 
@@ -64,6 +64,9 @@ EventKind = Literal[
     "undo-outcome",
     "run-ended",
 ]
+
+NEEDS_RESULT = "its result is needed"
+"""The reason of an order that is not policy: a step waits for what it takes from another."""
 
 _CONFIG = ConfigDict(extra="forbid")
 T = TypeVar("T")
@@ -183,6 +186,14 @@ class Plan:
         return all(gate.outcome == "ok" for gate in self.gates)
 
     @property
+    def way(self) -> str:
+        """What is done, and where: `Failover west → east`."""
+        where = (
+            f"{self.source} → {self.target}" if self.source and self.target else self.source or self.target
+        )
+        return f"{self.verb.capitalize()} {where}".rstrip()
+
+    @property
     def digest(self) -> str:
         """Digest of the whole plan."""
         return digest(to_json(self))
@@ -216,11 +227,31 @@ class Plan:
 
     def critical_path_s(self) -> float:
         """Expected seconds of the longest way through the steps."""
+        return max(self._ready_at_s().values(), default=0.0)
+
+    def longest_way(self) -> tuple[str, ...]:
+        """Ids of the steps that decide how long the run takes, each waiting for the one before it."""
+        ready_at_s = self._ready_at_s()
+        # Of equals the one that is later in order: no other stands between it and what waits for it.
+        place = {step_id: number for number, step_id in enumerate(ready_at_s)}
+
+        def last_of(step_ids: Iterable[str]) -> str | None:
+            return max(step_ids, key=lambda step_id: (ready_at_s[step_id], place[step_id]), default=None)
+
+        found: list[str] = []
+        current = last_of(ready_at_s)
+        while current is not None:
+            found.append(current)
+            current = last_of(self.step(current).depends_on)
+        return tuple(reversed(found))
+
+    def _ready_at_s(self) -> dict[str, float]:
+        """When each step ends at the earliest, in seconds from the beginning, in order."""
         ready_at_s: dict[str, float] = {}
         for step in self.in_order():
             begins_s = max((ready_at_s[needed] for needed in step.depends_on), default=0.0)
             ready_at_s[step.id] = begins_s + step.expected_s
-        return max(ready_at_s.values(), default=0.0)
+        return ready_at_s
 
 
 def with_seconds(plan: Plan) -> Plan:

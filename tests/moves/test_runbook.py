@@ -14,8 +14,8 @@ from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effect import Handle, Held
 from orchestrator.moves.held import held_in_words, still_held
 from orchestrator.moves.registry import Registry
-from orchestrator.moves.runbook import NEEDS_RESULT, Runbook, behind
-from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.moves.runbook import Runbook, behind
+from orchestrator.planning.plan import NEEDS_RESULT, Plan, Step, plan_from_json, to_json
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_kind import LEDGERS, CloseLedger, OpenLedger, ReadPage, Say, Shelves, ToyWorld, TurnTo
 
