@@ -20,6 +20,7 @@ Faults, all to be set at any time:
 - brokers: `estate.clusters[name].set_brokers("gone" | "silent" | "up", 1, 2)`; `set_controllers` likewise
 - Connect: `estate.workers[name].state = "gone"`, `.lag_s`, `.connectors[NAME].failed_task`
 - the ensemble: `estate.ensemble.is_gone`, `estate.ensemble.lose_locks()`
+- boot guards: `estate.guard(name)` before the site is lost
 - watchers: `estate.watchers[0].is_running`, `.is_looking_at_writers`
 - hosts: `estate.applications.reach[dc]`; clients: `estate.applications.clients[dc, "consumer-billing"].rate_per_s`
 - doings: `record.harm_nth(n, harm)`, `record.harm_where(predicate, harm)`; see `record.Harm`. A process that dies
@@ -30,5 +31,5 @@ What really happened to the applications' records is in `estate.applications.led
 
 The modules: `crew` (time, and what runs side by side), `record` (doings and harm), `clusters` (Kafka as values),
 `asking`, `kafka` and `brokers` (Kafka as dcctl asks it), `connect`, `applications`, `checkpoints`, `watching`,
-`ensemble`, `estate` (all of it together), `operator` (commands), `truths`.
+`guards`, `ensemble`, `estate` (all of it together), `operator` (commands), `truths`.
 """

@@ -109,7 +109,7 @@ class Applications:
         consumer = self._groups.get(client.name)
         if consumer is not None and not is_running:
             cluster = self.cluster_at(client.dc)
-            if cluster.reach == "up" and client.positions and self._may_read(consumer, cluster):
+            if cluster.lets_in and client.positions and self._may_read(consumer, cluster):
                 self._commit(client, consumer, cluster, now_s)
             cluster.group(consumer.name).members.discard(client.dc)
             client.positions = {}
@@ -130,7 +130,7 @@ class Applications:
     def _produce(self, client: Client, producer: Producer, now_s: float, seconds: float) -> None:
         cluster = self.cluster_at(client.dc)
         client.owes += (RATE_PER_S if client.rate_per_s is None else client.rate_per_s) * seconds
-        if cluster.reach != "up":
+        if not cluster.lets_in:
             client.owes = min(client.owes, 1.0)
             return
         partitions = cluster.partitions(producer.topics)
@@ -177,7 +177,7 @@ class Applications:
     def _consume(self, client: Client, consumer: Consumer, now_s: float, seconds: float) -> None:
         cluster = self.cluster_at(client.dc)
         group = cluster.group(consumer.name)
-        if cluster.reach != "up" or not cluster.is_coordinated(consumer.name):
+        if not cluster.lets_in or not cluster.is_coordinated(consumer.name):
             return
         if not self._may_read(consumer, cluster):
             group.members.discard(client.dc)
@@ -215,7 +215,7 @@ class Applications:
     def _run_batch(self, client: Client, query: Consumer, now_s: float) -> None:
         """One batch more of a query, written as Spark writes it: offsets, state, commit."""
         cluster = self.cluster_at(client.dc)
-        if cluster.reach != "up" or not self._may_read(query, cluster):
+        if not cluster.lets_in or not self._may_read(query, cluster):
             return
         folder = Path(str(query.checkpoint if cluster.name == query.cluster else query.standby_checkpoint))
         partitions = cluster.partitions(self.topics_at(query, cluster))

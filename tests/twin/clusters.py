@@ -119,6 +119,8 @@ class TwinCluster:
         # Kafka hides the values of settings that belong to plug-ins.
         self.tells_super_users = False
         self.log_end = 1
+        # Brokers that let operator and mirror in, and no application.
+        self.closed: set[int] = set()
         self._made = 0
         for topic in desired_topics(topology, name).values():
             self.create_topic(
@@ -152,6 +154,11 @@ class TwinCluster:
         """What a client meets that may use any broker."""
         states = {broker.state for broker in self.brokers.values()}
         return "up" if "up" in states else "silent" if "silent" in states else "gone"
+
+    @property
+    def lets_in(self) -> bool:
+        """Whether an application finds a broker."""
+        return bool(self.answering.keys() - self.closed)
 
     @property
     def has_quorum(self) -> bool:

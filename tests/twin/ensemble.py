@@ -27,6 +27,7 @@ class TwinEnsemble(MemoryEnsemble):
 
     def __init__(self, record: Record, crew: Crew) -> None:
         super().__init__()
+        self.hosts = "ensemble:2181"
         self.is_gone = False
         self.held: dict[str, TwinLock] = {}
         self.record, self.crew = record, crew

@@ -20,6 +20,7 @@ from tests.twin.clusters import State, TwinCluster
 from tests.twin.connect import TwinConnect, Workers
 from tests.twin.crew import Crew, TwinClock, TwinThreads
 from tests.twin.ensemble import TwinEnsemble
+from tests.twin.guards import TwinGuards
 from tests.twin.kafka import TwinKafka
 from tests.twin.record import Record
 from tests.twin.watching import TwinWatcher
@@ -118,6 +119,7 @@ class TwinEstate:
                     self.workers[mirror.target].add(name, config)
         self.applications = Applications(self.topology, self.clusters)
         self.ensemble = TwinEnsemble(self.record, self.crew)
+        self.guards: list[TwinGuards] = []
         self.watchers = [
             TwinWatcher(self.topology, m, self.clusters, self.applications, self.ensemble)
             for m in self.topology.replication
@@ -129,6 +131,10 @@ class TwinEstate:
             TwinPlaybooks(self.applications, self.record, self.crew),
             TwinCheckpoints(self.record, self.crew, self._is_readable),
         )
+
+    def guard(self, cluster: str) -> None:
+        """From now on each broker of a cluster has a boot guard."""
+        self.guards.append(TwinGuards(self.topology.name, self.clusters[cluster], self.ensemble))
 
     def live(self, seconds: float) -> None:
         """Let time pass with nobody of dcctl about."""
@@ -183,6 +189,8 @@ class TwinEstate:
             workers.live(now_s, seconds)
         for watcher in self.watchers:
             watcher.live(now_s)
+        for guards in self.guards:
+            guards.live(now_s)
 
 
 def completed(topology: Topology, folder: Path) -> Topology:

@@ -71,6 +71,25 @@ def test_a_lost_site_that_comes_back_is_primary_again(estates: Estates) -> None:
     assert truths.lost_at(operator.estate, "west") == set()
 
 
+def test_a_guarded_site_comes_back_closed_and_is_held_before_it_opens(estates: Estates) -> None:
+    """Its applications run again as soon as their hosts do, and nobody writes there before it is primary."""
+    operator = estates.at_work(SICK)
+    estate = operator.estate
+    estate.guard("west")
+    estate.lose("west")
+    estate.live(5)
+    assert operator.failover().outcome == "ok"
+    estate.bring_back("west", applications=True)
+    estate.live(20)
+    assert truths.written_at(estate) == {"orders": THERE, "payments": THERE}
+    result = operator.failback()
+    assert result.outcome == "ok"
+    assert {"returned-opens": "they have opened"}.items() <= {
+        s["id"]: s["message"] for s in result.steps
+    }.items()
+    holds(operator, "west", BACK)
+
+
 def test_a_log_that_came_back_shorter_is_told(estates: Estates) -> None:
     """A power loss cut off what was acknowledged: a person decides whether that is accepted."""
     operator = returned(estates)
