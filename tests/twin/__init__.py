@@ -20,6 +20,7 @@ Faults, all to be set at any time:
 - brokers: `estate.clusters[name].set_brokers("gone" | "silent" | "up", 1, 2)`; `set_controllers` likewise
 - Connect: `estate.workers[name].state = "gone"`, `.lag_s`, `.connectors[NAME].failed_task`
 - the ensemble: `estate.ensemble.is_gone`, `estate.ensemble.lose_locks()`
+- holds: `estate.hold(scope, reason)`; in the middle of a run from a `record.harm_where` predicate, or `on_event`
 - boot guards: `estate.guard(name)` before the site is lost
 - watchers: `estate.watchers[0].is_running`, `.is_looking_at_writers`
 - hosts: `estate.applications.reach[dc]`; clients: `estate.applications.clients[dc, "consumer-billing"].rate_per_s`

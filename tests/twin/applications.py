@@ -146,7 +146,8 @@ class Applications:
             self.numbers[producer.name] = number + 1
             value = f"{producer.name}:{number}".encode()
             record = TwinRecord(EPOCH_S + now_s, None, value, headers)
-            if cluster.append(tp, record, who=producer.name, acks_all=producer.acks == "all"):
+            has_all, marked = producer.acks == "all", bool(producer.transactional_ids)
+            if cluster.append(tp, record, who=producer.name, acks_all=has_all, in_transaction=marked):
                 self.ledger.acknowledged[producer.name, number] = cluster.name
                 last = self.ledger.written_at[-1] if self.ledger.written_at else None
                 if last is None or last != (now_s, producer.name, cluster.name):

@@ -261,8 +261,16 @@ class TwinCluster:
         ]
         return bool(fitting) and all(rule.permission == "ALLOW" for rule in fitting)
 
-    def append(self, tp: TopicPartition, record: TwinRecord, *, who: str = "", acks_all: bool = True) -> bool:
-        """Write one record; returns whether it is acknowledged."""
+    def append(
+        self,
+        tp: TopicPartition,
+        record: TwinRecord,
+        *,
+        who: str = "",
+        acks_all: bool = True,
+        in_transaction: bool = False,
+    ) -> bool:
+        """Write one record; returns whether it is acknowledged. One in a transaction has a marker behind it."""
         log = self.log(tp)
         if log is None or not self.is_led(log):
             return False
@@ -274,5 +282,8 @@ class TwinCluster:
         log.records.append(record)
         log.hidden = log.hidden + 1 if hangs else 0
         if who:
-            log.writers[who] = (record.at_s, False)
+            log.writers[who] = (record.at_s, in_transaction)
+        if in_transaction:
+            log.records.append(None)
+            log.hidden = log.hidden + 1 if hangs else 0
         return not (hangs and acks_all)

@@ -152,7 +152,7 @@ class Workers:
                 if not target.append(to, record):
                     return
                 self._sync(connector, tp, at, copy.end - 1)
-            connector.read[tp] = at
+                connector.read[tp] = at  # of a marker Connect never hears
             at += 1
 
     def _sync(self, connector: Connector, tp: TopicPartition, upstream: int, downstream: int) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination as Ensemble
 from orchestrator.errors import ConnectError, CoordinationError
+from orchestrator.operations.holds import HOLDS_PATH
 from orchestrator.operations.servers import Servers
+from orchestrator.planning.holds import Hold
 from orchestrator.replication.connectors import desired_connectors
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
@@ -18,7 +20,7 @@ from tests.twin.brokers import TwinAccess, TwinAdmin, TwinEachBroker, TwinLogEnd
 from tests.twin.checkpoints import TwinCheckpoints
 from tests.twin.clusters import State, TwinCluster
 from tests.twin.connect import TwinConnect, Workers
-from tests.twin.crew import Crew, TwinClock, TwinThreads
+from tests.twin.crew import EPOCH_S, Crew, TwinClock, TwinThreads
 from tests.twin.ensemble import TwinEnsemble
 from tests.twin.guards import TwinGuards
 from tests.twin.kafka import TwinKafka
@@ -153,6 +155,11 @@ class TwinEstate:
             if at == dc and not applications:
                 self.applications.set_running(client, False, self.crew.now_s)
         self._set_site(dc, "up")
+
+    def hold(self, scope: str, reason: str) -> None:
+        """Somebody keeps dcctl's hands off a topology or a data centre."""
+        hold = Hold(scope=scope, who="eve", host="her-own", reason=reason, at_s=EPOCH_S + self.crew.now_s)
+        self.ensemble.write_json(f"{HOLDS_PATH}/{scope}", hold.as_json())
 
     def state_at(self, address: str) -> State:
         """What whoever connects to a broker's address meets."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.topology.model import Topology
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
@@ -141,6 +143,28 @@ def test_without_the_ensemble_a_lost_site_is_left_by_a_person_s_word(estates: Es
         "commit offset",
         "start client",
     }
+
+
+def test_markers_of_transactions_are_no_records(estates: Estates) -> None:
+    """Logs end in one, and the offsets of copies have none; still nothing is lost or skipped."""
+
+    def in_transactions(file: Topology) -> Topology:
+        producers = (replace(producer, transactional_ids=(producer.name,)) for producer in file.producers)
+        return replace(file, producers=tuple(producers))
+
+    operator = estates.at_work(SICK, change=in_transactions)
+    assert operator.switchover(accept_reread=100).outcome == "ok"
+    holds(operator, "east", THERE)
+    assert truths.lost_at(operator.estate, "east") == set()
+
+
+def test_a_hold_stops_a_run_before_it_begins(estates: Estates) -> None:
+    """Of a person who works at the site."""
+    operator = at_work(estates)
+    operator.estate.hold("dc:east", "a new switch")
+    with pytest.raises(GateRefusedError, match="a new switch"):
+        operator.switchover()
+    assert operator.estate.record.done == []
 
 
 def test_what_is_refused_or_unheard_takes_a_move_back(estates: Estates) -> None:
