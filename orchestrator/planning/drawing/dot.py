@@ -25,9 +25,9 @@ def dot_text(plan: Plan) -> str:
     lines = [
         FIRST_LINE,
         f"digraph {dot_quoted(outline.name)} {{",
-        f"  graph [label={dot_quoted(*outline.about)}, labelloc=t, fontname=Helvetica];",
+        f"  graph [label={dot_quoted(*outline.about)}, labelloc=t, fontname=Helvetica, fontsize=12];",
         "  graph [nodesep=0.3, ranksep=0.35];",
-        "  node [shape=box, fontname=Helvetica, fontsize=11];",
+        '  node [shape=box, fontname=Helvetica, fontsize=11, margin="0.15,0.08"];',
         "  edge [fontname=Helvetica, fontsize=9];",
     ]
     for number, section in enumerate(outline.sections):

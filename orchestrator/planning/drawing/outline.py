@@ -16,9 +16,13 @@ from typing import Literal
 import networkx as nx
 
 from orchestrator.planning.plan import NEEDS_RESULT, Plan, Step
+from orchestrator.topology.graph.wording import counted
 
 Ending = Literal["taken back", "is not taken back", "irreversible", "nothing to take back"]
 """What becomes of a step's effect when the run is taken back."""
+
+# How often the way to it changes sections; whether it is one; its name, or that of a phase.
+_Box = tuple[int, bool, str]
 
 _WIDTH = 38
 _TITLE_LINES = 4
@@ -26,7 +30,7 @@ _REASON_WIDTH = 28
 # What a failure does, and what that means.
 _ON_FAILURE = {
     "stop": ("the run stops", "dcctl resume goes on, dcctl abort goes back"),
-    "undo": ("the run is taken back", "only while nothing irreversible stands; otherwise it stops"),
+    "undo": ("the run is taken back", "where something irreversible stands it stops instead"),
     "note": ("that is told", "the run has still done what it was for"),
 }
 
@@ -129,21 +133,26 @@ def _boxes(plan: Plan) -> list[tuple[str, list[Step]]]:
     """
     rounds = _rounds(plan)
     finest = sorted(set(rounds.values()))
-    boxes = {step_id: finest.index(place) for step_id, place in rounds.items()}
-    for wider, narrower in itertools.combinations(range(len(finest)), 2):
-        if finest[wider][1:] == finest[narrower][1:]:
-            merged = {step_id: wider if box == narrower else box for step_id, box in boxes.items()}
-            if _is_in_order(plan, merged):
-                boxes = merged
-    found: dict[int, list[Step]] = {}
+    order: nx.DiGraph = nx.DiGraph()
+    order.add_nodes_from(finest)
+    order.add_edges_from((rounds[needed], rounds[waiting]) for needed, waiting in plan.graph().edges)
+    order.remove_edges_from([(box, box) for box in finest])
+    merged_into: dict[_Box, _Box] = {}
+    for wider, narrower in itertools.combinations(finest, 2):
+        if wider[1:] == narrower[1:] and wider in order and narrower in order:
+            merged = nx.contracted_nodes(order, wider, narrower, self_loops=False)
+            if nx.is_directed_acyclic_graph(merged):  # type: ignore[no-untyped-call]
+                order, merged_into[narrower] = merged, wider
+    found: dict[_Box, list[Step]] = {}
     for step in plan.in_order():
-        found.setdefault(boxes[step.id], []).append(step)
-    return [(finest[box][2], steps) for box, steps in found.items()]
+        box = rounds[step.id]
+        found.setdefault(merged_into.get(box, box), []).append(step)
+    return [(name, steps) for (_, _, name), steps in found.items()]
 
 
-def _rounds(plan: Plan) -> dict[str, tuple[int, bool, str]]:
-    """How often the way to each step changes sections; whether it has one, and its name (or the phase's)."""
-    found: dict[str, tuple[int, bool, str]] = {}
+def _rounds(plan: Plan) -> dict[str, _Box]:
+    """The narrowest boxes of the steps: none of a section waits for another of the same one."""
+    found: dict[str, _Box] = {}
     for step in plan.in_order():
         own = (bool(step.section), step.section or step.phase)
         changes = (found[needed][0] + (found[needed][1:] != own) for needed in step.depends_on)
@@ -151,30 +160,26 @@ def _rounds(plan: Plan) -> dict[str, tuple[int, bool, str]]:
     return found
 
 
-def _is_in_order(plan: Plan, boxes: Mapping[str, int]) -> bool:
-    between: nx.DiGraph = nx.DiGraph()
-    for step in plan.steps:
-        between.add_edges_from(
-            (boxes[needed], boxes[step.id]) for needed in step.depends_on if boxes[needed] != boxes[step.id]
-        )
-    return bool(nx.is_directed_acyclic_graph(between))  # type: ignore[no-untyped-call]
-
-
 @dataclass(frozen=True, slots=True)
 class _Policy:
     """What a failure does, said once: for the whole plan, for a section, or else at each step."""
 
     plan: frozenset[str]
+    has_irreversible: bool
 
     @classmethod
     def of(cls, plan: Plan) -> _Policy:
-        return cls(frozenset(step.on_failure for step in plan.steps))
+        is_irreversible = any(step.irreversible for step in plan.steps)
+        return cls(frozenset(step.on_failure for step in plan.steps), is_irreversible)
 
     def plan_lines(self) -> tuple[str, ...]:
-        said = [_ON_FAILURE[policy] for policy in sorted(self.plan)]
+        said = [
+            _ON_FAILURE[policy] if policy != "undo" or self.has_irreversible else (_ON_FAILURE[policy][0], "")
+            for policy in sorted(self.plan)
+        ]
         if len(said) == 1:
-            return tuple(f"If a step fails, {does}: {means}." for does, means in said)
-        return tuple(f"“{does}”: {means}." for does, means in said)
+            return tuple(f"If a step fails, {'; '.join(filter(None, parts))}." for parts in said)
+        return tuple(f"“{does}”: {means}." for does, means in said if means)
 
     def section_lines(self, steps: Sequence[Step]) -> tuple[str, ...]:
         policies = {step.on_failure for step in steps}
@@ -246,8 +251,9 @@ def _about(plan: Plan, policy: _Policy, arrows: Sequence[Arrow], returns: Sequen
     endings = {ending_of(step) for step in plan.steps}
     why = "; words at it say why, where that is policy" if any(arrow.words for arrow in arrows) else ""
     implied = "; dashed: it would wait anyway" if any(arrow.is_implied for arrow in arrows) else ""
+    size = f"{counted(len(plan.steps), 'step')}, {plan.critical_path_s():.1f} s expected"
     lines = [
-        f"{plan.way} ({plan.topology}): {len(plan.steps)} steps, {plan.critical_path_s():.1f} s expected",
+        f"{plan.way} ({plan.topology}): {size}",
         *_closed(plan),
         f"An arrow leads to what waits{why}{implied}. Thick: the longest way.",
         *policy.plan_lines(),
@@ -259,10 +265,14 @@ def _about(plan: Plan, policy: _Policy, arrows: Sequence[Arrow], returns: Sequen
         )
     if "taken back" in endings:
         lines.append("↶: this step's effect goes when the run is taken back, the last one first.")
-    return tuple(piece for line in lines for piece in textwrap.wrap(line, 2 * _WIDTH))
+    return tuple(piece for line in lines for piece in textwrap.wrap(line, 2 * _WIDTH, break_on_hyphens=False))
 
 
 def _closed(plan: Plan) -> list[str]:
     """The gates that are in the way."""
-    closed = [f"{gate.id} ({gate.outcome})" for gate in plan.gates if gate.outcome != "ok"]
-    return [f"NOT ALLOWED NOW, by its gates: {', '.join(closed)}"] if closed else []
+    said = []
+    for outcome in ("refused", "unknown"):
+        gates = [gate.id for gate in plan.gates if gate.outcome == outcome]
+        if gates:
+            said.append(f"{outcome}: {', '.join(gates)}")
+    return [f"NOT ALLOWED NOW, by its gates. {'; '.join(said)}"] if said else []

@@ -235,6 +235,8 @@ def test_what_a_failure_does_is_said_where_it_differs() -> None:
     alike = outline_of(plans()["failover"])
     assert any(line.startswith("If a step fails, the run stops") for line in alike.about)
     assert all(len(section.lines) == 1 for section in alike.sections)
+    assert "If a step fails, the run is taken back." in outline_of(plans()["fence"]).about
+    assert any("irreversible" in line for line in outline_of(plans()["switchover"]).about)
 
 
 def test_an_effect_without_a_way_back_is_told_from_a_look() -> None:
@@ -255,19 +257,20 @@ def test_a_section_that_waits_for_others_in_between_is_drawn_in_parts() -> None:
 
 def test_a_failover_fits_a_page() -> None:
     """Eighteen steps, no box twice, hardly more arrows than steps, and a few lines above them."""
-    outline = outline_of(plans()["failover"])
+    outline, seconds = outline_of(plans()["failover"]), plans()["failover"].critical_path_s()
     assert [section.lines for section in outline.sections] == [
         ("fence",), ("translate",), ("relocate",), ("redirect",), ("verify",)
     ]  # fmt: skip
     assert len(outline.arrows) <= 22
     assert len(outline.about) <= 7
+    assert outline.about[0] == f"Failover west → east (payments): 18 steps, {seconds:.1f} s expected"
 
 
 def test_a_plan_that_is_not_allowed_says_so() -> None:
     """Nobody takes the picture of a refused failover for one that can be done."""
     file, request = pictures.topology(), replace(pictures.REQUEST, attested=())
     refused = outline_of(plan_failover(file, pictures.observation(), request))
-    assert any("NOT ALLOWED NOW" in line and "attested (refused)" in line for line in refused.about)
+    assert any("NOT ALLOWED NOW" in line and "refused: attested" in line for line in refused.about)
     assert not any("NOT ALLOWED" in line for line in outline_of(plans()["failover"]).about)
 
 
@@ -276,7 +279,7 @@ def test_nothing_to_do_is_drawn_as_that() -> None:
     gate = GateResult(id="clusters-known", outcome="unknown", measured="", limit="", reason="")
     assert outline_of(plan_of()).about == ("Bake west → east (bakery): nothing to do",)
     plan = replace(plan_of(), gates=(gate,))
-    assert outline_of(plan).about[1] == "NOT ALLOWED NOW, by its gates: clusters-known (unknown)"
+    assert outline_of(plan).about[1] == "NOT ALLOWED NOW, by its gates. unknown: clusters-known"
     assert read_mermaid(mermaid.mermaid_text(plan)).boxes == {}
 
 
