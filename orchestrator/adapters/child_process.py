@@ -49,7 +49,7 @@ def adopt_orphans() -> None:
 
 def kill_descendants(timeout_s: float) -> list[ProcessId]:
     """SIGKILL every process below this one; returns those that live on after `timeout_s`."""
-    return end_all(_descendants, timeout_s)
+    return end_all(descendants, timeout_s)
 
 
 def end_as(status: int) -> int:
@@ -63,6 +63,7 @@ def end_as(status: int) -> int:
     return 128 + number
 
 
-def _descendants() -> list[ProcessId]:
+def descendants() -> list[ProcessId]:
+    """Every living process below this one."""
     found = (process_id(child.pid) for child in psutil.Process().children(recursive=True))
     return [process for process in found if process is not None and process.is_alive]

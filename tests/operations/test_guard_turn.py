@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.adapters.processes import process_id
+from orchestrator.adapters.child_process import descendants
+from orchestrator.adapters.processes import ProcessId, end_all, process_id
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.operations import boot_guard, guarded_broker
@@ -92,7 +93,13 @@ def ran(
     guarded: Guarded,
     connected: Callable[[], MemoryEnsemble] | None = None,
 ) -> int:
-    """The guard, in this process."""
+    """The guard, in this process, whose other children are not the guard's to kill."""
+    others = {child.pid for child in psutil.Process().children(recursive=True)}
+
+    def kill_own(timeout_s: float) -> list[ProcessId]:
+        return end_all(lambda: [one for one in descendants() if one.pid not in others], timeout_s)
+
+    monkeypatch.setattr(guarded_broker, "kill_descendants", kill_own)
     monkeypatch.setattr(
         guarded_broker, "coordination_connection", lambda _: connected() if connected else ensemble
     )

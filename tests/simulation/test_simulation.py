@@ -102,7 +102,8 @@ def _lose_west(simulation: Simulation) -> None:
     west.add_programs([Program("client", ("/bin/sleep", "600"))])
     west.start(["client"])
     processes = west.processes()
-    assert len(processes) == 5
+    # The supervisor, three brokers, each behind its guard, and the client.
+    assert len(processes) == 8
 
     west.kill()
     assert west.state == "killed"
