@@ -129,7 +129,8 @@ def is_stopped(process: ProcessId) -> bool:
 def _living(wanted: ProcessId) -> psutil.Process | None:
     try:
         process = psutil.Process(wanted.pid)
-        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        # One whose first thread has ended, and others not yet, still has its sockets and files.
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) and process.num_threads() <= 1:
             return None
         # The kernel's clock ticks are 10 ms; a pid is not used again that soon.
         return process if abs(process.create_time() - wanted.created_at_s) < 0.05 else None

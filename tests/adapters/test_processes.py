@@ -9,8 +9,10 @@ import sys
 import uuid
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
+from orchestrator.adapters.ports import is_listening
 from orchestrator.adapters.processes import (
     ProcessId,
     await_end,
@@ -86,3 +88,36 @@ def test_a_pid_that_is_used_again_is_another_process() -> None:
     before = ProcessId(me.pid, me.created_at_s - 100)
     assert not before.is_alive
     send(signal.SIGKILL, [before])
+
+
+# Listens, and ends its first thread alone, as the kernel does in the middle of ending them all.
+_HALF_ENDED = """
+import ctypes, platform, socket, threading
+
+
+def listen():
+    while True:
+        server.accept()
+
+
+server = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=listen).start()
+print(server.getsockname()[1], flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ends a thread by the kernel's own call")
+def test_a_process_of_which_a_thread_lives_is_alive() -> None:
+    """It still listens; ended for certain is what does not."""
+    with subprocess.Popen([sys.executable, "-c", _HALF_ENDED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        found = process_id(process.pid)
+        assert found is not None
+        while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
+            assert process.poll() is None
+        assert is_listening(port)
+        assert found.is_alive
+        assert end_all(lambda: [found], 5.0) == []
+        assert not is_listening(port)
