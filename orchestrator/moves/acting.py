@@ -21,7 +21,7 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.registry import Registry, result_to_json
-from orchestrator.planning.plan import Plan, Step
+from orchestrator.planning.plan import Step
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -55,7 +55,6 @@ class _RunningStep:
     """See `effect.Running`: one step of a run, with the results of those before it."""
 
     world: World
-    plan: Plan
     effects: Registry
     step: Step
     results: Results
@@ -78,8 +77,7 @@ class _RunningStep:
     def of(self, handle: Handle[R]) -> R:
         if handle.step not in self.results:
             raise DcctlError(f"step {self.step.id}", f"step {handle.step} has left no result")
-        found: R = self.effects.result(self.plan.step(handle.step), self.results[handle.step])
-        return found
+        return self.effects.result(handle, self.results[handle.step])
 
     def may_write(self) -> bool:
         return self.world.may_write()
@@ -91,8 +89,8 @@ class _RunningStep:
 class EffectActions:
     """See `engine.ports.Actions`: each step is the effect that its plan names."""
 
-    def __init__(self, plan: Plan, effects: Registry, world: World) -> None:
-        self._plan, self._effects, self._world = plan, effects, world
+    def __init__(self, effects: Registry, world: World) -> None:
+        self._effects, self._world = effects, world
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         """Make the step's effect."""
@@ -138,7 +136,7 @@ class EffectActions:
         self._world.cancel()
 
     def _running(self, step: Step, results: Results) -> Running:
-        return _RunningStep(self._world, self._plan, self._effects, step, results)
+        return _RunningStep(self._world, self._effects, step, results)
 
 
 def _step_outcome(found: Outcome[Any], effect: Effect[Any] | None) -> StepOutcome:

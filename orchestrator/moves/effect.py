@@ -27,9 +27,10 @@ EFFECT_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Handle(Generic[R]):
-    """The result that a step of the same plan will have. `step` is that step's id."""
+    """The result that a step of the same plan will have: that step's id, and its effect's name."""
 
     step: str
+    effect: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.hooks import RunHook, hooks_around
 from orchestrator.moves.registry import Registry
-from orchestrator.moves.runbook import Runbook
+from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.planning.fence import EXPIRES_AFTER_S, Fenced, FenceRequest, fenced
 from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
@@ -27,7 +27,8 @@ def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest)
         found = book.add(RecordRules(cluster=cluster, rules=who.rules))
         denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found))
         topics = _topics_written_at(topology, cluster)
-        book.add(AwaitNoWrites(cluster=cluster, topics=topics, fenced=denied), id="stands-still")
+        standing = AwaitNoWrites(cluster=cluster, topics=topics)
+        book.add(standing, id="stands-still", after=[behind(denied, because="who is denied writes no more")])
     gates = fence_gates(topology, picture, cluster, who.principals, request.accept_cluster)
     return _plan(topology, picture, request, "fence", who, book, gates)
 

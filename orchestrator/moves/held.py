@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from orchestrator.engine import RunState
 from orchestrator.moves.effect import Held
-from orchestrator.moves.registry import Registry
+from orchestrator.planning.plan import Step
 
 _NAMED = 3
 
@@ -21,23 +22,29 @@ class StillHeld:
     surely: bool
 
 
-def still_held(state: RunState, effects: Registry) -> tuple[StillHeld, ...]:
-    """What steps of the run keep from working, or may, and none is known to have let go since, in plan order.
+class Declared(Protocol):
+    """What steps hold and free, by what their effects declare; nothing for steps that are not known here."""
 
-    Steps of another version, whose effects are not known here, are left out.
-    """
-    known = [(step, effects.effect(step)) for step in state.plan.steps if effects.knows(step)]
+    def holds(self, step: Step) -> Iterable[Held]:
+        """What does not work while the step's effect stands."""
+
+    def frees(self, step: Step) -> Iterable[Held]:
+        """What works again from the step's effect on."""
+
+
+def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
+    """What steps of the run keep from working, or may, and none has let go since, in plan order."""
     freed: set[tuple[str, ...]] = {
         _key(held)
-        for step, effect in known
+        for step in state.plan.steps
         if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
-        for held in effect.frees()
+        for held in declared.frees(step)
     }
     return tuple(
         StillHeld(held, step.id, state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting")
-        for step, effect in known
+        for step in state.plan.steps
         if step.id in state.effective and state.status(step.id, "undo") != "ok"
-        for held in effect.holds()
+        for held in declared.holds(step)
         if not {_key(held), _key(held)[:2]} & freed
     )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import Effect
+from orchestrator.moves.effect import Effect, Handle, Held
 from orchestrator.planning.plan import Step
+
+R = TypeVar("R")
 
 # Built once a type: making one takes milliseconds, using it microseconds.
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
@@ -56,23 +58,36 @@ class Registry:
 
     def kind(self, step: Step) -> type[Effect[Any]]:
         """The class of a step's effect. Raises `DcctlError` for one that this version does not have."""
-        try:
-            return self._effects[step.action]
-        except KeyError:
-            raise DcctlError(
-                f"step {step.id}",
-                f"its action {step.action} is not known here",
-                "the plan was made by another version of dcctl: end its run with that one",
-            ) from None
+        return self._named(step.action, step.id)
 
     def effect(self, step: Step) -> Effect[Any]:
         """The effect of a step, with its arguments. Raises `DcctlError` where they do not fit."""
         found: Effect[Any] = _validated(self.kind(step), step.arguments, f"step {step.id}, its arguments")
         return found
 
-    def result(self, step: Step, data: Mapping[str, Any]) -> Any:
+    def holds(self, step: Step) -> Iterable[Held]:
+        """What a step's effect keeps from working; nothing for a step of another version."""
+        return self.effect(step).holds() if self.knows(step) else ()
+
+    def frees(self, step: Step) -> Iterable[Held]:
+        """What works again from a step's effect on; nothing for a step of another version."""
+        return self.effect(step).frees() if self.knows(step) else ()
+
+    def result(self, handle: Handle[R], data: Mapping[str, Any]) -> R:
         """The result of a step out of the journal. Raises `DcctlError` where it does not fit."""
-        return _validated(self.kind(step).RESULT, data, f"step {step.id}, its result")
+        kind = self._named(handle.effect, handle.step)
+        found: R = _validated(kind.RESULT, data, f"step {handle.step}, its result")
+        return found
+
+    def _named(self, name: str, step_id: str) -> type[Effect[Any]]:
+        try:
+            return self._effects[name]
+        except KeyError:
+            raise DcctlError(
+                f"step {step_id}",
+                f"its action {name} is not known here",
+                "the plan was made by another version of dcctl: end its run with that one",
+            ) from None
 
 
 def _validated(kind: type[Any], data: Mapping[str, Any], subject: str) -> Any:

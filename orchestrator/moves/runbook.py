@@ -123,7 +123,7 @@ class Runbook:
             reasons=reasons,
             stays_because=effect.IRREVERSIBLE or (section.kept if isinstance(effect, Reversible) else ""),
         )
-        return Handle(step_id)
+        return Handle(step_id, effect.NAME)
 
     def everything_behind(self, order: After) -> None:
         """Every step that is added from now on and waits for no other waits for these."""
@@ -137,7 +137,7 @@ class Runbook:
         left_out = {handle.step for handle in without}
         counted = [step for step in self._steps.values() if step.id not in left_out]
         waited_for = {needed for step in counted for needed in step.depends_on}
-        return tuple(Handle(step.id) for step in counted if step.id not in waited_for)
+        return tuple(Handle(step.id, step.action) for step in counted if step.id not in waited_for)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -12,9 +12,7 @@ from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
-    Handle,
     Look,
-    Nothing,
     Outcome,
     Running,
     Unknown,
@@ -55,7 +53,6 @@ class AwaitNoWrites(Look[StandingLogs]):
     TIMEOUT_S = STANDSTILL_S + IN_SYNC_S
     cluster: str
     topics: tuple[str, ...]
-    fenced: Handle[Nothing]
     standstill_s: float = STANDSTILL_S
     patience_s: float = STANDSTILL_S + _PATIENCE_S
 

@@ -102,7 +102,7 @@ class FenceProcedure:
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: FencePicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         session = RunSession(self.topology, run.folder, run_id=run.run_id, servers=self.servers)
-        return EffectActions(plan, FENCE_EFFECTS, session)
+        return EffectActions(FENCE_EFFECTS, session)
 
 
 def preview_fence(

@@ -130,11 +130,11 @@ def deny_step(
         phase="fence",
         title=f"Deny {what} at {cluster} to {denied}",
         action="deny",
-        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": recorded_by},
+        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": _recorded(recorded_by)},
         depends_on=(recorded_by, *needed),
-        verify="rules-are-in-force",
-        compensation="take-rules-back",
-        verify_undone="rules-are-back",
+        verify="deny",
+        compensation="deny",
+        verify_undone="deny",
         on_failure="undo",
         expected_s=0.5,
     )
@@ -172,13 +172,18 @@ def lift_step(
         phase="fence",
         title=f"Lift what a fence denies at {cluster}",
         action="lift-rules",
-        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": recorded_by},
+        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": _recorded(recorded_by)},
         depends_on=(recorded_by, *needed),
-        verify="rules-are-lifted",
-        compensation="deny-again",
-        verify_undone="rules-are-denied-again",
+        verify="lift-rules",
+        compensation="lift-rules",
+        verify_undone="lift-rules",
         expected_s=0.5,
     )
+
+
+def _recorded(step_id: str) -> dict[str, str]:
+    """The result of a step that records rules, as an effect's argument."""
+    return {"step": step_id, "effect": "record-rules"}
 
 
 def rules_to_json(rules: Iterable[Acl]) -> list[list[str]]:

@@ -26,7 +26,7 @@ def with_hooks(topology: Topology, plan: Plan) -> Plan:
         pre = _step(PRE, "prepare", before, plan, topology)
         steps = (
             # What it did itself is its own matter; the run is over as one that has done nothing.
-            replace(pre, on_failure="undo", compensation="leave-hook"),
+            replace(pre, on_failure="undo", compensation=ACTION),
             *(step if step.depends_on else replace(step, depends_on=(PRE,)) for step in steps),
         )
     if after is not None:

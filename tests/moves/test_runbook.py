@@ -62,8 +62,7 @@ class World(ToyWorld):
 
     @property
     def actions(self) -> EffectActions:
-        assert self.plan is not None
-        return EffectActions(self.plan, self.effects, self)
+        return EffectActions(self.effects, self)
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         return self.actions.perform(step, results)
@@ -224,7 +223,9 @@ def test_what_a_section_keeps_is_not_taken_back() -> None:
         closed = book.add(CloseLedger(ledger="bread", place="west"))
     with book.section("go on", on_failure="undo", after=[behind(closed, because="it is held first")]):
         book.add(CloseLedger(ledger="milk", place="west"), id="close-milk")
-        book.add(Say(outcome="failed"), after=[behind(Handle("close-milk"), because="a test")])
+        book.add(
+            Say(outcome="failed"), after=[behind(Handle("close-milk", "close-ledger"), because="a test")]
+        )
     plan = plan_of(book)
     assert plan.step("close-ledger").stays_because == "it would be open at both sides"
     assert plan.step("close-milk").depends_on == ("close-ledger",)
@@ -244,7 +245,7 @@ def test_what_cannot_be_put_together_is_refused() -> None:
         with pytest.raises(DcctlError, match="added twice"):
             book.add(Say())
         with pytest.raises(DcctlError, match="waits for later, which was not added"):
-            book.add(Say(), id="again", after=[behind(Handle("later"), because="x")])
+            book.add(Say(), id="again", after=[behind(Handle("later", "say"), because="x")])
         with pytest.raises(DcctlError, match="within section one"), book.section("two", on_failure="stop"):
             pass
     with pytest.raises(DcctlError, match="opened twice"), book.section("one", on_failure="stop"):
@@ -261,7 +262,7 @@ def test_a_plan_of_another_version_is_named() -> None:
     with pytest.raises(DcctlError, match="step close-bread, its arguments: place"):
         LEDGERS.effect(replace(step, arguments={"ledger": "bread"}))
     with pytest.raises(DcctlError, match="step read-bread, its result: page"):
-        LEDGERS.result(plan.step("read-bread"), {"ledger": "bread", "page": "none"})
+        LEDGERS.result(Handle("read-bread", "read-page"), {"ledger": "bread", "page": "none"})
     with pytest.raises(DcctlError, match="two effects have this name"):
         Registry(Say, Say)
 

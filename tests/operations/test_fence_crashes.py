@@ -64,8 +64,7 @@ class World(CrashingJournal):
     offset: int = 100
 
     def __post_init__(self) -> None:
-        # The steps whose results are asked for are the same in both verbs.
-        self._actions = EffectActions(fence_plan("fence"), FENCE_EFFECTS, _Instant(self))
+        self._actions = EffectActions(FENCE_EFFECTS, _Instant(self))
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         return self._actions.perform(step, results)

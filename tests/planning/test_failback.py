@@ -22,6 +22,7 @@ from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline, stall_everywhere
 from tests.planning import pictures
 from tests.planning.failback_pictures import AFTER_A_FAILOVER, END, REQUEST, picture, topology
+from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import ABSENT, MIRROR, MIRRORED, part
 from tests.replication.mirror_model import build
 
@@ -51,10 +52,7 @@ def test_a_primary_that_is_back_with_its_disks_may_take_over_and_the_tail_is_lat
 
 def test_every_name_in_the_plan_is_known_to_the_runner() -> None:
     """No step names an action or a verification that does not exist."""
-    assert {step.action for step in PLAN.steps} <= set(FAILBACK_TABLE.perform)
-    assert {step.verify for step in PLAN.steps if step.verify} <= set(FAILBACK_TABLE.verify)
-    assert {s.compensation for s in PLAN.steps if s.compensation} <= set(FAILBACK_TABLE.compensate)
-    assert {s.verify_undone for s in PLAN.steps if s.verify_undone} <= set(FAILBACK_TABLE.verify_undone)
+    assert_all_known(PLAN, FAILBACK_TABLE)
 
 
 @pytest.mark.parametrize(

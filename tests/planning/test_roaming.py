@@ -21,6 +21,7 @@ from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
+from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import REQUEST, observation, part, topology
 from tests.planning.sick_pictures import FILE as SICK_FILE
 from tests.planning.sick_pictures import REQUEST as SICK_REQUEST
@@ -171,6 +172,4 @@ def test_taken_back_it_may_write_at_the_source_again_and_was_never_let_in() -> N
 @pytest.mark.parametrize("plan", [SWITCHOVER, FAILBACK, SICK], ids=["switchover", "failback", "sick"])
 def test_every_name_in_the_plan_is_known_to_the_runner(plan: Plan) -> None:
     """No step names an action that does not exist."""
-    table = FAILBACK_TABLE if plan is FAILBACK else MOVE_TABLE
-    assert {step.action for step in plan.steps} <= set(table.perform)
-    assert {step.verify for step in plan.steps if step.verify} <= set(table.verify)
+    assert_all_known(plan, FAILBACK_TABLE if plan is FAILBACK else MOVE_TABLE)

@@ -20,6 +20,7 @@ from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPictu
 from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
+from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import (
     ABSENT,
     GROUPS,
@@ -75,10 +76,7 @@ def test_a_healthy_pair_may_be_switched_and_the_plan_survives_its_file() -> None
 
 def test_every_name_in_the_plan_is_known_to_the_runner() -> None:
     """No step names an action or a verification that does not exist."""
-    assert {step.action for step in PLAN.steps} <= set(MOVE_TABLE.perform)
-    assert {step.verify for step in PLAN.steps if step.verify} <= set(MOVE_TABLE.verify)
-    assert {step.compensation for step in PLAN.steps if step.compensation} <= set(MOVE_TABLE.compensate)
-    assert {step.verify_undone for step in PLAN.steps if step.verify_undone} <= set(MOVE_TABLE.verify_undone)
+    assert_all_known(PLAN, MOVE_TABLE)
 
 
 def test_everything_that_can_be_undone_comes_before_anything_that_cannot() -> None:

@@ -9,27 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 from orchestrator.engine import Results, StepOutcome
+from orchestrator.moves.effect import Held
+from orchestrator.moves.fencing import denials
+from orchestrator.planning.fence import rules_from_json
 from orchestrator.planning.plan import Step
-from orchestrator.values import Acl
 
 S = TypeVar("S")
 # Seen from `Declared`, which only takes sessions.
 S_contra = TypeVar("S_contra", contravariant=True)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Held:
-    """One thing that does not work while the action's effect stands: a client, or what a rule denies.
-
-    `cluster` is where.
-    """
-
-    kind: Literal["stopped", "denied"]
-    cluster: str
-    what: str | Acl
 
 
 Scope = Callable[[Step], Iterable[Held]]
@@ -95,12 +85,10 @@ def declaration_of(act: object) -> Declaration:
 
 
 def stopped_clients(step: Step) -> Iterable[Held]:
-    """The clients of a step, at the cluster that it names."""
-    cluster = str(step.arguments.get("cluster", ""))
-    return (Held("stopped", cluster, str(client)) for client in step.arguments["clients"])
+    """The clients of a step; one that was started anywhere works."""
+    return (Held(str(client), "stopped") for client in step.arguments["clients"])
 
 
 def denied_by_rules(step: Step) -> Iterable[Held]:
     """What the rules of a step deny."""
-    cluster = str(step.arguments["cluster"])
-    return (Held("denied", cluster, Acl(*rule)) for rule in step.arguments["rules"])
+    return denials(str(step.arguments["cluster"]), rules_from_json(step.arguments["rules"]))

@@ -29,6 +29,7 @@ from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.failback_session import FailbackSession
 
 FAILBACK_TABLE: ActionTable[FailbackSession] = ActionTable(
+    effects=MOVE_TABLE.effects,
     perform={
         **MOVE_TABLE.perform,
         "await-open": await_open,

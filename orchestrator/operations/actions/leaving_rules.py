@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.moves.fencing import rules_in_words
 from orchestrator.operations.actions.declaring import denied_by_rules, holding, look
-from orchestrator.operations.actions.fencing import listed_rules, rules_of_this_run
 from orchestrator.operations.left import LeftReader
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.fence import rules_from_json, rules_to_json
@@ -47,7 +47,7 @@ def rules_are_in_force_where_it_answers(session: RunSession, step: Step, _result
     cluster, rules = str(step.arguments["cluster"]), _rules(step)
     missing = rules - _rules_there(session, step)
     if missing:
-        return StepOutcome("failed", f"not there: {listed_rules(missing)}")
+        return StepOutcome("failed", f"not there: {rules_in_words(missing)}")
     with LeftReader(session.servers, session.topology, cluster, READ_TIMEOUT_S) as reader:
         brokers, silent = reader.ask_brokers(), sorted(reader.silent)
     if session.topology.clusters[cluster].metadata == "zookeeper":
@@ -64,16 +64,16 @@ def rules_are_in_force_where_it_answers(session: RunSession, step: Step, _result
 
 def take_left_rules_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
     """Take away what this run brought in, through any broker that answers."""
-    ours = rules_of_this_run(step, results)
+    ours = _rules_of_this_run(step, results)
     _again(session, step, lambda access: access.remove(ours))
     return StepOutcome("ok")
 
 
 def left_rules_are_back(session: RunSession, step: Step, results: Results) -> StepOutcome:
     """Nothing of it is there any more."""
-    left = rules_of_this_run(step, results) & _rules_there(session, step)
+    left = _rules_of_this_run(step, results) & _rules_there(session, step)
     return StepOutcome(
-        "failed" if left else "ok", f"still there: {listed_rules(left)}" if left else "as before"
+        "failed" if left else "ok", f"still there: {rules_in_words(left)}" if left else "as before"
     )
 
 
@@ -115,3 +115,9 @@ def _rules_there(session: RunSession, step: Step) -> frozenset[Acl]:
 
 def _rules(step: Step) -> frozenset[Acl]:
     return frozenset(rules_from_json(step.arguments["rules"]))
+
+
+def _rules_of_this_run(step: Step, results: Results) -> frozenset[Acl]:
+    """Those of the step's rules that were not there before."""
+    recorded = results[str(step.arguments["recorded_by"]["step"])]
+    return _rules(step) - frozenset(rules_from_json(recorded["had"]))

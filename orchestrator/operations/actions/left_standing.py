@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.moves.standstill import writers_of
 from orchestrator.operations.actions.declaring import look
-from orchestrator.operations.actions.fencing import producers_of
 from orchestrator.operations.actions.leaving import named
 from orchestrator.operations.actions.leaving_rules import READ_TIMEOUT_S
 from orchestrator.operations.left import LeftReader
@@ -132,7 +132,7 @@ def _not_at_rest(session: Session, cluster: str, looks: _Looks, begun_at_s: floa
     writing = looks.standing.written(looks.begun_s)
     if not writing:
         return StepOutcome("failed", "replicas have come into sync, or into sight, only now: run it again")
-    found = producers_of(session, cluster, writing, begun_at_s)
+    found = writers_of(session, cluster, writing, begun_at_s)
     return StepOutcome(
         "failed",
         f"still written: {named(found)}. Stop who writes there, or its brokers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.fence import FENCE_EFFECTS
 from orchestrator.operations.actions.clients import (
     await_group_progress,
     start_clients,
@@ -9,7 +10,6 @@ from orchestrator.operations.actions.clients import (
     stop_clients,
 )
 from orchestrator.operations.actions.draining import await_drained
-from orchestrator.operations.actions.fence_table import FENCE_TABLE
 from orchestrator.operations.actions.first_writes import await_landing_records
 from orchestrator.operations.actions.guards import await_guards, record_primary_unless_back
 from orchestrator.operations.actions.leaving import (
@@ -66,8 +66,8 @@ from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.session import Session
 
 MOVE_TABLE: ActionTable[Session] = ActionTable(
+    effects=FENCE_EFFECTS,
     perform={
-        **FENCE_TABLE.perform,
         "await-standstill": await_standstill,
         "stop-connectors": stop_connectors,
         "record-ends": record_ends,
@@ -101,7 +101,6 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "account-left": account_left,
     },
     verify={
-        **FENCE_TABLE.verify,
         "connectors-are-stopped": connectors_are_stopped,
         "connectors-run": connectors_run,
         "offsets-are-written": offsets_are_written,
@@ -109,7 +108,6 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "rules-are-in-force-where-it-answers": rules_are_in_force_where_it_answers,
     },
     compensate={
-        **FENCE_TABLE.compensate,
         "take-left-rules-back": take_left_rules_back,
         "resume-connectors": resume_connectors,
         "name-written-early": name_written_early,
@@ -120,7 +118,6 @@ MOVE_TABLE: ActionTable[Session] = ActionTable(
         "undo-relocation": undo_query_relocation,
     },
     verify_undone={
-        **FENCE_TABLE.verify_undone,
         "left-rules-are-back": left_rules_are_back,
         "connectors-run": connectors_run,
         "offsets-are-restored": offsets_are_restored,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, OutcomeUnknownError
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.actions.declaring import declaration_of
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.plan import Step
@@ -18,12 +20,16 @@ Functions = Mapping[str, Callable[[S, Step, Results], StepOutcome]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionTable(Generic[S]):
-    """A function for each name that a step may hold; see `planning.plan.Step`."""
+    """A function for each name that a step may hold; see `planning.plan.Step`.
+
+    A step whose action is one of `effects` is that effect in all it does.
+    """
 
     perform: Functions[S]
     verify: Functions[S]
     compensate: Functions[S]
     verify_undone: Functions[S]
+    effects: Registry = field(default_factory=Registry)
 
 
 class TableActions(Generic[S]):
@@ -32,9 +38,12 @@ class TableActions(Generic[S]):
     def __init__(self, session: S, table: ActionTable[S]) -> None:
         self._session = session
         self._table = table
+        self._typed = EffectActions(table.effects, session)
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         """Make the step's effect."""
+        if self._table.effects.knows(step):
+            return self._typed.perform(step, results)
         if self._session.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
         act = self._table.perform[step.action]
@@ -49,12 +58,16 @@ class TableActions(Generic[S]):
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is there."""
+        if self._table.effects.knows(step):
+            return self._typed.verify(step, results)
         if step.verify is None:
             raise DcctlError(f"step {step.id}", "has nothing to verify")
         return self._table.verify[step.verify](self._session, step, results)
 
     def compensate(self, step: Step, results: Results) -> StepOutcome:
         """Take the step's effect back."""
+        if self._table.effects.knows(step):
+            return self._typed.compensate(step, results)
         if step.compensation is None:
             raise DcctlError(f"step {step.id}", "has no compensation")
         if self._session.is_cancelled():
@@ -63,6 +76,8 @@ class TableActions(Generic[S]):
 
     def verify_undone(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is gone."""
+        if self._table.effects.knows(step):
+            return self._typed.verify_undone(step, results)
         if step.verify_undone is None:
             raise DcctlError(f"step {step.id}", "has nothing to verify when it is undone")
         return self._table.verify_undone[step.verify_undone](self._session, step, results)

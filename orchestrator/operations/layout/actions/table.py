@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.operations.actions.hooks import leave_hook, run_hook
+from orchestrator.moves.hooks import RunHook
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.layout.actions.access import (
     create_acls,
@@ -41,6 +42,7 @@ from orchestrator.operations.layout.actions.topics import (
 from orchestrator.operations.layout.session import LayoutSession
 
 LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
+    effects=Registry(RunHook),
     perform={
         "create-topics": create_topics,
         "delete-topics": delete_topics,
@@ -55,7 +57,6 @@ LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
         "restart-connectors": restart_connectors,
         "delete-connectors": delete_connectors,
         "record-applied": record_applied,
-        "run-hook": run_hook,
     },
     verify={
         "topics-are-there": topics_are_there,
@@ -75,7 +76,6 @@ LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
         "create-acls": create_acls,
         "delete-acls": delete_acls,
         "delete-connectors": delete_connectors,
-        "leave-hook": leave_hook,
     },
     verify_undone={
         "topics-are-gone": topics_are_gone,
