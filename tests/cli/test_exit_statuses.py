@@ -18,7 +18,7 @@ import yaml
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import ClusterError
-from orchestrator.operations import history
+from orchestrator.operations import coordination
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.holds import HOLDS_PATH, put_hold
 from orchestrator.operations.journal import lock_path
@@ -218,7 +218,7 @@ class OnZooKeeper:
         self.topology = replace(world.topology, coordination=Ensemble(zookeeper=server.hosts))
         world.topology = self.topology
         monkeypatch.setattr(procedure.LayoutProcedure, "open_estate", lambda made: self.estate(world, made))
-        monkeypatch.setattr(history, "coordination_connection", lambda _: self.connection())
+        monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: self.connection())
 
     def connection(self) -> Coordination:
         return Coordination(self.server.hosts, session_timeout_s=2.0, deadline_s=3.0)
