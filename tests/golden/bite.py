@@ -1,0 +1,106 @@
+"""Does the table of order bite? `python -m tests.golden.bite` takes each edge out of each plan and asks the table.
+
+Prints the edges that no pair misses. Those that are known, and why they need not be, stand in `UNNOTICED`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+import networkx as nx
+
+from tests.golden.order import judge, move_of
+from tests.golden.play import PlayedRun, play
+from tests.golden.situations import groups
+
+Edge = tuple[str, str, str]
+"""Move, step, and the step that waits for it."""
+
+_LOOK_AT_FILES = (
+    "a query's progress is looked at in files, which the estate's record does not tell; it only looks"
+)
+_HELD = "the side that came back is held all the while: at any moment its rules and its ends are the same"
+UNNOTICED: Mapping[Edge, str] = {
+    ("failover", "start-queries", "queries-progress"): _LOOK_AT_FILES,
+    ("leaving", "start-queries", "queries-progress"): _LOOK_AT_FILES,
+    ("switchover", "start-queries", "queries-progress"): _LOOK_AT_FILES,
+    ("failback", "start-queries", "queries-progress"): _LOOK_AT_FILES,
+    ("failback", "caught-up", "record-target-rules"): _HELD,
+    ("failback", "tail-arrives", "record-target-rules"): _HELD,
+    ("failback", "record-target-rules", "keep-off"): _HELD,
+    ("failback", "keep-off", "deny-writing"): _HELD,
+    ("failback", "record-landing-ends", "relocate-revenue"): _HELD,
+    ("failback", "record-landing-ends", "relocate-audit"): _HELD,
+    ("failback", "record-landing-ends", "thaw"): _HELD,
+    ("failback", "record-rules", "deny-writing"): (
+        "missed wherever a producer is stopped; where none is, the look at the rules of the standby for the mirror's "
+        "rights cannot be told from it"
+    ),
+    ("switchover", "all-arrived", "thaw"): (
+        "it judges what was looked at before, with no look of its own; where groups or queries move they wait for it"
+    ),
+}
+"""Edges that no pair misses, and why none need to."""
+
+SAMPLE: tuple[tuple[str, str], ...] = (
+    ("failover, by file", "query"),
+    ("failover, by file", "itself"),
+    ("leaving a sick site, by file", "query"),
+    ("leaving a sick site, by file", "itself"),
+    ("leaving a sick site, by file", "all themselves"),
+    ("leaving a sick site, by word", "unfenced"),
+    ("leaving a sick site, by word", "itself, the target has no authorizer"),
+    ("switchover, by file", "query"),
+    ("switchover, by file", "itself"),
+    ("switchover, by file", "no consumers"),
+    ("failback after switchover, by file", "query"),
+    ("failback after switchover, by file", "itself"),
+    ("failback, by state", "its log is cut behind the mirror"),
+    ("failback, by state", "its applications run"),
+    ("failback, by state", "landing topics held records before"),
+    ("fence", "the standby fenced for all, then a switchover"),
+    ("fence", "small, west"),
+    ("hooks", "failover, well"),
+    ("hooks", "leaving a sick site, well"),
+    ("hooks", "failback, well"),
+    ("hooks", "unfence, well"),
+)
+"""Situations that have every kind of edge between them; all of them take a minute."""
+
+
+def unnoticed(runs: Iterable[PlayedRun]) -> dict[Edge, str]:
+    """Edges on which order hangs, and that no pair misses in any run; with the number of runs that have them."""
+    missed: dict[Edge, int] = {}
+    noticed: set[Edge] = set()
+    for run in runs:
+        for edge in _edges(run):
+            if edge in noticed:
+                continue
+            missed[edge] = missed.get(edge, 0) + 1
+            graph = run.plan.graph()
+            graph.remove_edge(*edge[1:])
+            if any(found.wrong for found in judge(run, graph)):
+                noticed.add(edge)
+    return {edge: f"in {times} runs" for edge, times in missed.items() if edge not in noticed}
+
+
+def _edges(run: PlayedRun) -> Iterator[Edge]:
+    """Without those that follow from others: taken out, they change nothing."""
+    for before, after in nx.transitive_reduction(run.plan.graph()).edges:
+        yield move_of(run), before, after
+
+
+def main() -> int:
+    """Play everything, and print what no pair misses."""
+    runs = [
+        run for group in groups().values() for situation in group.values() for run in play(situation).runs
+    ]
+    found = unnoticed(runs)
+    for edge, times in sorted(found.items()):
+        sys.stdout.write("  ".join((*edge, times, UNNOTICED.get(edge, "not known"))) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""A command as it is typed, parsed by the real command line and given to the verbs' entry points."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cache
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from orchestrator.cli import failback, failover, fence, runs, switchover
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.planning.overrides import acknowledgement
+from tests.twin.operator import Operator
+
+_RENAMED = {"attest_down": "attested", "attest_sick": "sick", "principal": "principals"}
+# Neither of them reaches a request: they say how the command itself talks.
+_TALK = ("file", "dry_run", "out", "graph", "yes", "as_json")
+
+
+def give(operator: Operator, line: str) -> FailoverResult:
+    """Run a command. Raises what it raises, `DcctlError` above all."""
+    verb, *options = shlex.split(line)
+    command = _commands()[verb]
+    # A run's id is not known before: the newest is meant.
+    words = ["RUN", *options] if verb in ("resume", "abort") else options
+    asked = dict(command.make_context(verb, words).params)
+    for name in _TALK:
+        asked.pop(name, None)
+    asked = {_RENAMED.get(name, name): _value(name, value) for name, value in asked.items()}
+    if verb in ("resume", "abort"):
+        asked.pop("run")
+        asked["reason"] = f"ada: {asked['reason'] or 'no reason given'}"
+        return operator.resume(**asked) if verb == "resume" else operator.abort(**asked)
+    asked["by"] = "ada"
+    if verb == "fence":
+        return operator.fence(asked.pop("cluster"), **asked)
+    if verb == "unfence":
+        return operator.unfence(asked.pop("cluster"), **asked)
+    if verb == "switchover":
+        return operator.switchover(**asked)
+    return operator.failover(**asked) if verb == "failover" else operator.failback(**asked)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "acknowledge":
+        return acknowledgement(value)
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+@cache
+def _commands() -> dict[str, Any]:
+    app = typer.Typer()
+    for group in (failover, switchover, failback, fence, runs):
+        group.register(app)
+    return dict(get_command(app).commands)  # type: ignore[attr-defined]

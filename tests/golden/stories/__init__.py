@@ -1,0 +1,1 @@
+"""The situations, by what is done in them."""
