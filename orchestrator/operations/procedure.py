@@ -294,6 +294,13 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[R
     # Only a plan that was allowed, approved and begun is gone on with.
     if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
         raise GateRefusedError(f"run {run.run_id}", "nothing was begun", f"run {plan.verb} again")
+    if plan.dcctl_version != __version__:
+        began = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
+        raise GateRefusedError(
+            f"run {run.run_id}",
+            f"{began} began it, whose steps dcctl {__version__} does not take up. The run stays as it was",
+            f"end it by resume or abort with {began}",
+        )
     if plan.topology_digest != digest(dump_topology(procedure.topology)):
         raise GateRefusedError(
             f"run {run.run_id}",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator import __version__
 from orchestrator.adapters.files import write_whole
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, GateRefusedError
@@ -62,7 +63,7 @@ def write_plan(plan: Plan, file: Path) -> None:
 def read_plan(file: Path) -> Plan | None:
     """The plan in a file, or None where it is no plan file but something else (a topology).
 
-    Raises `DcctlError` for a plan of another verb or format.
+    Raises `DcctlError` for a plan of another verb or format, `GateRefusedError` for one of another version.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -79,6 +80,10 @@ def read_plan(file: Path) -> Plan | None:
     plan = plan_from_json(data)
     if plan.verb != VERB:
         raise DcctlError(str(file), f"is a plan of {plan.verb}, not of {VERB}", f"run: dcctl {plan.verb}")
+    if plan.dcctl_version != __version__:
+        made_by = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
+        said = f"is stale: {made_by} made it, and this is dcctl {__version__}"
+        raise GateRefusedError(str(file), said, "make the plan again: dcctl plan FILE -o PLAN")
     return plan
 
 
