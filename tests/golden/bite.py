@@ -31,7 +31,6 @@ UNNOTICED: Mapping[Edge, str] = {
     ("failback", "record-target-rules", "keep-off"): _HELD,
     ("failback", "keep-off", "deny-writing"): _HELD,
     ("failback", "record-landing-ends", "relocate-revenue"): _HELD,
-    ("failback", "record-landing-ends", "relocate-audit"): _HELD,
     ("failback", "record-landing-ends", "thaw"): _HELD,
     ("failback", "record-rules", "deny-writing"): (
         "missed wherever a producer is stopped; where none is, the look at the rules of the standby for the mirror's "
