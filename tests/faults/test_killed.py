@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.simulation.workload.install import stop_producers
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import workload_progress
 from tests.faults.estate import at_work
 
@@ -87,23 +87,24 @@ def test_taken_back_on_its_way_everybody_works_at_the_standby_again(
 def test_a_failover_that_is_killed_and_taken_back_leaves_what_a_person_lets_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Producers were started: only by name they may stand, and the lost site stays closed. Then it is done anew."""
+    """Clients were started: only by name they may stand, and the lost site stays closed. Then it is done anew."""
     with at_work(tmp_path / "state", monkeypatch) as estate:
         time.sleep(_WORK_S)
         simulation = estate.simulation()
         estate.must("sim", "kill", "west")
-        run = estate.killed_at("write-offsets", *FAILOVER)
+        run = estate.killed_at("consumers-progress", *FAILOVER)
         estate.await_lock_free()
         refused = estate.command("abort", run, "--yes")
         assert refused.returncode == 4, refused
-        assert "cannot be taken back any more: start-producers" in " ".join(refused.stderr.split())
+        stands = "start-producers, start-consumers"
+        assert f"cannot be taken back any more: {stands}" in " ".join(refused.stderr.split())
 
         stop_producers(simulation, "east")
-        back = estate.command(
-            "abort", run, "--yes", "--leave", "start-producers", "--reason", "stopped by hand"
-        )
+        stop_consumers(simulation, "east")
+        leave = [word for step in stands.split(", ") for word in ("--leave", step)]
+        back = estate.command("abort", run, "--yes", *leave, "--reason", "stopped by hand")
         assert back.returncode == 6, back
-        assert "let stand: start-producers" in " ".join(back.stderr.split())
+        assert f"let stand: {stands}" in " ".join(back.stderr.split())
         status = json.loads(estate.must("status", "--json"))["mirrors"][0]
         assert {row["primary"] for row in status["primary"]} == {"west"}
         assert set(status["mirror"]["states"].values()) <= {"RUNNING", "FAILED"}, "they were let go on"
@@ -115,7 +116,7 @@ def test_a_failover_that_is_killed_and_taken_back_leaves_what_a_person_lets_stan
         assert {guard["state"] for guard in status["guards"]} == {"closed"}
         again = estate.command(*FAILOVER)
         assert again.returncode == 4, again
-        assert "start-producers was let stand" in " ".join(again.stderr.split())
+        assert f"{stands} was let stand" in " ".join(again.stderr.split())
         estate.must(*FAILOVER, "--acknowledge", "test: they are stopped")
         before = workload_progress(simulation.ledgers)
         time.sleep(_WORK_S)
