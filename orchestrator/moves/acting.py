@@ -79,8 +79,17 @@ class _RunningStep:
             raise DcctlError(f"step {self.step.id}", f"step {handle.step} has left no result")
         return self.effects.result(handle, self.results[handle.step])
 
+    def own(self, effect: Effect[R]) -> R | None:
+        if self.step.id not in self.results:
+            return None
+        handle: Handle[R] = Handle(self.step.id, effect.NAME)
+        return self.effects.result(handle, self.results[self.step.id])
+
     def may_write(self) -> bool:
         return self.world.may_write()
+
+    def is_cancelled(self) -> bool:
+        return self.world.is_cancelled()
 
     def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
         return self.world.await_true(condition, timeout_s, poll_s)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.planning.estate_record import Body
 from orchestrator.planning.plan import Phase
 
 R = TypeVar("R")
@@ -26,7 +27,7 @@ EFFECT_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Handle(Generic[R]):
+class Handle(Generic[R_co]):
     """The result that a step of the same plan will have: that step's id, and its effect's name."""
 
     step: str
@@ -108,8 +109,14 @@ class Running(Protocol):
     def of(self, handle: Handle[R]) -> R:
         """The result of an earlier step. Raises `DcctlError` where that step has none."""
 
+    def own(self, effect: Effect[R]) -> R | None:
+        """The result of this step, whose effect that is; None where that was lost in a crash."""
+
     def may_write(self) -> bool:
         """Whether a write may be tried: not interrupted, and the lock is still this run's."""
+
+    def is_cancelled(self) -> bool:
+        """Whether the run was interrupted."""
 
     def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
         """Wait until `condition` holds; False after `timeout_s` or an interruption."""
@@ -158,6 +165,10 @@ class Effect(ABC, Generic[R]):
 
     def frees(self) -> Iterable[Held]:
         """What works again from it on, whatever held it before."""
+        return ()
+
+    def facts(self, result: R) -> Iterable[Body]:  # noqa: ARG002
+        """What it has written into the estate record: an import of its run's journal writes it from there."""
         return ()
 
 

@@ -28,18 +28,12 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
+from orchestrator.moves.results import RulesFound
 from orchestrator.values import Acl
 
 _SETTLED_S = 5.0
 """A broker hears of a change after the controller has made it."""
 _LISTED = 5
-
-
-@dataclass(frozen=True, config=EFFECT_CONFIG)
-class RulesFound:
-    """Those of some access rules that were there before a run touched any."""
-
-    had: tuple[Acl, ...]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

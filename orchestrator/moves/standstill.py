@@ -17,8 +17,8 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
+from orchestrator.moves.results import StandingLogs
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
-from orchestrator.planning.offsets_json import Offsets
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock
 from orchestrator.values import TopicPartition
@@ -27,14 +27,6 @@ _LISTED = 5
 _POLL_S = 0.25
 _PATIENCE_S = 12.0
 """For so long is who still writes waited for, and who does not tell where its logs end."""
-
-
-@dataclass(frozen=True, config=EFFECT_CONFIG)
-class StandingLogs:
-    """Logs that stood still: the end of each, which every replica in sync has, and where it starts."""
-
-    ends: Offsets
-    starts: Offsets
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.positions import source_partitions

@@ -12,7 +12,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards

@@ -11,7 +11,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.observation import Observation

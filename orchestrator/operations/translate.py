@@ -17,7 +17,7 @@ from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageError
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.group_offsets import Snapshot
-from orchestrator.operations.offset_syncs import NoOffsetSyncsError, read_offset_map
+from orchestrator.replication.offset_syncs import NoOffsetSyncsError, read_offset_map
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory

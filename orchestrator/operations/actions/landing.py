@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.gaps_now import gaps_now
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.session import Session
 from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Step

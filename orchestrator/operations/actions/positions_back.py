@@ -11,7 +11,7 @@ from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.mirror import record_mirror_end
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.gaps_now import gaps_now
-from orchestrator.operations.offset_syncs import read_offset_map
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step

@@ -1,0 +1,226 @@
+"""What effects reach of the world, by subject: `run.port(KIND)` hands it out. Kafka is in `clusters`.
+
+The run's topology file is a port as well: `run.port(Topology)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from orchestrator.errors import ClusterError
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.results import MirrorEnd, RelocatedQuery
+from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.estate_record import Body
+from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.guards import GuardSaid
+from orchestrator.planning.left import LeftPartition
+from orchestrator.planning.observation import SourceProbe
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.ports.servers import Access, Closed, Connect
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.source_gaps import SourceGaps
+from orchestrator.values import LogEnd, LogReach, TopicPartition
+
+B = TypeVar("B", bound=Body)
+
+
+class Pools(Protocol):
+    """Threads for questions that are asked at the same time."""
+
+    def pool(self, at_once: int) -> Executor:
+        """So many at a time. To be closed."""
+
+
+class Workers(Protocol):
+    """Kafka Connect."""
+
+    def connect(self, cluster: str) -> Connect:
+        """The workers at a cluster of the file: those that run the mirrors into it."""
+
+
+class Seen(Protocol):
+    """What was seen before the run decided, and what watchers have recorded. It changes nothing."""
+
+    @property
+    def at_s(self) -> float:
+        """When the picture was taken, Unix seconds."""
+
+    def samples(self, mirror: MirrorRef) -> SampleHistory:
+        """What the watcher has recorded of a mirror's source, as the picture has it.
+
+        Raises `DcctlError` where that could not be read.
+        """
+
+    def samples_at_s(self, mirror: MirrorRef) -> float:
+        """When those were read, Unix seconds."""
+
+    def samples_now(self, mirror: MirrorRef) -> SampleHistory:
+        """The same, read anew. Raises `ClusterError`."""
+
+    def lost_at_s(self, mirror: MirrorRef) -> float:
+        """When its source was lost, as far as the samples tell; `at_s` otherwise. Unix seconds."""
+
+    def has_stood_still(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether logs at the target had these ends already when they were seen to stand still."""
+
+    def hosts(self) -> tuple[ClientHost, ...] | None:
+        """The hosts of applications; None where the inventory could not be read."""
+
+    def past(self) -> Past:
+        """What earlier runs have recorded of the two sides. Raises `DcctlError` where that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinalMap:
+    """The offset map of a mirror that stands, with its very last pair, and the logs of its copies."""
+
+    offset_map: OffsetMap
+    logs: Mapping[TopicPartition, LogEnd]
+
+
+class Maps(Protocol):
+    """Offset maps."""
+
+    def final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
+        """The map of a mirror that was stopped, and came to `end`. Read once, whoever asks first."""
+
+    def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
+        """What the mirror's source says of gaps in its partitions; nothing where it cannot be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDone:
+    """Hosts that did something, and the clients of which no host did (None: the inventory is not known)."""
+
+    at_work: frozenset[str]
+    left_out: tuple[str, ...] | None
+
+
+class Hosts(Protocol):
+    """The hosts of applications."""
+
+    def run_clients(
+        self,
+        doing: Literal["start", "stop"],
+        cluster: str,
+        clients: Iterable[str],
+        *,
+        name: str,
+        timeout_s: float,
+    ) -> HostsDone:
+        """Start or stop clients at the sites of a cluster. Those that are so already are left alone.
+
+        All that is said meanwhile is kept under `name`. Raises `PlaybookError`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedCheckpoint:
+    """Whether a copy has its original's last batch, and what is to be said of it."""
+
+    is_whole: bool
+    message: str
+
+
+class QueryCheckpoints(Protocol):
+    """Checkpoints of Spark queries. `to`: the cluster of the file at which the query shall work next."""
+
+    def bring_over(
+        self, query: str, to: str, *, is_apart: bool, is_stopped: bool, timeout_s: float
+    ) -> CopiedCheckpoint:
+        """Bring the copy at `to` up to the query's last batch.
+
+        `is_apart`: where reading the original may hang, in a process of its own. `is_stopped`: the run has
+        stopped the query, which is noted beside the original.
+        """
+
+    def copied_positions(self, query: str, to: str) -> dict[TopicPartition, int]:
+        """The offsets in the copy."""
+
+    def relocate(
+        self,
+        query: str,
+        to: str,
+        translate: Callable[[TopicPartition, int], Translated],
+        named: Callable[[str], str],
+        starts: Mapping[TopicPartition, int],
+    ) -> RelocatedQuery:
+        """Make of the copy the checkpoint that the query opens at `to`. Twice is once."""
+
+    def undo_relocation(self, query: str, to: str) -> str:
+        """Put back what stood there, if this run has replaced it; says what was done. Raises `DcctlError`."""
+
+    def newest_batch(self, query: str, to: str) -> int | None:
+        """The last batch that was committed in the checkpoint at `to`."""
+
+
+class LeftLook(Closed, Protocol):
+    """One cluster, read as far as it answers, broker by broker."""
+
+    brokers: dict[int, str]
+    silent: dict[str, str]
+
+    def ask_brokers(self) -> dict[int, str]:
+        """Who answers now: broker id -> address."""
+
+    def partitions(
+        self, wanted: Iterable[TopicPartition], *, anew: bool = False
+    ) -> dict[TopicPartition, LeftPartition]:
+        """Each with its log, or why it cannot be read. `anew`: who leads is asked again."""
+
+    def reaches(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, LogReach | ClusterError]:
+        """How far each log reaches at its leader, or why nobody can tell."""
+
+    def committed(self, groups: Iterable[str]) -> dict[str, Mapping[TopicPartition, int] | ClusterError]:
+        """What each group has committed, or why its coordinator does not say it."""
+
+
+class LeftClusters(Protocol):
+    """Clusters of which only a part answers."""
+
+    def left(self, cluster: str, timeout_s: float | None = None) -> LeftLook:
+        """A look at one. To be closed."""
+
+    def access_by(self, cluster: str, addresses: Iterable[str], timeout_s: float) -> Access:
+        """The access rules of one, on new connections to these addresses."""
+
+
+class BootGuards(Protocol):
+    """Guards that keep brokers closed as they start."""
+
+    def said(self, cluster: str) -> tuple[GuardSaid, ...] | None:
+        """The newest word of each guard of a cluster; None where there is no ensemble to ask."""
+
+    def why_not(self) -> str:
+        """Why there is no ensemble."""
+
+    def path(self, cluster: str) -> str:
+        """Where in the ensemble they say it."""
+
+    def look_at(self, cluster: str) -> tuple[SourceProbe, str]:
+        """How a cluster answers, and why its guards keep all closed that takes connections (or empty)."""
+
+
+class EstateRecord(Protocol):
+    """Where one run writes its facts, in the ensemble or, without one, on this machine."""
+
+    def write(self, body: Body) -> None:
+        """Write a fact; once is enough. A newer one of its kind by this run takes the older one's place."""
+
+    def withdraw(self, kind: type[Body]) -> None:
+        """Take this run's facts of a kind back; what was written before counts again."""
+
+    def find(self, kind: type[B]) -> B | None:
+        """This run's newest fact of a kind that holds."""
+
+
+class Words(Protocol):
+    """What a person has said for this run."""
+
+    @property
+    def attested_writers(self) -> frozenset[str]:
+        """Producers that this person has seen write."""
