@@ -162,6 +162,19 @@ class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
         return frozenset(run.of(self.recorded_by).had) & frozenset(self.rules)
 
 
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class LetIn(LiftRules):
+    """The same for producers that move themselves: they may write from then on."""
+
+    NAME = "let-in"
+    IRREVERSIBLE = "they may have written at once"
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Let producers that move themselves write at {self.cluster}"
+
+
 def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
     """What rules that deny keep from working at a cluster."""
     return (

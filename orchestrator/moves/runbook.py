@@ -104,7 +104,7 @@ class Runbook:
         for needed in reasons:
             if needed not in self._steps:
                 raise DcctlError(f"step {step_id}", f"waits for {needed}, which was not added before it")
-        is_kept = bool(section.kept)
+        is_kept = bool(section.kept or effect.IRREVERSIBLE)
         self._steps[step_id] = Step(
             id=step_id,
             phase=phase or effect.PHASE,
