@@ -7,7 +7,7 @@ from functools import cached_property
 
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.planning.clients import clients_of, group_client, producer_clients, query_client
-from orchestrator.planning.fence import Fenced
+from orchestrator.planning.fence import Fenced, roaming_rules
 from orchestrator.replication.connectors import ConnectorNames
 from orchestrator.topology.model import Producer, Replication, Topology
 from orchestrator.values import Acl
@@ -98,6 +98,9 @@ class Move:
 
     @property
     def written_early(self) -> tuple[str, ...]:
-        """Topics that producers which move themselves may write at the side entered before anybody decides."""
+        """Topics that producers which move themselves may write at the side entered before anybody decides.
+
+        Each once, sorted.
+        """
         themselves = [producer for producer in self.producers if producer.moved_by == "itself"]
         return tuple(sorted({topic for p in themselves for topic in p.topics}.intersection(self.topics)))

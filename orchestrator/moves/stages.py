@@ -63,8 +63,8 @@ def stop_group_sync(book: Runbook, move: Move, end: Handle[MirrorEnd]) -> Handle
     )
     asked = behind(
         end,
-        because="Connect answers nothing while it waits for a task of the group sync, so all that applications "
-        "wait for is asked of it before",
+        because="Connect answers nothing while it waits for a task of the group sync, so what applications wait "
+        "for is asked of it before",
     )
     title = "Stop the mirror's group sync and heartbeats"
     return book.add(stop, id="stop-group-sync", title=title, after=[asked])

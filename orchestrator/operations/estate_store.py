@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
@@ -28,19 +28,6 @@ _CLOCK: Clock = SystemClock()
 _BODY_BYTES = 4_000
 _AT_ONCE = 100
 B = TypeVar("B", bound=Body)
-
-
-class EstateRecord(Protocol):
-    """Where one run writes its facts, in the ensemble or, without one, on this machine."""
-
-    def write(self, body: Body) -> None:
-        """Write a fact; once is enough. A newer one of its kind by this run takes the older one's place."""
-
-    def withdraw(self, kind: type[Body]) -> None:
-        """Take this run's facts of a kind back; what was written before counts again."""
-
-    def find(self, kind: type[B]) -> B | None:
-        """This run's newest fact of a kind that holds."""
 
 
 class EnsembleRecord:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.hooks import OwnPlaybooks
-from orchestrator.operations.estate_store import EstateRecord
+from orchestrator.moves.ports import EstateRecord, Pools
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
@@ -124,7 +124,14 @@ class RunSession:
         return found
 
     def _ports(self) -> dict[type[Any], Any]:
-        return {Clusters: self, Clock: self.clock, OwnPlaybooks: self}
+        found = {
+            Clusters: self,
+            Clock: self.clock,
+            OwnPlaybooks: self,
+            Pools: self.servers.threads,
+            Topology: self.topology,
+        }
+        return found if self.estate_record is None else {**found, EstateRecord: self.estate_record}
 
     def run_own_playbook(
         self, playbook: str, variables: Mapping[str, Any], *, name: str, timeout_s: float

@@ -1,4 +1,4 @@
-"""The procedure for the way back to a primary that was lost: pure, from topology, picture and request."""
+"""A failback as asked for, what it costs, and what its gates judge. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from orchestrator.errors import UsageError
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_gates import FailbackSituation, failback_gates
 from orchestrator.planning.failback_picture import FailbackPicture, Past
-from orchestrator.planning.failback_steps import failback_steps
-from orchestrator.planning.fence import fenced
+from orchestrator.planning.fence import Fenced, fenced
 from orchestrator.planning.gates import done_by_run, passed_by_word
-from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
+from orchestrator.planning.plan import Plan, Predicted, Step, digest, with_seconds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.returned import Returned, compare_returned
@@ -66,12 +64,13 @@ def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
     return mirrors[0]
 
 
-def plan_failback(topology: Topology, picture: FailbackPicture, request: FailbackRequest) -> Plan:
-    """What going back would do now, what would be late or missing, and which gates allow it."""
+def failback_plan(
+    topology: Topology, picture: FailbackPicture, request: FailbackRequest, steps: tuple[Step, ...]
+) -> Plan:
+    """The plan of going back with these steps, what would be late or missing, and its gates."""
     mirror = mirror_to_fail_back(topology, request.to)
     back = flipped(topology, mirror)
-    who_home = fenced(topology, mirror.source, with_consumers=True)
-    who_standby = fenced(back, mirror.target, with_consumers=True)
+    who_home, who_standby = principals_back(topology, mirror)
     past = picture.past.value or Past()
     returned = returned_side(topology, mirror, picture, past)
     common = Situation(
@@ -107,16 +106,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
         topology_digest=digest(dump_topology(topology)),
         observed=picture.digests(),
         gates=failback_gates(s),
-        steps=failback_steps(
-            topology,
-            mirror,
-            back,
-            who_home,
-            who_standby,
-            past.starts,
-            timeout_s=request.timeout_s,
-            accept_reread=request.accept_reread,
-        ),
+        steps=steps,
         predicted=Predicted(
             loss={
                 name: {"at_least": count, "expected": count, "at_most": count} for name, count in lost.items()
@@ -135,7 +125,15 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
             "only_at_standby": {str(tp): n for tp, n in returned.orphans.items()} if returned else {},
         },
     )
-    return with_seconds(with_hooks(topology, plan))
+    return with_seconds(plan)
+
+
+def principals_back(topology: Topology, mirror: Replication) -> tuple[Fenced, Fenced]:
+    """Whom a failback keeps off the returned primary, and whom off the standby."""
+    return (
+        fenced(topology, mirror.source, with_consumers=True),
+        fenced(flipped(topology, mirror), mirror.target, with_consumers=True),
+    )
 
 
 def returned_side(

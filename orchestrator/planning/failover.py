@@ -1,4 +1,4 @@
-"""The procedure for a lost site: a pure function from topology, observation and request to a plan."""
+"""What a failover costs, and what its gates judge: pure, from topology, observation and request."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.planning.gates import done_by_run, gate_results, passed_by_word
-from orchestrator.planning.guard_steps import with_guards
-from orchestrator.planning.hooks import with_hooks
+from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.left import LeftCluster
-from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.not_copied import passed_over
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import GateResult, Plan, Predicted, Step, digest, with_seconds
@@ -21,7 +18,7 @@ from orchestrator.planning.positions import (
     target_positions,
 )
 from orchestrator.planning.prediction import LossPrediction, predict_loss, predict_reread
-from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.samples import LossWindow, SampledEnd, SampledPosition, SampleHistory
 from orchestrator.planning.situation import Situation
@@ -32,17 +29,6 @@ from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
 EXPIRES_AFTER_S = 60.0
-
-
-def plan_failover(topology: Topology, observation: Observation, request: FailoverRequest) -> Plan:
-    """What the failover of a lost source would do now, what it would cost, and which gates allow it.
-
-    Raises `UsageError` where the request fits no mirror of the topology, or several.
-    """
-    mirror = mirror_to_fail_over(topology, request)
-    s = failover_situation(topology, mirror, observation, request)
-    steps = with_guards(move_steps(topology, mirror), mirror, observation, s.window, is_lost=True)
-    return failover_plan(s, gate_results(s), steps, observation.digests())
 
 
 def failover_plan(
@@ -71,7 +57,7 @@ def failover_plan(
         ),
         facts={**_facts(s), **facts},
     )
-    return with_seconds(with_hooks(s.topology, plan))
+    return with_seconds(plan)
 
 
 def failover_situation(

@@ -105,6 +105,16 @@ def fenced(
     return Fenced(writers, readers, tuple(sorted(set(rules))))
 
 
+def roaming_rules(topology: Topology, home: str, who: Fenced) -> tuple[Acl, ...]:
+    """Of a fence's rules those against the writing of producers that move themselves.
+
+    `home`: the cluster where the file has these producers.
+    """
+    themselves = {p.name for p in topology.producers_of(home) if p.moved_by == "itself"}
+    principals = {principal for principal, names in who.writers.items() if themselves.intersection(names)}
+    return tuple(rule for rule in who.rules if rule.operation == "WRITE" and rule.principal in principals)
+
+
 def record_rules_step(step_id: str, cluster: str, rules: Iterable[Acl]) -> Step:
     """Which of the rules are there before any of them is touched."""
     return Step(

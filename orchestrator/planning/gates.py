@@ -15,7 +15,7 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
-from orchestrator.planning.guard_steps import guards_of, open_since_s
+from orchestrator.planning.opening import guards_of, open_since_s
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.looking import how_to_end, is_by_word, not_seen_gate

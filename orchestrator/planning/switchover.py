@@ -1,4 +1,4 @@
-"""The procedure for a planned move that loses nothing: pure, from topology, picture and request to a plan."""
+"""A planned move as asked for, what it costs, and what its gates judge. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.fence import Fenced, fenced
+from orchestrator.planning.fence import Fenced, fenced, roaming_rules
 from orchestrator.planning.gates import done_by_run, passed_by_word
-from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
+from orchestrator.planning.plan import Plan, Predicted, Step, digest, with_seconds
 from orchestrator.planning.positions import TargetPosition, partitions_to_read, target_positions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.same_clusters import ids_to_remember
@@ -19,7 +18,6 @@ from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.switchover_gates import SwitchoverSituation, switchover_gates
 from orchestrator.planning.switchover_picture import SwitchoverPicture
-from orchestrator.planning.switchover_steps import roaming_rules, switchover_steps
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 
@@ -75,8 +73,10 @@ def moved_principals(topology: Topology, mirror: Replication) -> Fenced:
     return fenced(topology, mirror.source, with_consumers=True)
 
 
-def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest) -> Plan:
-    """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
+def switchover_plan(
+    topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest, steps: tuple[Step, ...]
+) -> Plan:
+    """The plan of a planned move with these steps, and its gates. It loses nothing, or is taken back."""
     mirror = mirror_to_switch_over(topology, request.to)
     who = moved_principals(topology, mirror)
     s = SwitchoverSituation(
@@ -84,7 +84,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         picture=picture,
         principals=who.principals,
         timeout_s=request.timeout_s,
-        roaming=tuple(sorted({rule.principal for rule in roaming_rules(topology, mirror, who)})),
+        roaming=tuple(sorted({rule.principal for rule in roaming_rules(topology, mirror.source, who)})),
     )
     done_by, passed, lag = done_by_run(s.common), passed_by_word(s.common), s.lag
     plan = Plan(
@@ -98,9 +98,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
         topology_digest=digest(dump_topology(topology)),
         observed=picture.digests(),
         gates=switchover_gates(s),
-        steps=switchover_steps(
-            topology, mirror, who, timeout_s=request.timeout_s, accept_reread=request.accept_reread
-        ),
+        steps=steps,
         predicted=Predicted(
             loss={name: {"at_least": 0, "expected": 0, "at_most": 0} for name in mirror.topics},
             reread={
@@ -122,7 +120,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
             "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
         },
     )
-    return with_seconds(with_hooks(topology, plan))
+    return with_seconds(plan)
 
 
 def _situation(

@@ -32,7 +32,7 @@ from orchestrator.planning.guard_events import (
     Ticked,
     TurnAnswered,
 )
-from orchestrator.planning.guard_steps import source_back
+from orchestrator.planning.opening import source_back
 from orchestrator.planning.guarding import WAITED_FOR_S, Guard, decide
 from orchestrator.planning.guards import GuardSaid, kept_closed, may_open_yet, not_clear
 from orchestrator.planning.observation import SourceProbe

@@ -7,7 +7,7 @@ from orchestrator.operations.actions.primary import record_primary
 from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.session import Session
 from orchestrator.operations.source_look import probe_source, words_of_guards
-from orchestrator.planning.guard_steps import source_back
+from orchestrator.planning.opening import source_back
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.plan import Step
