@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import UTC, datetime
 
 
 class SystemClock:
@@ -24,8 +23,3 @@ class SystemClock:
             return until.wait(timeout_s)
         time.sleep(timeout_s)
         return False
-
-
-def utc_text(at_s: float) -> str:
-    """Unix epoch seconds as people read them: `2026-01-31 03:12:45 UTC`."""
-    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

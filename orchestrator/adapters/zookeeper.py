@@ -28,10 +28,10 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.recipe.lock import Lock
 from kazoo.retry import KazooRetry, RetryFailedError
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.adapters.held_lock import MAX_VALUE_BYTES, HeldLock
 from orchestrator.adapters.zookeeper_access import EnsembleAccess, is_open
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+from orchestrator.ports.clock import utc_text
 
 __all__ = ["MAX_VALUE_BYTES", "Coordination", "HeldLock", "Holder"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import RunEvent
+from orchestrator.ports.clock import utc_text
 
 Rows = Iterable[Mapping[str, Any]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.adapters.clock import utc_text
+from orchestrator.ports.clock import utc_text
 
 # Here nothing is left to be said of a loss of the source: it has been left, or is being left.
 _NO_PRICE = frozenset({"moved", "unfinished", "under-way"})

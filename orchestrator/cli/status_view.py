@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import by_cause, hints_of, listed
 from orchestrator.planning.watcher_records import CLOCKS_APART_S
+from orchestrator.ports.clock import utc_text
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.

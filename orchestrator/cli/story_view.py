@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
+from orchestrator.ports.clock import utc_text
 
 _MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "refused": "[bold red]✗[/]"}
 _UNKNOWN = "[bold yellow]?[/]"

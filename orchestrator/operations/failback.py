@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
+from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import no_ensemble
@@ -24,7 +25,6 @@ from orchestrator.operations.observe import (
     asked,
     observe,
     open_estate,
-    topic_states,
 )
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.relocation import seen_checkpoint

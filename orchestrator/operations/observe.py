@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,23 +10,22 @@ from typing import Any, TypeVar
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.by_time import offsets_by_time, samples_for
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.known_gaps import sampled_gaps
-from orchestrator.planning.move_steps import STANDSTILL_S
 from orchestrator.planning.observation import (
+    STANDSTILL_S,
     CoordinationState,
     MirrorSettings,
     Observation,
     Part,
     SourceProbe,
-    TopicState,
 )
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import SampleHistory
@@ -34,6 +33,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
@@ -234,21 +234,6 @@ def _by_time(
         )
         for group in estate.topology.consumers_of(estate.mirror.source)
         if group.kind == "group"
-    }
-
-
-def topic_states(cluster: Kafka, names: Iterable[str]) -> dict[str, TopicState]:
-    """Those of the topics that exist, as they are at a cluster."""
-    described = cluster.topics(names)
-    configs = cluster.topic_config(described)
-    return {
-        name: TopicState(
-            topic.topic_id,
-            topic.leaders,
-            tuple(len(replicas) for replicas in topic.isr),
-            int(configs[name].get("min.insync.replicas", "1")),
-        )
-        for name, topic in described.items()
     }
 
 

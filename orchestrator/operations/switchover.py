@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
+from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
-from orchestrator.operations.observe import Estate, observe, open_estate, topic_states
+from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers

@@ -25,6 +25,9 @@ from orchestrator.values import LogEnd, TopicPartition
 T_co = TypeVar("T_co", covariant=True)
 Listening = Literal["yes", "refused", "silent"]
 
+# Records that the mirror has read but not written keep coming for as long as its producer needs.
+STANDSTILL_S = 0.6
+
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[T_co]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -17,3 +18,8 @@ class Clock(Protocol):
 
     def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
         """Wait so long, or until `until` is set; returns whether it is."""
+
+
+def utc_text(at_s: float) -> str:
+    """Unix epoch seconds as people read them: `2026-01-31 03:12:45 UTC`."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

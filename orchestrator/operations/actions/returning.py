@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.adapters.clock import utc_text
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.declaring import look
 from orchestrator.operations.actions.draining import await_drained
@@ -17,7 +17,6 @@ from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.last_copied import read_last_copied
-from orchestrator.operations.observe import topic_states
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
 from orchestrator.planning.failback import returned_side
 from orchestrator.planning.gates import sick_partitions
@@ -28,7 +27,7 @@ from orchestrator.planning.observation import Part
 from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
-from orchestrator.ports.clock import Clock
+from orchestrator.ports.clock import Clock, utc_text
 from orchestrator.replication.cuts import cuts_to_json
 from orchestrator.replication.reverse_connector import reverse_connector
 from orchestrator.values import TopicPartition

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.adapters.clock import SystemClock, utc_text
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.operations.importing.look import look_at_estate
 from orchestrator.operations.importing.request import LookAt
 from orchestrator.operations.importing.text import topology_text
 from orchestrator.planning.importing.seen import Imported, SeenEstate
 from orchestrator.planning.importing.topology import imported_topology
+from orchestrator.ports.clock import utc_text
 from orchestrator.topology.loading import Checked, check_text
 
 

@@ -1,0 +1,220 @@
+"""Where topics end, and what a move keeps of that for the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+)
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.results import StandingLogs, TopicEnds
+from orchestrator.planning.estate_record import Body, LogsLeft, ReverseStarts, rows
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Kafka
+from orchestrator.values import TopicPartition
+
+_BUFFERED_S = 120.0
+"""For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms)."""
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordTopicEnds(Look[TopicEnds]):
+    """The end of each partition of some topics."""
+
+    NAME = "record-ends"
+    RESULT = TopicEnds
+    PHASE = "fence"
+    cluster: str
+    topics: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return "Record where the landing topics end"
+
+    def perform(self, run: Running) -> Outcome[TopicEnds]:
+        """See `Effect`."""
+        return _ends_now(run, self.cluster, self.topics)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordEarlyEnds(Reversible, Look[TopicEnds]):
+    """The ends of topics at a target to which nobody can be kept from writing. Taken back it names what was
+    written there since, which stays.
+    """
+
+    NAME = "record-early-ends"
+    RESULT = TopicEnds
+    PHASE = "fence"
+    cluster: str
+    topics: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record where topics end at {self.cluster} that nobody can be kept from writing"
+
+    def perform(self, run: Running) -> Outcome[TopicEnds]:
+        """See `Effect`."""
+        return _ends_now(run, self.cluster, self.topics)
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Say what was written by whom nobody could keep off; it stays. Changes nothing."""
+        own = run.own(self)
+        before = own.now if own is not None else {}
+        try:
+            now = run.port(Clusters).cluster(self.cluster).end_offsets(before)
+        except ClusterError as error:
+            return Done(Nothing(), f"what was written there meanwhile is not known: {error.problem}")
+        records: dict[str, int] = {}
+        for tp, end in now.items():
+            records[tp.topic] = records.get(tp.topic, 0) + end - before[tp]
+        written = {topic: count for topic, count in records.items() if count}
+        if not written:
+            return Done(Nothing(), "nothing was written there meanwhile")
+        listed = ", ".join(f"{topic}: {count:,}" for topic, count in sorted(written.items()))
+        said = f"records written at {self.cluster} meanwhile stay there, for the next move to it: {listed}"
+        return Done(Nothing(), said)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordLandingEnds(Effect[TopicEnds]):
+    """Where the landing topics end: there the mirror back will begin, unless it has begun before.
+
+    In topics of `early` producers that move themselves may have written since the source was lost: there it
+    is the offset from which on that can be, so that nothing of it is passed over. With `is_since_unknown`
+    nobody knows since when, and it is where the log starts.
+    """
+
+    NAME = "record-landing"
+    RESULT = TopicEnds
+    PHASE = "fence"
+    mirror: MirrorRef
+    topics: tuple[str, ...]
+    early: tuple[str, ...] = ()
+    is_since_unknown: bool = False
+    stopped: Handle[Nothing] | None = None
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return "Record where the landing topics end"
+
+    def perform(self, run: Running) -> Outcome[TopicEnds]:
+        """See `Effect`."""
+        target, clock = run.port(Clusters).cluster(self.mirror.target), run.port(Clock)
+        now = target.end_offsets(partitions_at(target, self.topics))
+        seen_from = {**now, **self._since_loss(run, target, now)}
+        unknown = [tp for tp in now if self.is_since_unknown and tp.topic in self.early]
+        logs = target.log_ends(unknown) if unknown else {}
+        ends = {**seen_from, **{tp: log.start_offset for tp, log in logs.items()}}
+        found = TopicEnds(ends=ends, seen_from=seen_from, now=now, at_s=clock.now_s())
+        run.port(EstateRecord).write(self._fact(found))
+        early = sum(now.values()) - sum(ends.values())
+        since = "since nobody knows when" if unknown else "since the source was lost, or just before"
+        said = f"; {early:,} of them {since}" if early else ""
+        return Done(found, f"{records_in_words(now)}{said}")
+
+    def facts(self, result: TopicEnds) -> Iterable[Body]:
+        """See `Effect`."""
+        return (self._fact(result),)
+
+    def _fact(self, found: TopicEnds) -> ReverseStarts:
+        return ReverseStarts(
+            home=self.mirror.source, standby=self.mirror.target, starts=rows(found.ends), is_set=False
+        )
+
+    def _since_loss(
+        self, run: Running, target: Kafka, ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Offsets of what bears a time since the source was seen last, or a little before."""
+        early = [tp for tp in ends if tp.topic in self.early]
+        if not early:
+            return {}
+        seen = run.port(Seen)
+        window = seen.samples(self.mirror).loss_window()
+        since_s = (window.last_good_at_s if window is not None else seen.at_s) - _BUFFERED_S
+        found = target.offsets_for_times(dict.fromkeys(early, since_s))
+        return {tp: min(ends[tp], offset) for tp, offset in found.items()}
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordLogsLeft(Effect[LogsLeft]):
+    """How the logs of the side that is left stood, which a failback is held against.
+
+    Ends and leader epochs as the watcher saw them last, and ends as they stood where that was seen.
+    """
+
+    NAME = "record-left"
+    RESULT = LogsLeft
+    PHASE = "fence"
+    mirror: MirrorRef
+    cluster: str
+    topics: tuple[str, ...]
+    standing: Handle[StandingLogs] | None
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record how the logs at {self.cluster} stood"
+
+    def perform(self, run: Running) -> Outcome[LogsLeft]:
+        """See `Effect`."""
+        topics = frozenset(self.topics)
+        ends: dict[TopicPartition, int] = {}
+        epochs: dict[TopicPartition, int] = {}
+        ids: dict[str, str] = {}
+        try:
+            history = run.port(Seen).samples(self.mirror)
+        except DcctlError:
+            history = None
+        if history is not None:
+            ids = {name: topic.topic_id for name, topic in history.topics.items() if name in topics}
+            for tp, log in history.newest_ends().items():
+                ends[tp], epochs[tp] = log.end_offset, log.leader_epoch
+        standing = {} if self.standing is None else run.of(self.standing).ends
+        for tp, end in standing.items():
+            ends[tp] = max(end, ends.get(tp, 0))
+        known = sorted(tp for tp in ends if tp.topic in topics)
+        found = LogsLeft(
+            cluster=self.cluster,
+            ends=tuple((tp.topic, tp.partition, ends[tp], epochs.get(tp, -1)) for tp in known),
+            topic_ids=ids,
+        )
+        run.port(EstateRecord).write(found)
+        return Done(found, f"the ends of {len(known)} partitions")
+
+    def facts(self, result: LogsLeft) -> Iterable[Body]:
+        """See `Effect`."""
+        return (result,)
+
+
+def partitions_at(cluster: Kafka, topics: Iterable[str]) -> list[TopicPartition]:
+    """Every partition of topics, as a cluster has them. Raises `ClusterError`."""
+    return [tp for topic in cluster.topics(topics).values() for tp in topic.partitions]
+
+
+def records_in_words(ends: Mapping[TopicPartition, int]) -> str:
+    """How many records lie before some ends."""
+    return f"{sum(ends.values())} records in {len(ends)} partitions"
+
+
+def _ends_now(run: Running, cluster: str, topics: tuple[str, ...]) -> Done[TopicEnds]:
+    connection = run.port(Clusters).cluster(cluster)
+    now = connection.end_offsets(partitions_at(connection, topics))
+    found = TopicEnds(ends=now, seen_from=now, now=now, at_s=run.port(Clock).now_s())
+    return Done(found, records_in_words(now))

@@ -1,0 +1,69 @@
+"""Before a lost side's counterpart is recorded as primary: no broker of it may come up open any more."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
+from orchestrator.moves.ports import BootGuards
+from orchestrator.planning.guarding import WAITED_FOR_S
+from orchestrator.planning.guards import may_open_yet, not_clear
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitGuards(Effect[Nothing]):
+    """Wait until no guard can have a broker on its way to open; at once where none has let one start.
+
+    The intent of this step is in the journal, so from now on each guard that asks is told *closed*.
+
+    `since_s` (Unix seconds): since when a guard's word *open* tells of a broker that nobody has seen answer.
+    `must_be_clear`: a guard of which nobody can tell keeps the run from going on. `usual_s`: what it takes.
+    """
+
+    NAME = "await-guards"
+    PHASE = "fence"
+    TIMEOUT_S = WAITED_FOR_S + 15
+    cluster: str
+    since_s: float
+    must_be_clear: bool
+    usual_s: float
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"See that no broker of {self.cluster} is on its way to open"
+
+    @property
+    def expected_s(self) -> float:
+        """See `Effect`."""
+        return self.usual_s
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        guards = run.port(BootGuards)
+        waited_for: dict[str, None] = {}
+        unclear: tuple[str, ...] = ()
+        is_asked = True
+
+        def are_clear() -> bool:
+            nonlocal unclear, is_asked
+            said = guards.said(self.cluster)
+            if said is None:
+                is_asked = False
+                return True
+            opening, unclear = may_open_yet(said, self.since_s), not_clear(said, self.since_s)
+            waited_for.update(dict.fromkeys(word.server for word in opening))
+            return not opening and not unclear
+
+        is_clear = run.await_true(are_clear, WAITED_FOR_S, poll_s=0.5)
+        if not is_asked:
+            return Done(Nothing(), "the guards were not asked: there is no ensemble")
+        if run.is_cancelled() and not is_clear:
+            return Failed("not waited for to the end: the run was interrupted")
+        if not is_clear and unclear and self.must_be_clear:
+            return Failed(f"{'; '.join(unclear)}: whether its broker may yet open cannot be told")
+        if not waited_for:
+            said = f"no guard of {self.cluster} has let a broker start open since it was seen last"
+            return Done(Nothing(), said)
+        how = "closed now" if is_clear else f"{WAITED_FOR_S:g} s have passed: open by now, or never"
+        return Done(Nothing(), f"{', '.join(waited_for)} had been let start open; {how}")

@@ -1,0 +1,131 @@
+"""Recording which side is primary, and taking that back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Unknown,
+    Verified,
+    VerifiedUndo,
+)
+from orchestrator.moves.ports import BootGuards, EstateRecord
+from orchestrator.planning.estate_record import Body, PrimaryMoved
+from orchestrator.planning.guard_steps import source_back
+
+_COMES_UP_WITHIN_S = 8.0
+"""A broker that comes back closed takes connections a moment before it answers; its guard says so each
+second.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class _Recorded(Verified[PrimaryMoved], Reversible, VerifiedUndo, Effect[PrimaryMoved]):
+    """What both ways of recording it have in common: all but when it is written."""
+
+    RESULT = PrimaryMoved
+    PHASE = "redirect"
+    EXPECTED_S = 0.05
+    home: str
+    primary: str
+    topics: tuple[str, ...]
+
+    def verify(self, run: Running) -> Outcome[PrimaryMoved]:
+        """It is there, and says what the step says."""
+        found = run.port(EstateRecord).find(PrimaryMoved)
+        if found is None:
+            return Failed("not recorded")
+        said = f"{found.primary}, {len(found.topics)} topics"
+        return Done(found, said) if found == self._wanted else Unknown(f"recorded otherwise: {said}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Withdraw the fact; what was recorded before counts again."""
+        run.port(EstateRecord).withdraw(PrimaryMoved)
+        return Done(Nothing())
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """It does not hold any more."""
+        is_there = run.port(EstateRecord).find(PrimaryMoved) is not None
+        return Failed("still recorded") if is_there else Done(Nothing(), "as before")
+
+    def facts(self, result: PrimaryMoved) -> Iterable[Body]:
+        """See `Effect`."""
+        return (result,)
+
+    @property
+    def _wanted(self) -> PrimaryMoved:
+        return PrimaryMoved(home=self.home, primary=self.primary, topics=self.topics)
+
+    def _write(self, run: Running) -> Done[PrimaryMoved]:
+        run.port(EstateRecord).write(self._wanted)
+        return Done(self._wanted)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPrimary(_Recorded):
+    """Record where topics work from here on, before anything works there: whoever asks in between must not
+    open the other side.
+    """
+
+    NAME = "record-primary"
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record that {self.primary} is primary"
+
+    def perform(self, run: Running) -> Outcome[PrimaryMoved]:
+        """See `Effect`."""
+        return self._write(run)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPrimaryUnlessBack(_Recorded):
+    """Look at the source once more; only if nothing of it lets applications in, record it.
+
+    `unless_back`: the source. `looks_s`: what looking at it usually takes.
+    """
+
+    NAME = "record-primary-unless-back"
+    unless_back: str
+    looks_s: float
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record that {self.primary} is primary, unless {self.unless_back} answers again"
+
+    @property
+    def expected_s(self) -> float:
+        """See `Effect`."""
+        return self.EXPECTED_S + self.looks_s
+
+    def perform(self, run: Running) -> Outcome[PrimaryMoved]:
+        """See `Effect`."""
+        guards, name = run.port(BootGuards), self.unless_back
+        reason = ""
+
+        def is_away() -> bool:
+            nonlocal reason
+            reason = source_back(*guards.look_at(name))
+            return not reason
+
+        if run.await_true(is_away, _COMES_UP_WITHIN_S, poll_s=0.5):
+            return self._write(run)
+        if run.is_cancelled():
+            return Failed("not recorded: the run was interrupted")
+        return Failed(
+            f"{name} is not lost: {reason}. Nothing is recorded, and no application is started. Take the run "
+            f"back: dcctl abort {run.run_id}; or stop what answers there and go on: "
+            f"dcctl resume {run.run_id}"
+        )
