@@ -1,0 +1,56 @@
+"""Asking Connect to do something, one connector after the other: the same for every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from orchestrator.errors import ConnectError
+from orchestrator.moves.effect import Done, Nothing, Outcome, Running, Unknown
+from orchestrator.ports.servers import Connect
+
+
+def ask_connect(
+    run: Running, connectors: Iterable[str], ask: Callable[[str], None], timeout_s: float
+) -> Outcome[Nothing]:
+    """While Connect rebalances it refuses, or does not answer, so it is asked again.
+
+    Whatever it is asked for may be asked for twice. An interrupted run asks no more. Raises `ConnectError`
+    for a refusal that does not pass.
+    """
+    waiting = list(connectors)
+    said = ""
+
+    def all_asked() -> bool:
+        nonlocal said
+        while waiting and not run.is_cancelled():
+            try:
+                ask(waiting[0])
+            except ConnectError as error:
+                if not error.is_passing:
+                    raise
+                said = error.problem
+                return False
+            waiting.pop(0)
+        return not waiting
+
+    if run.await_true(all_asked, timeout_s):
+        return Done(Nothing())
+    if run.is_cancelled():
+        return Unknown(f"the run was interrupted; not asked: {', '.join(waiting)}")
+    return Unknown(f"for {timeout_s:g} s: {said}; not asked yet: {', '.join(waiting)}")
+
+
+def is_stopped_in_time(run: Running, connect: Connect, connector: str, timeout_s: float) -> bool:
+    """Wait until a connector is STOPPED and has no task left. Raises `ConnectError`."""
+    return run.await_true(
+        lambda: connector_state(connect.connectors().get(connector)) == "STOPPED", timeout_s
+    )
+
+
+def connector_state(status: Mapping[str, Any] | None) -> str:
+    """The state in Connect's status of a connector: STOPPING while a stopped one still has tasks."""
+    if status is None:
+        return "missing"
+    state = str(status["connector"]["state"])
+    return "STOPPING" if state == "STOPPED" and status["tasks"] else state
