@@ -74,8 +74,7 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
     @property
     def title(self) -> str:
         """See `Effect`."""
-        denied = ", ".join(dict.fromkeys(rule.principal for rule in sorted(self.rules)))
-        return f"Deny {_what(self.rules)} at {self.cluster} to {denied}"
+        return denying_in_words(self.cluster, self.rules)
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -186,6 +185,13 @@ def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
         )
         for rule in rules
     )
+
+
+def denying_in_words(cluster: str, rules: Iterable[Acl]) -> str:
+    """What is denied at a cluster to whom, as the title of a step that brings the rules in."""
+    rules = sorted(rules)
+    denied = ", ".join(dict.fromkeys(rule.principal for rule in rules))
+    return f"Deny {_what(rules)} at {cluster} to {denied}"
 
 
 def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:

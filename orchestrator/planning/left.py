@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import Part
 from orchestrator.values import BrokerView, LogEnd, TopicPartition
+
+_LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,13 @@ def places_of(
         problem = "" if place.leader in own else _leaderless(place.leader)
         found[tp] = LeftPartition(place.leader, len(place.isr), None, problem)
     return found
+
+
+def named(found: Mapping[TopicPartition, Any]) -> str:
+    """The first few partitions, each with what is said of it, and how many more there are."""
+    texts = [f"{tp} ({why})" for tp, why in sorted(found.items())]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return ", ".join(texts[:_LISTED]) + more
 
 
 def _leaderless(leader: int) -> str:
