@@ -206,3 +206,8 @@ class VerifiedUndo(ABC):
 
 
 OnFailure = Literal["stop", "undo", "note"]
+
+Told = Literal["mirrored", "landing", "translations", "saved", "written", "queries", "loss"]
+"""What a report shows: where the mirror and the landing topics ended; positions, what stood there before and what
+was written; relocated queries; what was counted as lost.
+"""

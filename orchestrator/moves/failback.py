@@ -176,6 +176,8 @@ def _move_back(book: Runbook, move: Move, rejoined: Rejoined, accepted: Accepted
         ends = RecordTopicEnds(cluster=move.entered, topics=move.topics)
         title = "Record where the landing topics end"
         home_ends = book.add(ends, id="record-landing-ends", title=title, after=[drained])
+        book.tell("mirrored", rest.end)
+        book.tell("landing", home_ends)
         logs = RecordLogsLeft(mirror=back, cluster=move.left, topics=move.topics, standing=frozen.standing)
         book.add(logs, id="record-left")
         both = _BothEnds(rest=rest, forward_end=forward_end, home_ends=home_ends)
@@ -210,7 +212,7 @@ def _position_back(  # noqa: PLR0917 - what positions on the way back are made o
     """Where groups and queries go on at the primary, through both maps."""
     mirror, rest = move.mirror.other_way, both.rest
     arrived = behind(rest.arrived, because="positions are placed once nothing is missing")
-    written = None
+    translated = written = None
     if frozen.recorded is not None:
         saved = save_offsets(book, move, rest.stopped)
         translate = TranslateBack(
@@ -243,7 +245,7 @@ def _position_back(  # noqa: PLR0917 - what positions on the way back are made o
             copied=copied,
         )
         relocated.append(book.add(relocate, id=f"relocate-{query}", after=[arrived]))
-    return Ready(groups=written, queries=tuple(relocated))
+    return Ready(translated=translated, groups=written, queries=tuple(relocated))
 
 
 def _open_standby(

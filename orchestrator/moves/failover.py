@@ -51,6 +51,7 @@ from orchestrator.moves.stages import (
 )
 from orchestrator.moves.translating import TranslatePositions
 from orchestrator.moves.writing import WriteOffsets
+from orchestrator.planning.losses import ACCOUNT_STEP
 
 DRAIN_TIMEOUT_S = 60.0
 STALLED_S = 10.0
@@ -131,6 +132,8 @@ def failover(
                 is_since_unknown=seen is not None,
                 after=drained,
             )
+            book.tell("mirrored", end)
+            book.tell("landing", landing)
             standing = None if seen is None else seen.standing
             logs = RecordLogsLeft(mirror=mirror, cluster=move.left, topics=move.topics, standing=standing)
             logs_left = book.add(logs, id="record-left", after=drained)
@@ -143,7 +146,7 @@ def failover(
                     heard=seen.heard,
                     allowed_records=degraded.allowed_records,
                 )
-                book.add(account, id="account-loss")
+                book.tell("loss", book.add(account, id=ACCOUNT_STEP))
             opened = AwaitGuards(
                 cluster=move.left,
                 since_s=opening.since_s,
@@ -238,7 +241,7 @@ def _position(  # noqa: PLR0917 - what positions are made of
 ) -> Ready:
     """Where groups and queries go on."""
     mirror, max_age_s = move.mirror, move.topology.failover.max_position_age_s
-    written = None
+    translated = written = None
     if move.groups:
         saved = save_offsets(book, move, stopped)
         translate = TranslatePositions(
@@ -269,4 +272,4 @@ def _position(  # noqa: PLR0917 - what positions are made of
             copied = book.add(copy, id=f"copy-{query}")
         relocate = RelocateQuery(query=query, mirror=mirror, end=end, landing=landing, copied=copied)
         relocated.append(book.add(relocate, id=f"relocate-{query}"))
-    return Ready(groups=written, queries=tuple(relocated))
+    return Ready(translated=translated, groups=written, queries=tuple(relocated))

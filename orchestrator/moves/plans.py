@@ -54,7 +54,7 @@ def plan_failover(
     move = Move(topology=topology, mirror=ref_to(mirror), who=_NOBODY)
     book = Runbook()
     failover(book, move, _opening(observation, s.window), offset_shift=offset_shift)
-    return failover_plan(s, gate_results(s), book.steps, observation.digests())
+    return failover_plan(s, gate_results(s), book, observation.digests())
 
 
 def plan_sick_failover(topology: Topology, picture: SickPicture, request: FailoverRequest) -> Plan:
@@ -88,7 +88,7 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
         "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
         "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
     }
-    return failover_plan(common, sick_gates(s), book.steps, picture.digests(), facts)
+    return failover_plan(common, sick_gates(s), book, picture.digests(), facts)
 
 
 def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest) -> Plan:
@@ -97,7 +97,7 @@ def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: Swi
     move = Move(topology=topology, mirror=ref_to(mirror), who=moved_principals(topology, mirror))
     book = Runbook()
     switchover(book, move, timeout_s=request.timeout_s, accept_reread=request.accept_reread)
-    return switchover_plan(topology, picture, request, book.steps)
+    return switchover_plan(topology, picture, request, book)
 
 
 def plan_failback(topology: Topology, picture: FailbackPicture, request: FailbackRequest) -> Plan:
@@ -114,7 +114,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
     move = Move(topology=topology, mirror=ref_to(mirror).other_way, who=who_standby)
     book = Runbook()
     failback(book, move, who_home, starts, accepted)
-    return failback_plan(topology, picture, request, book.steps)
+    return failback_plan(topology, picture, request, book)
 
 
 _NOBODY = Fenced({}, {}, ())

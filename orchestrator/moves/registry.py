@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import Effect, Handle, Held
-from orchestrator.planning.plan import Step
+from orchestrator.moves.effect import Effect, Handle, Held, Told
+from orchestrator.planning.estate_record import Body
+from orchestrator.planning.plan import Plan, Step
 
 R = TypeVar("R")
 
@@ -65,13 +66,46 @@ class Registry:
         found: Effect[Any] = _validated(self.kind(step), step.arguments, f"step {step.id}, its arguments")
         return found
 
+    def understood(self, step: Step) -> Effect[Any] | None:
+        """The effect of a step; None for a step of another version, whose name or arguments differ."""
+        try:
+            return self.effect(step)
+        except DcctlError:
+            return None
+
     def holds(self, step: Step) -> Iterable[Held]:
         """What a step's effect keeps from working; nothing for a step of another version."""
-        return self.effect(step).holds() if self.knows(step) else ()
+        effect = self.understood(step)
+        return () if effect is None else effect.holds()
 
     def frees(self, step: Step) -> Iterable[Held]:
         """What works again from a step's effect on; nothing for a step of another version."""
-        return self.effect(step).frees() if self.knows(step) else ()
+        effect = self.understood(step)
+        return () if effect is None else effect.frees()
+
+    def facts(self, step: Step, data: Mapping[str, Any]) -> Iterable[Body]:
+        """What a step with this result has written into the estate record.
+
+        Raises `DcctlError` where either is of another version.
+        """
+        effect = self.effect(step)
+        return effect.facts(self.result(Handle(step.id, step.action), data))
+
+    def told(
+        self, plan: Plan, results: Mapping[str, Mapping[str, Any]], shown_as: Told, kind: type[R]
+    ) -> list[R]:
+        """The results that a report shows so, in plan order; of steps that have none yet, nothing.
+
+        Raises `DcctlError` where one is of another kind.
+        """
+        found = []
+        for step_id in plan.told.get(shown_as, ()):
+            if step_id in results:
+                result = self.result(Handle(step_id, plan.step(step_id).action), results[step_id])
+                if not isinstance(result, kind):
+                    raise DcctlError(f"step {step_id}", f"has left no {kind.__name__}")
+                found.append(result)
+        return found
 
     def result(self, handle: Handle[R], data: Mapping[str, Any]) -> R:
         """The result of a step out of the journal. Raises `DcctlError` where it does not fit."""

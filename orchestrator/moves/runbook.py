@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import Effect, Handle, OnFailure, Reversible, Verified, VerifiedUndo
+from orchestrator.moves.effect import Effect, Handle, OnFailure, Reversible, Told, Verified, VerifiedUndo
 from orchestrator.moves.registry import arguments_of
 from orchestrator.planning.plan import NEEDS_RESULT, Phase, Step
 
@@ -53,6 +53,7 @@ class Runbook:
         self._section: Section | None = None
         self._sections: list[str] = []
         self._first: After | None = None
+        self._told: dict[str, tuple[str, ...]] = {}
 
     @contextmanager
     def section(
@@ -124,6 +125,15 @@ class Runbook:
             stays_because=effect.IRREVERSIBLE or (section.kept if isinstance(effect, Reversible) else ""),
         )
         return Handle(step_id, effect.NAME)
+
+    def tell(self, shown_as: Told, *handles: Handle[Any]) -> None:
+        """A report shows the results of these steps."""
+        self._told[shown_as] = tuple(handle.step for handle in handles)
+
+    @property
+    def told(self) -> dict[str, tuple[str, ...]]:
+        """Ids of the steps whose results a report shows, for a plan."""
+        return dict(self._told)
 
     def everything_behind(self, order: After) -> None:
         """Every step that is added from now on and waits for no other waits for these."""

@@ -21,6 +21,7 @@ from orchestrator.moves.results import (
     RulesFound,
     SavedOffsets,
     TopicEnds,
+    TranslatedPositions,
     WrittenOffsets,
 )
 from orchestrator.moves.runbook import After, Runbook, behind
@@ -33,8 +34,9 @@ _SYNC_STOPS_WITHIN_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """Positions that stand at the side entered: of the groups, and of each query."""
+    """Positions that stand at the side entered: of the groups (None without any), and of each query."""
 
+    translated: Handle[TranslatedPositions] | None
     groups: Handle[WrittenOffsets] | None
     queries: tuple[Handle[RelocatedQuery], ...]
 
@@ -99,7 +101,9 @@ def save_offsets(book: Runbook, move: Move, stopped: Handle[Nothing]) -> Handle[
     """What MirrorMaker has written for the groups, to put it back."""
     save = SaveOffsets(cluster=move.entered, groups=move.groups)
     last = behind(stopped, because="the mirror's own offsets move as long as it copies")
-    return book.add(save, id="save-offsets", after=[last])
+    saved = book.add(save, id="save-offsets", after=[last])
+    book.tell("saved", saved)
+    return saved
 
 
 def keep_off(book: Runbook, move: Move, rules: Handle[RulesFound]) -> Handle[Nothing]:
@@ -121,6 +125,10 @@ def start_at_the_other_side(  # noqa: PLR0917 - what each of them goes on from
 
     `kept_off_by`: the rules found before producers that move themselves were kept off, and are let in now.
     """
+    if ready.translated is not None and ready.groups is not None:
+        book.tell("translations", ready.translated)
+        book.tell("written", ready.groups)
+    book.tell("queries", *ready.queries)
     is_primary = behind(primary, because="nobody works where a guard may still close the brokers")
     let_in = groups = queries = producers = writing = None
     with book.section("start at the other side", on_failure="stop"):

@@ -45,8 +45,10 @@ def switchover(book: Runbook, move: Move, *, timeout_s: float, accept_reread: in
                 mirror=mirror, cluster=move.left, topics=move.topics, standing=frozen.standing
             )
             book.add(logs, id="record-left")
+            book.tell("mirrored", rest.end)
+            book.tell("landing", landing)
             arrived = behind(rest.arrived, because="positions are placed once nothing is missing")
-            written = None
+            translated = written = None
             if frozen.recorded is not None:
                 saved = save_offsets(book, move, rest.stopped)
                 translate = TranslatePositions(
@@ -75,6 +77,6 @@ def switchover(book: Runbook, move: Move, *, timeout_s: float, accept_reread: in
                 relocated.append(book.add(relocate, id=f"relocate-{query}", after=[arrived]))
             prepared = behind(*book.last(), because="one point of no return, behind all that may fail")
             _, primary = promote(book, move, rules, after=[prepared])
-        ready = Ready(groups=written, queries=tuple(relocated))
+        ready = Ready(translated=translated, groups=written, queries=tuple(relocated))
         kept_off_by = rules.entered if move.roaming else None
         start_at_the_other_side(book, move, ready, landing, primary, kept_off_by)

@@ -234,23 +234,18 @@ def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
     ids = plan.facts.get(IDS_TO_REMEMBER)
     found: list[tuple[float, Body]] = [(first.at_s, ClusterIds(ids=ids))] if ids else []
     for step_id, result in state.results.items():
-        body = _fact_in(plan, step_id, result)
-        if body is not None and state.status(step_id, "undo") != "ok":
-            found.append((at_s.get(step_id, first.at_s), body))
+        if state.status(step_id, "undo") != "ok":
+            bodies = _facts_in(plan, step_id, result)
+            found += [(at_s.get(step_id, first.at_s), body) for body in bodies]
     return found
 
 
-def _fact_in(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Body | None:
-    """The fact in a step's result, also as an earlier dcctl has left it there."""
-    if "fact" in result:
-        return body_from_json(result["fact"])
-    if step_id == RECORD_PRIMARY and "record" in result:
-        told = PrimaryRecord.from_json(result["record"])
-        return PrimaryMoved(home=told.home, primary=told.primary, topics=told.topics)
-    if step_id == "record-landing-ends" and "ends" in result:
-        ends = rows(offsets_from_json(result["ends"]))
-        return ReverseStarts(home=plan.source, standby=plan.target, starts=ends, is_set=False)
-    return None
+def _facts_in(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Iterable[Body]:
+    """The facts that a step has written, also of a run of an earlier dcctl."""
+    if plan.dcctl_version == __version__:
+        step = plan.step(step_id)
+        return MOVE_EFFECTS.facts(step, result) if MOVE_EFFECTS.knows(step) else ()
+    return facts_of_earlier(plan, step_id, result)
 
 
 class LocalRecord:

@@ -114,19 +114,7 @@ def _results(coordination: Coordination, topology: str, run_id: str, begun: RunB
     records = journal_records(coordination, topology, run_id, run_folder(run_id))
     plan = plan_from_json(records[0].data["plan"]) if "plan" in records[0].data else None
     results = state_from_journal(plan, run_id, records).results if plan is not None else {}
-    home, standby = begun.source, begun.target
-    if begun.verb == "failback":
-        home, standby = standby, home
-    elif "ends" in (landing := results.get("record-landing-ends", {})):
-        yield ReverseStarts(
-            home=home, standby=standby, starts=rows(offsets_from_json(landing["ends"])), is_set=False
-        )
-    if "starts" in (told := results.get("set-reverse-offsets", {})):
-        yield ReverseStarts(
-            home=home, standby=standby, starts=rows(offsets_from_json(told["starts"])), is_set=True
-        )
-    if "cuts" in (compared := results.get("compare-returned", {})):
-        yield LogsCut(home=home, standby=standby, cuts=cut_rows(cuts_from_json(compared["cuts"])))
+    yield from facts_before_the_record(begun.verb, begun.source, begun.target, results)
 
 
 def _primaries(coordination: Coordination, topology: str) -> Iterator[tuple[str, float, Body]]:

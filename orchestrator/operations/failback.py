@@ -10,12 +10,14 @@ from typing import Any
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.plans import plan_failback
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.moves.topic_states import topic_states
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
-from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
 from orchestrator.operations.last_copied import read_last_copied
@@ -42,10 +44,9 @@ from orchestrator.planning.estate_record import (
     logs_left,
     reverse_starts,
 )
-from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
+from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
-from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
@@ -139,19 +140,16 @@ class FailbackProcedure:
 
     def actions(self, run: Run[Estate], plan: Plan, picture: FailbackPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = FailbackSession(
+        mirror = ref_to(self.mirror)
+        session = MoveSession(
             self.topology,
-            self.mirror,
-            run.estate,
-            picture,
-            self.request,
-            run.folder,
-            run.run_id,
-            run.estate_record,
-            run.holds_lock,
-            attested_writers(run.events),
+            run,
+            picture.observation,
+            samples={mirror: picture.samples, mirror.other_way: picture.observation.samples},
+            past=picture.past,
+            are_samples_needed=False,
         )
-        return TableActions(session, FAILBACK_TABLE)
+        return EffectActions(MOVE_EFFECTS, session)
 
     def _past(self, estate: Estate) -> Past:
         """What the estate record tells of the two clusters."""

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -15,11 +18,9 @@ from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.session import Session
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.sick import SickProcedure
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import Observation
-from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.support import refuse_unsupported
@@ -88,17 +89,13 @@ class FailoverProcedure:
 
     def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = Session(
-            run.estate,
+        session = MoveSession(
+            self.topology,
+            run,
             picture,
-            run.folder,
-            run_id=run.run_id,
-            offset_shift=self._offset_shift,
-            estate_record=run.estate_record,
-            holds_lock=run.holds_lock,
-            attested_writers=attested_writers(run.events),
+            samples={ref_to(self.mirror): picture.samples},
         )
-        return TableActions(session, MOVE_TABLE)
+        return EffectActions(MOVE_EFFECTS, session)
 
 
 def preview_failover(

@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from orchestrator.engine import RunEnd, let_stand
 from orchestrator.errors import DcctlError
+from orchestrator.moves.effect import Told
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.results import (
+    LossCounted,
+    MirrorEnd,
+    RelocatedQuery,
+    SavedOffsets,
+    TopicEnds,
+    TranslatedPositions,
+    WrittenOffsets,
+)
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
 from orchestrator.operations.where_now import where_now
-from orchestrator.planning.losses import ACCOUNT_STEP
+from orchestrator.planning.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
+from orchestrator.values import TopicPartition
 
+R = TypeVar("R")
 RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 
 
@@ -81,9 +94,11 @@ def failover_result(ended: Ended) -> FailoverResult:
 
 def _result(ended: Ended, end: RunEnd) -> FailoverResult:
     plan, events, timing = ended.plan, ended.events, ended.timing
-    results = end.state.results
+    told = _Told(plan, end.state.results)
     steps = _step_rows(plan, events, end)
-    written = results.get("write-offsets", {})
+    mirrored, landing = told.one("mirrored", MirrorEnd), told.one("landing", TopicEnds)
+    translated, saved = told.one("translations", TranslatedPositions), told.one("saved", SavedOffsets)
+    written, lost = told.one("written", WrittenOffsets), told.one("loss", LossCounted)
     return FailoverResult(
         run_id=end.state.run_id,
         outcome=end.outcome,
@@ -99,25 +114,39 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         steps=steps,
         phases=_phases(steps, timing),
         fence_offsets={
-            "mirrored": results.get("record-mirrored-ends", {}).get("ends", {}),
-            "landing": results.get("record-landing-ends", {}).get("ends", {}),
+            "mirrored": offsets_to_json(mirrored.ends) if mirrored else {},
+            "landing": offsets_to_json(landing.ends) if landing else {},
         },
-        translations=results.get("translate-positions", {}).get("translations", []),
-        saved_offsets=results.get("save-offsets", {}).get("offsets", {}),
-        written_offsets=written.get("written", {}),
-        spark=[
-            results[step.id]
-            for step in plan.steps
-            if step.action == "relocate-checkpoint" and step.id in results
-        ],
+        translations=translated.translations if translated else [],
+        saved_offsets=_by_group(saved.offsets if saved else {}),
+        written_offsets=_by_group(written.written if written else {}),
+        spark=[query.report for query in told.all("queries", RelocatedQuery)],
         producers=told_of_clients(events, "producers"),
         not_seen=sorted(told_of_clients(events, "not_seen")),
-        loss=results.get(ACCOUNT_STEP, {}).get("loss", {}),
-        sabotage_offset_shift=written.get("sabotage_offset_shift", 0),
+        loss=lost.loss if lost else {},
+        sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
         let_stand=let_stand(end.state),
         where_now=where_now(end.state) if end.outcome in ("incomplete", "unknown") else "",
         folder=str(ended.folder),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a report shows of the results of a plan's steps."""
+
+    plan: Plan
+    results: Mapping[str, Mapping[str, Any]]
+
+    def all(self, shown_as: Told, kind: type[R]) -> list[R]:
+        return MOVE_EFFECTS.told(self.plan, self.results, shown_as, kind)
+
+    def one(self, shown_as: Told, kind: type[R]) -> R | None:
+        return next(iter(self.all(shown_as, kind)), None)
+
+
+def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, OffsetsJson]:
+    return {group: offsets_to_json(found) for group, found in offsets.items()}
 
 
 def _nothing_to_do(ended: Ended) -> FailoverResult:

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.engine import Actions
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.fence import Asking
@@ -14,12 +17,10 @@ from orchestrator.operations.left import left_cluster
 from orchestrator.operations.observe import Estate, asked, observe, open_estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.session import Session
-from orchestrator.planning.overrides import attested_writers
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
-from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.planning.sick_gates import SickPicture
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.topology.model import Topology
@@ -92,13 +93,10 @@ class SickProcedure:
 
     def actions(self, run: Run[Estate], plan: Plan, picture: SickPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = Session(
-            run.estate,
+        session = MoveSession(
+            self.topology,
+            run,
             picture.observation,
-            run.folder,
-            run_id=run.run_id,
-            estate_record=run.estate_record,
-            holds_lock=run.holds_lock,
-            attested_writers=attested_writers(run.events),
+            samples={ref_to(self.mirror): picture.observation.samples},
         )
-        return TableActions(session, MOVE_TABLE)
+        return EffectActions(MOVE_EFFECTS, session)

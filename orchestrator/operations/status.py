@@ -17,7 +17,7 @@ from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.checkpoints import why_unknown
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Observation, newest_move
 from orchestrator.planning.plan import Plan

@@ -8,22 +8,23 @@ from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.moves.topic_states import topic_states
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.plans import plan_switchover
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.session import Session
-from orchestrator.planning.overrides import attested_writers
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.planning.switchover import (
     SwitchoverRequest,
     mirror_to_switch_over,
-    plan_switchover,
 )
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from orchestrator.topology.model import Topology
@@ -99,16 +100,13 @@ class SwitchoverProcedure:
 
     def actions(self, run: Run[Estate], plan: Plan, picture: SwitchoverPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = Session(
-            run.estate,
+        session = MoveSession(
+            self.topology,
+            run,
             picture.observation,
-            run.folder,
-            run_id=run.run_id,
-            estate_record=run.estate_record,
-            holds_lock=run.holds_lock,
-            attested_writers=attested_writers(run.events),
+            samples={ref_to(self.mirror): picture.observation.samples},
         )
-        return TableActions(session, MOVE_TABLE)
+        return EffectActions(MOVE_EFFECTS, session)
 
 
 def preview_switchover(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from orchestrator import __version__
 from orchestrator.engine import RunState
-from orchestrator.moves.effect import Held
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import held_in_words, still_held
-from orchestrator.operations.actions.declaring import declaration_of
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.planning.plan import Step
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 
@@ -16,7 +13,9 @@ from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 def where_now(state: RunState) -> str:
     """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing."""
     record = next((step for step in state.plan.steps if step.id == RECORD_PRIMARY), None)
-    told = held_in_words(still_held(state, _Declared()))
+    told = held_in_words(still_held(state, MOVE_EFFECTS))
+    if state.plan.dcctl_version != __version__:
+        told = "what it holds that version tells, which began it"
     if record is None:
         return f"Held: {told}" if told else ""
     return f"Recorded as primary: {_primary(state, record)}; held: {told or 'nothing'}"
@@ -29,15 +28,3 @@ def _primary(state: RunState, record: Step) -> str:
     if state.status(record.id) == "ok" and state.status(record.id, "undo") == "waiting":
         return after
     return f"{before} or {after}, dcctl status tells"
-
-
-class _Declared:
-    """See `moves.held.Declared`: effects, and the actions of any verb, which are all in this table."""
-
-    def holds(self, step: Step) -> Iterable[Held]:
-        yield from FAILBACK_TABLE.effects.holds(step)
-        yield from declaration_of(FAILBACK_TABLE.perform.get(step.action)).holds(step)
-
-    def frees(self, step: Step) -> Iterable[Held]:
-        yield from FAILBACK_TABLE.effects.frees(step)
-        yield from declaration_of(FAILBACK_TABLE.perform.get(step.action)).frees(step)

@@ -13,7 +13,7 @@ from orchestrator.planning.failback_gates import FailbackSituation, failback_gat
 from orchestrator.planning.failback_picture import FailbackPicture, Past
 from orchestrator.planning.fence import Fenced, fenced
 from orchestrator.planning.gates import done_by_run, passed_by_word
-from orchestrator.planning.plan import Plan, Predicted, Step, digest, with_seconds
+from orchestrator.planning.plan import Made, Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.returned import Returned, compare_returned
@@ -65,7 +65,7 @@ def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
 
 
 def failback_plan(
-    topology: Topology, picture: FailbackPicture, request: FailbackRequest, steps: tuple[Step, ...]
+    topology: Topology, picture: FailbackPicture, request: FailbackRequest, made: Made
 ) -> Plan:
     """The plan of going back with these steps, what would be late or missing, and its gates."""
     mirror = mirror_to_fail_back(topology, request.to)
@@ -106,7 +106,8 @@ def failback_plan(
         topology_digest=digest(dump_topology(topology)),
         observed=picture.digests(),
         gates=failback_gates(s),
-        steps=steps,
+        steps=made.steps,
+        told=made.told,
         predicted=Predicted(
             loss={
                 name: {"at_least": count, "expected": count, "at_most": count} for name, count in lost.items()

@@ -10,7 +10,7 @@ from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.not_copied import passed_over
 from orchestrator.planning.observation import Observation
-from orchestrator.planning.plan import GateResult, Plan, Predicted, Step, digest, with_seconds
+from orchestrator.planning.plan import GateResult, Made, Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import (
     TargetPosition,
     partitions_to_read,
@@ -34,7 +34,7 @@ EXPIRES_AFTER_S = 60.0
 def failover_plan(
     s: Situation,
     gates: tuple[GateResult, ...],
-    steps: tuple[Step, ...],
+    made: Made,
     observed: Mapping[str, str],
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> Plan:
@@ -50,7 +50,8 @@ def failover_plan(
         topology_digest=digest(dump_topology(s.topology)),
         observed=observed,
         gates=gates,
-        steps=steps,
+        steps=made.steps,
+        told=made.told,
         predicted=Predicted(
             loss={} if s.loss is None else _loss_by_topic(s.loss),
             reread=_reread_by_consumer(s),

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import networkx as nx
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -112,6 +112,18 @@ class Step:
     stays_because: str = ""
 
 
+class Made(Protocol):
+    """The steps that a runbook has put in order, and which of them a report shows."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """For a plan."""
+
+    @property
+    def told(self) -> Mapping[str, tuple[str, ...]]:
+        """For a plan."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class GateResult:
     """One condition for acting: what was measured, against which limit, and what to do about it."""
@@ -161,8 +173,9 @@ class Plan:
     """Steps with their order, gates and predictions, and digests of what they were made from.
 
     `observed` holds one digest for each part of the observation, so that a plan that has become
-    stale can name what moved. `expires_at_s`: after it the plan must be made again. `dcctl_version`: which
-    dcctl made it; empty in plans from before that was kept.
+    stale can name what moved. `expires_at_s`: after it the plan must be made again. `told`: the steps whose
+    results a report shows, by what it shows them as. `dcctl_version`: which dcctl made it; empty in plans from
+    before that was kept.
     """
 
     verb: str
@@ -178,6 +191,7 @@ class Plan:
     steps: tuple[Step, ...]
     predicted: Predicted = field(default_factory=Predicted)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dcctl_version: str = __version__
 
     @property

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import UsageError
 from orchestrator.planning.fence import Fenced, fenced, roaming_rules
 from orchestrator.planning.gates import done_by_run, passed_by_word
-from orchestrator.planning.plan import Plan, Predicted, Step, digest, with_seconds
+from orchestrator.planning.plan import Made, Plan, Predicted, digest, with_seconds
 from orchestrator.planning.positions import TargetPosition, partitions_to_read, target_positions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.same_clusters import ids_to_remember
@@ -74,7 +74,7 @@ def moved_principals(topology: Topology, mirror: Replication) -> Fenced:
 
 
 def switchover_plan(
-    topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest, steps: tuple[Step, ...]
+    topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest, made: Made
 ) -> Plan:
     """The plan of a planned move with these steps, and its gates. It loses nothing, or is taken back."""
     mirror = mirror_to_switch_over(topology, request.to)
@@ -98,7 +98,8 @@ def switchover_plan(
         topology_digest=digest(dump_topology(topology)),
         observed=picture.digests(),
         gates=switchover_gates(s),
-        steps=steps,
+        steps=made.steps,
+        told=made.told,
         predicted=Predicted(
             loss={name: {"at_least": 0, "expected": 0, "at_most": 0} for name in mirror.topics},
             reread={
