@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.by_time import offsets_by_time, samples_for
+from orchestrator.moves.by_time import offsets_by_time
+from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards
@@ -34,6 +34,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
