@@ -1,36 +1,11 @@
-"""Looking up positions by time at the target, for consumers that take `on_untranslatable: timestamp`."""
+"""The watcher's samples, as far back as looking up positions by time needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from orchestrator.planning.by_time import lookup_times, not_behind
-from orchestrator.planning.samples import HISTORY_S, SampledPosition, SampleHistory
+from orchestrator.planning.samples import HISTORY_S, SampleHistory
 from orchestrator.ports.servers import Kafka
-from orchestrator.replication.offset_map import OffsetMap
-from orchestrator.topology.model import Consumer, Replication, Topology
-from orchestrator.values import TopicPartition
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.reader import RECENT_S, read_samples
-
-
-def offsets_by_time(
-    cluster: Kafka,
-    mirror: Replication,
-    consumer: Consumer,
-    positions: Mapping[TopicPartition, SampledPosition],
-    *,
-    history: SampleHistory,
-    offset_map: OffsetMap,
-) -> dict[TopicPartition, int]:
-    """Target offset by source partition, for each of the consumer's positions that time can tell.
-
-    Nothing for a consumer that does not want it. Raises `ClusterError`.
-    """
-    if consumer.on_untranslatable != "timestamp":
-        return {}
-    times = lookup_times(history, positions)
-    there = cluster.offsets_for_times({mirror.mirrored(tp): at_s for tp, at_s in times.items()})
-    return not_behind(offset_map, positions, {tp: there[mirror.mirrored(tp)] for tp in times})
 
 
 def samples_for(topology: Topology, mirror: Replication, cluster: Kafka) -> SampleHistory:

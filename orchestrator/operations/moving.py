@@ -10,8 +10,8 @@ from typing import Literal
 from orchestrator.adapters.checkpoint_files import local_checkpoint, newest_write_s
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.operations.by_hand import ByHand, by_hand
-from orchestrator.operations.by_time import offsets_by_time
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.operations.relocation import (
     RelocationReport,

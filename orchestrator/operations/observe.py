@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.moves.topic_states import topic_states
-from orchestrator.operations.by_time import offsets_by_time, samples_for
+from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.servers import REAL_SERVERS, Servers

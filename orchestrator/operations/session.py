@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.by_time import offsets_by_time
+from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.operations.estate_store import EstateRecord
 from orchestrator.operations.observe import Estate
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, TopicPartition
 

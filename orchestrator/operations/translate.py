@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageError
-from orchestrator.operations.by_time import offsets_by_time, samples_for
+from orchestrator.moves.by_time import offsets_by_time
+from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.group_offsets import Snapshot
-from orchestrator.replication.offset_syncs import NoOffsetSyncsError, read_offset_map
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
@@ -26,6 +26,7 @@ from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import Checkpoint, decode_checkpoint
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.offset_syncs import NoOffsetSyncsError, read_offset_map
 from orchestrator.replication.translation import (
     newest_checkpoints,
     source_partition,

@@ -1,0 +1,219 @@
+"""Groups: writing where they have to stand, and taking that back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.asking import is_stopped_in_time
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.committing import Wanted, commit_offsets, not_committed
+from orchestrator.moves.consumers import consumers_named
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Unknown,
+    Verified,
+    VerifiedUndo,
+)
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.ports import Workers
+from orchestrator.moves.results import (
+    GroupOffsets,
+    MirrorEnd,
+    SavedOffsets,
+    TopicEnds,
+    TranslatedPositions,
+    WrittenOffsets,
+)
+from orchestrator.planning.positions import TargetPosition, offsets_to_write
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+_LISTED = 5
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class _Written(Reversible, VerifiedUndo):
+    """Offsets of groups that were `saved` before others are written."""
+
+    groups: tuple[str, ...]
+    saved: Handle[SavedOffsets]
+    translated: Handle[TranslatedPositions]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return "Write explicit offsets for each group on every partition it will read"
+
+    @property
+    @abstractmethod
+    def _at(self) -> str:
+        """The cluster at which they are written."""
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Commit again what the groups had there before.
+
+        A partition of which a group had nothing keeps what was written: Kafka's client cannot take it away,
+        and MirrorMaker's group sync moves it forward once it is behind.
+        """
+        target = run.port(Clusters).cluster(self._at)
+        for group, offsets in self._saved_offsets(run).items():
+            if run.is_cancelled():
+                return Unknown(f"group {group}: not restored, the run was interrupted")
+            if offsets:
+                target.write_group_offsets(group, offsets, may_write=run.may_write)
+        return Done(Nothing())
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """What stood there before is committed now."""
+        saved = self._saved_offsets(run)
+        committed = run.port(Clusters).cluster(self._at).committed(saved)
+        wrong = [
+            f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
+            for group, offsets in saved.items()
+            for tp, offset in offsets.items()
+            # The group sync may be at work again, and only moves forward.
+            if committed[group].get(tp, -1) < offset
+        ]
+        if wrong:
+            return Failed("; ".join(wrong[:_LISTED]))
+        count = sum(len(offsets) for offsets in saved.values())
+        return Done(Nothing(), f"{count} offsets as before")
+
+    def _saved_offsets(self, run: Running) -> GroupOffsets:
+        saved = run.of(self.saved).offsets
+        return {group: saved.get(group, {}) for group in self.groups}
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class WriteOffsets(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
+    """Commit each group's offsets, several groups at a time. A group with members refuses by itself.
+
+    MirrorMaker's group sync may still be at it: it moves an offset of an idle group forward to its own
+    translation, never back. Where ours is not below what it had written, there is nothing to undo ours.
+    `landing`: where groups begin in the landing topics. `offset_shift`: a rehearsal's sabotage, records.
+    """
+
+    NAME = "write-offsets"
+    RESULT = WrittenOffsets
+    PHASE = "translate"
+    EXPECTED_S = 0.3
+    TIMEOUT_S = 60.0
+    mirror: MirrorRef
+    landing: Handle[TopicEnds]
+    end: Handle[MirrorEnd]
+    offset_shift: int = 0
+
+    @property
+    def _at(self) -> str:
+        return self.mirror.target
+
+    def perform(self, run: Running) -> Outcome[WrittenOffsets]:
+        """See `Effect`."""
+        try:
+            wanted = self._wanted(run)
+        except DcctlError as error:
+            return Failed(f"{error.subject}: {error.problem}")
+        ahead = _ahead_of(wanted, run.of(self.saved).offsets)
+        if ahead:
+            connect = run.port(Workers).connect(self.mirror.workers)
+            group_sync = self.mirror.connectors(run.port(Topology)).checkpoint
+            if not is_stopped_in_time(run, connect, group_sync, run.timeout_s / 2):
+                listed = ", ".join(ahead[:_LISTED])
+                return Failed(f"the group sync still runs, and would move forward again: {listed}")
+        found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
+        return Done(self._written(wanted)) if isinstance(found, Done) else found
+
+    def verify(self, run: Running) -> Outcome[WrittenOffsets]:
+        """What was written is what is committed now."""
+        wanted = self._wanted(run)
+        wrong = not_committed(run.port(Clusters).cluster(self._at), wanted)
+        if wrong:
+            return Failed("; ".join(wrong[:_LISTED]))
+        shift = self.offset_shift
+        sabotage = f"; REHEARSAL'S SABOTAGE: shifted forward by {shift}" if shift else ""
+        return Done(self._written(wanted), f"{_count(wanted)}{sabotage}")
+
+    def _written(self, wanted: GroupOffsets) -> WrittenOffsets:
+        return WrittenOffsets(written=wanted, sabotage_offset_shift=self.offset_shift)
+
+    def _wanted(self, run: Running) -> GroupOffsets:
+        """What has to be committed, from the results of the steps before. The same every time it is asked."""
+        topology, translated = run.port(Topology), run.of(self.translated)
+        positions = [TargetPosition(**row) for row in translated.translations]
+        consumers = consumers_named(run, self.groups)
+        landing = run.of(self.landing).ends
+        wanted = offsets_to_write(topology, self.mirror.of(topology), consumers, positions, landing)
+        for group, offsets in translated.landing.items():
+            wanted[group] |= offsets
+        if not self.offset_shift:
+            return wanted
+        ends = run.of(self.end).ends
+        return {
+            group: {
+                tp: min(offset + self.offset_shift, ends.get(tp, offset)) for tp, offset in offsets.items()
+            }
+            for group, offsets in wanted.items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
+    """Commit every partition that a group will read at the primary again, several groups at a time."""
+
+    NAME = "write-back"
+    RESULT = WrittenOffsets
+    PHASE = "translate"
+    EXPECTED_S = 0.3
+    TIMEOUT_S = 60.0
+    cluster: str
+
+    @property
+    def _at(self) -> str:
+        return self.cluster
+
+    def perform(self, run: Running) -> Outcome[WrittenOffsets]:
+        """See `Effect`."""
+        wanted = self._wanted(run)
+        found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
+        return Done(WrittenOffsets(written=wanted)) if isinstance(found, Done) else found
+
+    def verify(self, run: Running) -> Outcome[WrittenOffsets]:
+        """What was translated is what is committed now."""
+        wanted = self._wanted(run)
+        wrong = not_committed(run.port(Clusters).cluster(self._at), wanted)
+        if wrong:
+            return Failed("; ".join(wrong[:_LISTED]))
+        return Done(WrittenOffsets(written=wanted), _count(wanted))
+
+    def _wanted(self, run: Running) -> GroupOffsets:
+        wanted: GroupOffsets = {}
+        for row in run.of(self.translated).translations:
+            to = TopicPartition(row["target_topic"], int(row["partition"]))
+            wanted.setdefault(row["group"], {})[to] = int(row["target_offset"])
+        return wanted
+
+
+def _count(wanted: Wanted) -> str:
+    return f"{sum(len(offsets) for offsets in wanted.values())} offsets of {len(wanted)} groups"
+
+
+def _ahead_of(wanted: Wanted, saved: Mapping[str, Mapping[TopicPartition, int]]) -> list[str]:
+    """Positions that stand further at the target already than they are to be written."""
+    return [
+        f"{group} {tp}"
+        for group, offsets in wanted.items()
+        for tp, offset in saved.get(group, {}).items()
+        if tp in offsets and offset > offsets[tp]
+    ]
