@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
+from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 from orchestrator.operations.actions.tables import TableActions
@@ -18,7 +19,6 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
-from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.operations.observe import (
     REACHED_WITHIN_S,
     Estate,

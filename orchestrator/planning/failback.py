@@ -16,9 +16,8 @@ from orchestrator.planning.fence import fenced
 from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.hooks import with_hooks
 from orchestrator.planning.plan import Plan, Predicted, digest, with_seconds
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.returned import Returned, compare_returned
+from orchestrator.planning.returned import Returned, returned_side
 from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.situation import Situation
 from orchestrator.topology.loading import dump_topology
@@ -73,7 +72,7 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
     who_home = fenced(topology, mirror.source, with_consumers=True)
     who_standby = fenced(back, mirror.target, with_consumers=True)
     past = picture.past.value or Past()
-    returned = returned_side(topology, mirror, picture, past)
+    returned = _returned(topology, mirror, picture, past)
     common = Situation(
         topology=back,
         mirror=back.replication[0],
@@ -138,25 +137,15 @@ def plan_failback(topology: Topology, picture: FailbackPicture, request: Failbac
     return with_seconds(with_hooks(topology, plan))
 
 
-def returned_side(
+def _returned(
     topology: Topology, mirror: Replication, picture: FailbackPicture, past: Past
 ) -> Returned | None:
-    """The returned primary against what was recorded; None where something of that is not known."""
+    """The returned primary as the picture has it; None where something of that is not known."""
     home, copied = picture.observation.log_ends.value, picture.standby.log_ends.value
     last_read = picture.last_read.value
     if home is None or copied is None or last_read is None:
         return None
-    # Not the samples: the watcher samples what has returned as well, and forgets what was before.
-    left = past.left.log_ends() if past.left is not None else {}
-    partitions = source_partitions(topology, mirror)
-    return compare_returned(
-        partitions,
-        home=home,
-        copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
-        last_read=last_read,
-        left=left,
-        known_cuts=past.cuts,
-    )
+    return returned_side(topology, mirror, home=home, copied=copied, last_read=last_read, past=past)
 
 
 def _by_topic(mirror: Replication, returned: Returned | None) -> dict[str, int]:

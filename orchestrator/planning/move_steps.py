@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.planning.clients import group_client, producer_clients, query_client
-from orchestrator.planning.first_writes import Writers, landing_writers
+from orchestrator.planning.first_writes import first_records_wanted, landing_writers
 from orchestrator.planning.plan import Step
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.planning.primary import record_primary_step
@@ -228,7 +228,7 @@ def _verify(
             Step(
                 id="producers-write",
                 phase="verify",
-                title=_first_records(landing_writers(topology, mirror), [p.name for p in producers]),
+                title=first_records_wanted(landing_writers(topology, mirror), [p.name for p in producers]),
                 action="await-landing-records",
                 # One that moves itself may have written before: its next record counts.
                 depends_on=("start-producers",) if started else (RECORD_PRIMARY,),
@@ -263,10 +263,3 @@ def _verify(
             )
         )
     return steps
-
-
-def _first_records(writers: Writers, producers: Sequence[str]) -> str:
-    """Who is to be seen; that nothing tells some of them apart is said before anything is done."""
-    indistinct = [name for name in producers if not writers.topics_that_tell(name)]
-    but = f", but of {', '.join(indistinct)}: nothing tells theirs from others'" if indistinct else ""
-    return f"See the first record of each producer{but}"

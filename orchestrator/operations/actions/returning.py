@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.actions.asking import ask_connect
 from orchestrator.operations.actions.declaring import look
@@ -16,17 +16,15 @@ from orchestrator.operations.actions.facts import record_of
 from orchestrator.operations.actions.mirror import is_stopped_in_time
 from orchestrator.operations.failback_session import FailbackSession
 from orchestrator.operations.guard_words import guards_path, guards_said
-from orchestrator.operations.last_copied import read_last_copied
 from orchestrator.planning.estate_record import LogsCut, ReverseStarts, cut_rows, rows
-from orchestrator.planning.failback import returned_side
 from orchestrator.planning.gates import sick_partitions
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
-from orchestrator.planning.observation import Part
 from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.plan import Step
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.returned import returned_side
 from orchestrator.ports.clock import Clock, utc_text
 from orchestrator.replication.cuts import cuts_to_json
 from orchestrator.replication.reverse_connector import reverse_connector
@@ -132,15 +130,7 @@ def compare_returned_logs(session: FailbackSession, step: Step, _results: Result
     past = picture.past
     if past.value is None:
         return StepOutcome("unknown", f"what earlier runs have recorded cannot be read: {past.problem}")
-    now = replace(
-        picture,
-        observation=replace(picture.observation, log_ends=_part("primary", home)),
-        standby=replace(picture.standby, log_ends=_part("standby", copied)),
-        last_read=_part("Connect", read),
-    )
-    found = returned_side(session.file, mirror, now, past.value)
-    if found is None:
-        return StepOutcome("unknown", "what was recorded of the primary cannot be read")
+    found = returned_side(session.file, mirror, home=home, copied=copied, last_read=read, past=past.value)
     if found.unrecorded and not session.request.accept_unrecorded:
         said = f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood"
         return StepOutcome("unknown", f"{said}: nothing tells what is missing there")
@@ -316,7 +306,3 @@ def _are_set(session: FailbackSession, step: Step, wanted: dict[TopicPartition, 
 
 def _rows(rows: list[list[Any]]) -> dict[TopicPartition, int | None]:
     return {TopicPartition(t, int(p)): None if offset is None else int(offset) for t, p, offset in rows}
-
-
-def _part(source: str, value: Any) -> Part[Any]:
-    return Part(source, 0.0, value)
