@@ -115,14 +115,14 @@ class EffectActions:
                 raise
             return StepOutcome("failed", f"{error.subject}: {error.problem}")
         # What can be looked at has its result from looking, after a crash as well.
-        return _step_outcome(found, None if isinstance(effect, Verified) else effect)
+        return step_outcome(found, None if isinstance(effect, Verified) else effect)
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is there."""
         effect = self._effects.effect(step)
         if not isinstance(effect, Verified):
             raise DcctlError(f"step {step.id}", "has nothing to verify")
-        return _step_outcome(effect.verify(self._running(step, results)), effect)
+        return step_outcome(effect.verify(self._running(step, results)), effect)
 
     def compensate(self, step: Step, results: Results) -> StepOutcome:
         """Take the step's effect back."""
@@ -131,14 +131,14 @@ class EffectActions:
             raise DcctlError(f"step {step.id}", "cannot be taken back")
         if self._world.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
-        return _step_outcome(effect.undo(self._running(step, results)), None)
+        return step_outcome(effect.undo(self._running(step, results)), None)
 
     def verify_undone(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is gone."""
         effect = self._effects.effect(step)
         if not isinstance(effect, VerifiedUndo):
             raise DcctlError(f"step {step.id}", "has nothing to verify when it is undone")
-        return _step_outcome(effect.verify_undone(self._running(step, results)), None)
+        return step_outcome(effect.verify_undone(self._running(step, results)), None)
 
     def cancel(self) -> None:
         """Make every wait end soon; nothing more is written."""
@@ -148,8 +148,8 @@ class EffectActions:
         return _RunningStep(self._world, self._effects, step, results)
 
 
-def _step_outcome(found: Outcome[Any], effect: Effect[Any] | None) -> StepOutcome:
-    """`effect` is whose result is kept; None where there is none to keep."""
+def step_outcome(found: Outcome[Any], effect: Effect[Any] | None) -> StepOutcome:
+    """What an effect has come to, as the engine knows it; `effect` is whose result is kept, None for none."""
     match found:
         case Done(result, message):
             kept: Mapping[str, Any] = {} if effect is None else result_to_json(type(effect), result)

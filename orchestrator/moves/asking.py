@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orchestrator.errors import ConnectError
-from orchestrator.moves.effect import Done, Nothing, Outcome, Running, Unknown
+from orchestrator.moves.effect import Done, Nothing, Outcome, Running, Unknown, Waiting
 from orchestrator.ports.servers import Connect
 
 
 def ask_connect(
-    run: Running, connectors: Iterable[str], ask: Callable[[str], None], timeout_s: float
+    run: Waiting, connectors: Iterable[str], ask: Callable[[str], None], timeout_s: float
 ) -> Outcome[Nothing]:
     """While Connect rebalances it refuses, or does not answer, so it is asked again.
 

@@ -88,7 +88,17 @@ class Held:
     told_as: str = ""
 
 
-class Running(Protocol):
+class Waiting(Protocol):
+    """Who waits for something, and may be interrupted."""
+
+    def is_cancelled(self) -> bool:
+        """Whether the run was interrupted."""
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
+
+
+class Running(Waiting, Protocol):
     """What an effect may use of the run that makes it."""
 
     @property
@@ -114,12 +124,6 @@ class Running(Protocol):
 
     def may_write(self) -> bool:
         """Whether a write may be tried: not interrupted, and the lock is still this run's."""
-
-    def is_cancelled(self) -> bool:
-        """Whether the run was interrupted."""
-
-    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
-        """Wait until `condition` holds; False after `timeout_s` or an interruption."""
 
 
 class Effect(ABC, Generic[R]):
@@ -208,6 +212,6 @@ class VerifiedUndo(ABC):
 OnFailure = Literal["stop", "undo", "note"]
 
 Told = Literal["mirrored", "landing", "translations", "saved", "written", "queries", "loss"]
-"""What a report shows: where the mirror and the landing topics ended; positions, what stood there before and what
-was written; relocated queries; what was counted as lost.
+"""What a report shows: where the mirror and the landing topics ended; positions, what stood there before and
+what was written; relocated queries; what was counted as lost.
 """

@@ -1,13 +1,13 @@
 """The runbook of a failover: of a side that is gone, and of one that is left while part of it still answers.
 
-Order (facts: MirrorMaker 2, "Failover and failback, by policy"): records in flight land, the mirror stops, and
-only then are the syncs read to their end and positions translated. Producers need none of that under the default
-policy: their topics at the side entered are not written by the mirror, so they start as soon as the ends of these
-topics are recorded.
+Order (facts: MirrorMaker 2, "Failover and failback, by policy"): records in flight land, the mirror stops,
+and only then are the syncs read to their end and positions translated. Producers need none of that under the
+default policy: their topics at the side entered are not written by the mirror, so they start as soon as the
+ends of these topics are recorded.
 
 What answers of a degraded side is kept off and drained first; what does not is named, counted as unknown, and
-nothing waits for it. Up to the first application at the other side all of that is taken back if a step does not
-end well. Of a side that is gone nothing is taken back by itself: there is nothing to go back to.
+nothing waits for it. Up to the first application at the other side all of that is taken back if a step does
+not end well. Of a side that is gone nothing is taken back by itself: there is nothing to go back to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from orchestrator.moves.account import AccountLeft
 from orchestrator.moves.clients import StopAnswering
-from orchestrator.moves.effect import Handle, Nothing
+from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLogsLeft
 from orchestrator.moves.fencing import RecordRules
 from orchestrator.moves.guards import AwaitGuards
@@ -51,6 +51,7 @@ from orchestrator.moves.stages import (
 )
 from orchestrator.moves.translating import TranslatePositions
 from orchestrator.moves.writing import WriteOffsets
+from orchestrator.planning.estate_record import PrimaryMoved
 from orchestrator.planning.losses import ACCOUNT_STEP
 
 DRAIN_TIMEOUT_S = 60.0
@@ -165,7 +166,7 @@ def failover(
             guards = book.add(opened, id="guards-closed")
             needed.append(behind(guards, because="no broker of the side left may come up open any more"))
             home, entered, topics = mirror.home, move.entered, move.topics
-            record: RecordPrimary = (
+            record: Effect[PrimaryMoved] = (
                 RecordPrimaryUnlessBack(
                     home=home, primary=entered, topics=topics, unless_back=move.left, looks_s=opening.look_s
                 )

@@ -1,8 +1,8 @@
 """Stages of a planned move, there or back: who works at one side is frozen, drained, and begins at the other.
 
-Applications are stopped cleanly first, so that what they have sent is answered and what they have processed is
-committed; the fence then keeps off whoever was not stopped, and the standing logs prove it. Everything up to the
-promotion can be taken back, and is, if a step of it does not end well; the promotion itself waits for all of that.
+Applications are stopped cleanly first, so that what they have sent is answered and what they have processed
+is committed; the fence then keeps off whoever was not stopped, and the standing logs prove it. Everything up
+to the promotion can be taken back, and is, if a step of it does not end well; the promotion waits for all.
 
 Producers that move themselves may turn up at the side entered as soon as the side left denies them: they are
 denied there too until it is primary.
@@ -70,7 +70,7 @@ def record_both_rules(book: Runbook, move: Move, *, after: Sequence[After] = ())
 
 
 def freeze(book: Runbook, move: Move, rules: BothRules) -> Frozen:
-    """Stop everybody at the side left and keep them off; see its logs stand, and record the last positions."""
+    """Stop everybody at the side left, keep them off, see its logs stand, and record the last positions."""
     looked = behind(
         rules.left, because="nothing is stopped where rules cannot be read: it could not be fenced"
     )

@@ -1,4 +1,4 @@
-"""Who moves in a move, along which mirror, and which rules keep them off: what its runbook is written from."""
+"""Who moves, along which mirror, and which rules keep them off: what runbooks of moves are written from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.planning.clients import clients_of, group_client, producer_clients, query_client
-from orchestrator.planning.fence import Fenced, roaming_rules
+from orchestrator.planning.fence import Fenced
 from orchestrator.replication.connectors import ConnectorNames
 from orchestrator.topology.model import Producer, Replication, Topology
 from orchestrator.values import Acl

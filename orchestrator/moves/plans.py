@@ -46,8 +46,8 @@ def plan_failover(
 ) -> Plan:
     """What the failover of a lost source would do now, what it would cost, and which gates allow it.
 
-    `offset_shift`: a rehearsal's sabotage, in offsets. Raises `UsageError` where the request fits no mirror of
-    the topology, or several.
+    `offset_shift`: a rehearsal's sabotage, in offsets. Raises `UsageError` where the request fits no mirror
+    of the topology, or several.
     """
     mirror = mirror_to_fail_over(topology, request)
     s = failover_situation(topology, mirror, observation, request)
@@ -131,10 +131,8 @@ def _opening(seen: Observation, window: LossWindow | None) -> Opening:
     )
 
 
-def _is_kept_off(
-    topology: Topology, picture: SickPicture, home: str, target: str, who: Fenced
-) -> bool:
-    """Whether producers that move themselves can be kept off the target: there are some, and rules are kept."""
+def _is_kept_off(topology: Topology, picture: SickPicture, home: str, target: str, who: Fenced) -> bool:
+    """Whether there are producers that move themselves, and the target can keep them off."""
     rules = roaming_rules(topology, home, who)
     principals = tuple(sorted({rule.principal for rule in rules}))
     return bool(rules) and fenceable(picture.target_access, topology, target, principals).outcome == "ok"

@@ -21,7 +21,7 @@ from orchestrator.moves.effect import (
 )
 from orchestrator.moves.ports import BootGuards, EstateRecord
 from orchestrator.planning.estate_record import Body, PrimaryMoved
-from orchestrator.planning.guard_steps import source_back
+from orchestrator.planning.opening import source_back
 
 _COMES_UP_WITHIN_S = 8.0
 """A broker that comes back closed takes connections a moment before it answers; its guard says so each

@@ -101,7 +101,7 @@ class Registry:
         found = []
         for step_id in plan.told.get(shown_as, ()):
             if step_id in results:
-                result = self.result(Handle(step_id, plan.step(step_id).action), results[step_id])
+                result: Any = self.result(Handle(step_id, plan.step(step_id).action), results[step_id])
                 if not isinstance(result, kind):
                     raise DcctlError(f"step {step_id}", f"has left no {kind.__name__}")
                 found.append(result)

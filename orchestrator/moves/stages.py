@@ -65,8 +65,8 @@ def stop_group_sync(book: Runbook, move: Move, end: Handle[MirrorEnd]) -> Handle
     )
     asked = behind(
         end,
-        because="Connect answers nothing while it waits for a task of the group sync, so what applications wait "
-        "for is asked of it before",
+        because="Connect answers nothing while it waits for a task of the group sync, so what applications "
+        "wait for is asked of it before",
     )
     title = "Stop the mirror's group sync and heartbeats"
     return book.add(stop, id="stop-group-sync", title=title, after=[asked])
@@ -164,7 +164,8 @@ def start_at_the_other_side(  # noqa: PLR0917 - what each of them goes on from
                 order.append(behind(let_in, because="who is kept off writes nothing"))
             look = AwaitFirstWrites(mirror=move.mirror, landing=landing, started=producers)
             names = [producer.name for producer in move.producers]
-            title = first_records_wanted(landing_writers(move.topology, move.mirror), names)
+            writers = landing_writers(move.topology, move.replication, is_back=move.mirror.is_back)
+            title = first_records_wanted(writers, names)
             writing = book.add(look, id="producers-write", title=title, after=order)
         if groups is not None and ready.groups is not None:
             at_work = AwaitGroupProgress(cluster=move.entered, written=ready.groups, started=groups)

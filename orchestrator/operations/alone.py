@@ -18,9 +18,12 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from orchestrator import __version__
 from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.operations.earlier_results import facts_of_earlier
 from orchestrator.operations.earlier_runs import earlier_run
 from orchestrator.operations.run_outline import has_begun
 from orchestrator.operations.state_folder import state_folder
@@ -28,8 +31,6 @@ from orchestrator.planning.estate_record import (
     Body,
     ClusterIds,
     Fact,
-    PrimaryMoved,
-    ReverseStarts,
     RunBegun,
     RunEnded,
     body_from_json,
@@ -37,11 +38,9 @@ from orchestrator.planning.estate_record import (
     cluster_ids,
     life_of,
     primary_records,
-    rows,
     standing,
 )
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
-from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import (
     Plan,
     RunEvent,
@@ -51,7 +50,6 @@ from orchestrator.planning.plan import (
     to_json,
 )
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
-from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 
 IMPORTED = ".imported"
@@ -256,18 +254,18 @@ class LocalRecord:
         self._guard = threading.Lock()
 
     def write(self, body: Body) -> None:
-        """See `operations.estate_store.EstateRecord`. On the disk before it returns."""
+        """See `moves.ports.EstateRecord`. On the disk before it returns."""
         with self._guard:
             others = [known for known in self._read() if type(known) is not type(body)]
             self._keep([*others, body])
 
     def withdraw(self, kind: type[Body]) -> None:
-        """See `operations.estate_store.EstateRecord`."""
+        """See `moves.ports.EstateRecord`."""
         with self._guard:
             self._keep([known for known in self._read() if not isinstance(known, kind)])
 
     def find(self, kind: type[B]) -> B | None:
-        """See `operations.estate_store.EstateRecord`."""
+        """See `moves.ports.EstateRecord`."""
         with self._guard:
             found = [known for known in self._read() if isinstance(known, kind)]
         return found[-1] if found else None

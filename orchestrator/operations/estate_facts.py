@@ -13,6 +13,7 @@ from itertools import count
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
+from orchestrator.operations.earlier_results import facts_before_the_record
 from orchestrator.operations.estate_record import FIRST, fact_names, written_facts
 from orchestrator.operations.journal import journal_records, runs_path
 from orchestrator.operations.parts import unpacked
@@ -28,13 +29,9 @@ from orchestrator.planning.estate_record import (
     ReverseStarts,
     RunBegun,
     RunEnded,
-    cut_rows,
-    rows,
 )
-from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import plan_from_json
 from orchestrator.planning.primaries import PrimaryRecord
-from orchestrator.replication.cuts import cuts_from_json
 
 _ALL = tuple(KINDS.values())
 _IN_RESULTS = frozenset({ReverseStarts, LogsCut, JournalUnread})

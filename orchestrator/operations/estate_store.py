@@ -83,18 +83,18 @@ class EnsembleRecord:
         self._has_begun = True
 
     def write(self, body: Body) -> None:
-        """See `EstateRecord`."""
+        """See `moves.ports.EstateRecord`."""
         if self.find(type(body)) != body:
             self.append([body])
 
     def withdraw(self, kind: type[Body]) -> None:
-        """See `EstateRecord`."""
+        """See `moves.ports.EstateRecord`."""
         own = self._own(kind)
         if own:
             self.append([Withdrawn(number=fact.number) for fact in own])
 
     def find(self, kind: type[B]) -> B | None:
-        """See `EstateRecord`."""
+        """See `moves.ports.EstateRecord`."""
         found = [fact.body for fact in self._own(kind) if isinstance(fact.body, kind)]
         return found[-1] if found else None
 

@@ -12,15 +12,15 @@ from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.moves.plans import plan_failback
-from orchestrator.operations.move_session import MoveSession
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
-from orchestrator.operations.last_copied import read_last_copied
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import (
     REACHED_WITHIN_S,
     Estate,

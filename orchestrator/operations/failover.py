@@ -14,11 +14,11 @@ from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.sick import SickProcedure
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan, RunEvent
@@ -85,7 +85,7 @@ class FailoverProcedure:
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""
-        return plan_failover(self.topology, picture, self.request)
+        return plan_failover(self.topology, picture, self.request, offset_shift=self._offset_shift)
 
     def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:  # noqa: ARG002
         """The effects, for one run."""

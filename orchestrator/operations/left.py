@@ -43,6 +43,10 @@ class LeftReader:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connections."""
         self._each.close()
         self._log_ends.close()
 

@@ -44,16 +44,16 @@ from orchestrator.planning.observation import Observation, Part, SourceProbe
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Access, Connect
-from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Topology
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatWasSeen:
-    """See `moves.ports.Seen`. `samples_of`: by mirror, as far as the picture has them; `past`: of a failback."""
+    """See `moves.ports.Seen`. `samples_of`: by mirror, as far as the picture has them."""
 
     observation: Observation
     samples_of: Mapping[MirrorRef, Part[SampleHistory]]
@@ -154,16 +154,12 @@ class MoveSession(RunSession):
             return self._final[mirror]
 
     def _read_final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
-        history = None
-        if not mirror.is_back and (self._are_samples_needed or self._seen.samples_of[mirror].value is not None):
-            history = self._seen.samples(mirror)
+        history = None if mirror.is_back else self._seen.samples_of[mirror].value
+        if history is None and self._are_samples_needed and not mirror.is_back:
+            history = self._seen.samples(mirror)  # says why there are none
         replication, target = mirror.of(self.topology), self.cluster(mirror.target)
-        gaps = (
-            self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
-        )
-        logs = {
-            tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()
-        }
+        gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
+        logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}
         # The syncs of either mirror lie where its workers are.
         found = read_offset_map(
             self.cluster(mirror.workers),
@@ -214,9 +210,7 @@ class MoveSession(RunSession):
         copy, stopped_by = copy_of(_folder(bound)), self.run_id if is_stopped else ""
         folders = self.servers.checkpoints
         found = (
-            folders.copy_apart(
-                original, copy, self.await_true, stopped_by=stopped_by, timeout_s=timeout_s
-            )
+            folders.copy_apart(original, copy, self.await_true, stopped_by=stopped_by, timeout_s=timeout_s)
             if is_apart
             else folders.copy(
                 original,

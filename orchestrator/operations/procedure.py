@@ -22,9 +22,9 @@ from orchestrator.engine import (
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
-from orchestrator.operations.actions.hooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
+from orchestrator.operations.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.operations.refusals import (
     refuse_overtaken,
     refuse_unimported,

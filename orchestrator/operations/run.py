@@ -17,6 +17,7 @@ from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
+from orchestrator.moves.ports import EstateRecord
 from orchestrator.operations.alone import (
     LocalJournal,
     LocalLock,
@@ -24,7 +25,7 @@ from orchestrator.operations.alone import (
     local_journal,
     read_local_journal,
 )
-from orchestrator.operations.estate_store import EnsembleRecord, EstateRecord
+from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.journal import about_this_process, journal_records, lock_path
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder

@@ -14,10 +14,10 @@ from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.fence import Asking
 from orchestrator.operations.left import left_cluster
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate, asked, observe, open_estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over

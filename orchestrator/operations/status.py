@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.holds import hold_rows
@@ -17,7 +18,6 @@ from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.checkpoints import why_unknown
-from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Observation, newest_move
 from orchestrator.planning.plan import Plan

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
-from orchestrator.moves.topic_states import topic_states
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.moves.plans import plan_switchover
+from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.support import refuse_unsupported

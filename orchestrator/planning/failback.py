@@ -14,9 +14,8 @@ from orchestrator.planning.failback_picture import FailbackPicture, Past
 from orchestrator.planning.fence import Fenced, fenced
 from orchestrator.planning.gates import done_by_run, passed_by_word
 from orchestrator.planning.plan import Made, Plan, Predicted, digest, with_seconds
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.returned import Returned, compare_returned
+from orchestrator.planning.returned import Returned, returned_side
 from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.planning.situation import Situation
 from orchestrator.topology.loading import dump_topology
@@ -64,15 +63,13 @@ def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
     return mirrors[0]
 
 
-def failback_plan(
-    topology: Topology, picture: FailbackPicture, request: FailbackRequest, made: Made
-) -> Plan:
+def failback_plan(topology: Topology, picture: FailbackPicture, request: FailbackRequest, made: Made) -> Plan:
     """The plan of going back with these steps, what would be late or missing, and its gates."""
     mirror = mirror_to_fail_back(topology, request.to)
     back = flipped(topology, mirror)
     who_home, who_standby = principals_back(topology, mirror)
     past = picture.past.value or Past()
-    returned = returned_side(topology, mirror, picture, past)
+    returned = _returned(topology, mirror, picture, past)
     common = Situation(
         topology=back,
         mirror=back.replication[0],
@@ -137,25 +134,15 @@ def principals_back(topology: Topology, mirror: Replication) -> tuple[Fenced, Fe
     )
 
 
-def returned_side(
+def _returned(
     topology: Topology, mirror: Replication, picture: FailbackPicture, past: Past
 ) -> Returned | None:
-    """The returned primary against what was recorded; None where something of that is not known."""
+    """The returned primary as the picture has it; None where something of that is not known."""
     home, copied = picture.observation.log_ends.value, picture.standby.log_ends.value
     last_read = picture.last_read.value
     if home is None or copied is None or last_read is None:
         return None
-    # Not the samples: the watcher samples what has returned as well, and forgets what was before.
-    left = past.left.log_ends() if past.left is not None else {}
-    partitions = source_partitions(topology, mirror)
-    return compare_returned(
-        partitions,
-        home=home,
-        copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
-        last_read=last_read,
-        left=left,
-        known_cuts=past.cuts,
-    )
+    return returned_side(topology, mirror, home=home, copied=copied, last_read=last_read, past=past)
 
 
 def _by_topic(mirror: Replication, returned: Returned | None) -> dict[str, int]:

@@ -97,18 +97,28 @@ def is_marked(producer: Producer, headers: Headers) -> bool:
     )
 
 
-def landing_writers(topology: Topology, mirror: Replication) -> Writers:
-    """The producers that a move of this mirror lets write at its target, by landing topic.
+def landing_writers(topology: Topology, mirror: Replication, *, is_back: bool = False) -> Writers:
+    """The producers that a move along this mirror lets write at its target, by landing topic.
 
-    Who works at the target already, or was moved there along another mirror, writes there as well.
+    Who works at the target already, or was moved there along another mirror, writes there as well. With
+    `is_back` the mirror leads against one of the file's, which need not name it: its source counts as well.
     """
     at_target = {mirror.target, *(m.source for m in topology.replication if m.target == mirror.target)}
+    if is_back:
+        at_target.add(mirror.source)
     by_topic: dict[str, list[Producer]] = {topic: [] for topic in mirror.topics}
     for producer in topology.producers:
         for topic in producer.topics if producer.cluster in at_target else ():
             if topic in by_topic:
                 by_topic[topic].append(producer)
     return Writers({topic: tuple(known) for topic, known in by_topic.items()})
+
+
+def first_records_wanted(writers: Writers, producers: Sequence[str]) -> str:
+    """Who is to be seen; that nothing tells some of them apart is said before anything is done."""
+    indistinct = [name for name in producers if not writers.topics_that_tell(name)]
+    but = f", but of {', '.join(indistinct)}: nothing tells theirs from others'" if indistinct else ""
+    return f"See the first record of each producer{but}"
 
 
 class Watch:

@@ -15,12 +15,12 @@ from orchestrator.planning.cost_gates import (
     positions_fresh,
     watcher_alive,
 )
-from orchestrator.planning.opening import guards_of, open_since_s
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.looking import how_to_end, is_by_word, not_seen_gate
 from orchestrator.planning.mirror_gates import mirror_controlled, mirror_trusted
 from orchestrator.planning.observation import EarlierRun, TopicState, newest_move
+from orchestrator.planning.opening import guards_of, open_since_s
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.primary import Reality, source_primary
 from orchestrator.planning.quiet import not_flapping

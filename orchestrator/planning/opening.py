@@ -12,6 +12,7 @@ from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.observation import Observation, SourceProbe
 from orchestrator.planning.samples import LossWindow
 
+
 def open_since_s(seen: Observation, window: LossWindow | None) -> float:
     """Since when a guard's word *open* tells of a broker that nobody has seen answer, Unix seconds."""
     return window.last_good_at_s if window is not None else seen.at_s
@@ -35,4 +36,3 @@ def source_back(probe: SourceProbe, kept_closed: str) -> str:
     if probe.listening:
         return f"{', '.join(probe.listening)} takes connections again"
     return ""
-

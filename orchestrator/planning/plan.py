@@ -174,8 +174,8 @@ class Plan:
 
     `observed` holds one digest for each part of the observation, so that a plan that has become
     stale can name what moved. `expires_at_s`: after it the plan must be made again. `told`: the steps whose
-    results a report shows, by what it shows them as. `dcctl_version`: which dcctl made it; empty in plans from
-    before that was kept.
+    results a report shows, by what it shows them as. `dcctl_version`: which dcctl made it; empty in plans
+    from before that was kept.
     """
 
     verb: str

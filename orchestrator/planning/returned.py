@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 
 
@@ -61,6 +64,33 @@ def last_copied(
         if last >= 0:
             found[tp] = last
     return found
+
+
+def returned_side(
+    topology: Topology,
+    mirror: Replication,
+    *,
+    home: Mapping[TopicPartition, LogEnd],
+    copied: Mapping[TopicPartition, LogEnd],
+    last_read: Mapping[TopicPartition, int],
+    past: Past,
+) -> Returned:
+    """The returned primary against what was recorded.
+
+    `home`: its logs now. `copied`: logs at the standby, as they are named there. `last_read`: see
+    `last_copied`.
+    """
+    # Not the samples: the watcher samples what has returned as well, and forgets what was before.
+    left = past.left.log_ends() if past.left is not None else {}
+    partitions = source_partitions(topology, mirror)
+    return compare_returned(
+        partitions,
+        home=home,
+        copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
+        last_read=last_read,
+        left=left,
+        known_cuts=past.cuts,
+    )
 
 
 def compare_returned(

@@ -12,9 +12,9 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
-from orchestrator.operations.actions.tables import TableActions
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
+from orchestrator.operations.layout.actions.tables import TableActions
 from orchestrator.operations.layout.clients import java_admin
 from orchestrator.operations.layout.cluster import RealCluster
 from orchestrator.operations.layout.observe import observe_layout

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.estate_store import EstateRecord
+from orchestrator.moves.ports import EstateRecord
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.layout.applied import Applied

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.operations.actions.asking import ask_connect
+from orchestrator.moves.acting import step_outcome
+from orchestrator.moves.asking import ask_connect
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.observed import ObservedConnector
@@ -84,7 +85,8 @@ def _for_each(
     session: LayoutSession, step: Step, do: Callable[[LayoutCluster, str, Mapping[str, Any]], None]
 ) -> StepOutcome:
     cluster, wanted = session.at(step.arguments["cluster"]), _connectors(step)
-    return ask_connect(session, wanted, lambda name: do(cluster, name, wanted[name]), step.timeout_s / 2)
+    found = ask_connect(session, wanted, lambda name: do(cluster, name, wanted[name]), step.timeout_s / 2)
+    return step_outcome(found, None)
 
 
 def _not_running(wanted: Mapping[str, Any], found: ObservedConnector | None) -> str:

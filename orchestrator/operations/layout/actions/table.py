@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.registry import Registry
-from orchestrator.operations.actions.tables import ActionTable
 from orchestrator.operations.layout.actions.access import (
     create_acls,
     delete_acls,
@@ -26,6 +25,7 @@ from orchestrator.operations.layout.actions.replicas import (
     replicas_are_back,
     replicas_have_moved,
 )
+from orchestrator.operations.layout.actions.tables import ActionTable
 from orchestrator.operations.layout.actions.topics import (
     add_partitions,
     config_is_restored,

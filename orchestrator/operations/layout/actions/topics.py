@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.operations.actions.facts import record_of
+from orchestrator.moves.ports import EstateRecord
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.layout.observed import ObservedTopic
@@ -87,7 +87,7 @@ def set_config(session: LayoutSession, step: Step, _results: Results) -> StepOut
     """Set what the file says; what it does not say stays, and what was there before is recorded."""
     before = {name: dict(wanted["was"]) for name, wanted in _topics(step).items()}
     fact = SettingsBefore(cluster=str(step.arguments["cluster"]), settings=before)
-    record_of(session, step).write(fact)
+    session.port(EstateRecord).write(fact)
     return _set_config(session, step, "set")
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import DcctlError, OutcomeUnknownError
+from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.registry import Registry
-from orchestrator.operations.actions.declaring import declaration_of
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.plan import Step
 
@@ -47,14 +46,7 @@ class TableActions(Generic[S]):
         if self._session.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
         act = self._table.perform[step.action]
-        try:
-            return act(self._session, step, results)
-        except OutcomeUnknownError:
-            raise
-        except DcctlError as error:
-            if not declaration_of(act).is_whole_or_nothing:
-                raise
-            return StepOutcome("failed", f"{error.subject}: {error.problem}")
+        return act(self._session, step, results)
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is there."""

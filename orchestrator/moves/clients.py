@@ -1,0 +1,169 @@
+"""Stopping and starting applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Held,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Unknown,
+)
+from orchestrator.moves.ports import Hosts
+from orchestrator.moves.results import Stopped
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StartClients(Effect[Nothing]):
+    """Start applications at a cluster. Those that run already are left alone."""
+
+    NAME = "start-clients"
+    PHASE = "redirect"
+    EXPECTED_S = 3.0
+    TIMEOUT_S = 60.0
+    IRREVERSIBLE = "what they write and commit there from then on stays"
+    cluster: str
+    clients: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Start applications at {self.cluster}"
+
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return _stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        found = _run_clients(run, "start", self.cluster, self.clients, run.step_id)
+        return Done(Nothing(), found.message) if isinstance(found, Done) else found
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StopClients(Reversible, Effect[Stopped]):
+    """Stop applications at a cluster, cleanly. Those that do not run are left alone."""
+
+    NAME = "stop-clients"
+    RESULT = Stopped
+    PHASE = "fence"
+    EXPECTED_S = 3.0
+    TIMEOUT_S = 90.0
+    cluster: str
+    clients: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Stop applications at {self.cluster}"
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return _stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Stopped]:
+        """See `Effect`."""
+        return _stop(run, self.cluster, self.clients)
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Start what was stopped there."""
+        return _start_again(run, self.cluster, self.clients)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StopAnswering(Reversible, Effect[Stopped]):
+    """Stop applications where their hosts answer. What runs on is denied all the same, so nothing waits."""
+
+    NAME = "stop-left-clients"
+    RESULT = Stopped
+    PHASE = "fence"
+    EXPECTED_S = 4.0
+    TIMEOUT_S = 45.0
+    cluster: str
+    clients: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Stop the applications at {self.cluster}, where their hosts answer"
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return _stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Stopped]:
+        """See `Effect`."""
+        if not self.clients:
+            return Done(Stopped(clients=()), "there are none")
+        try:
+            found = _stop(run, self.cluster, self.clients)
+        except DcctlError as error:
+            found = Failed(error.problem)
+        if isinstance(found, Done):
+            return found
+        stopped = Stopped(clients=self.clients, not_stopped=found.message)
+        return Done(stopped, f"not all of them: {found.message}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Start what was stopped, where its hosts answer. Who is not reached is named, and not waited for."""
+        if not self.clients:
+            return Done(Nothing(), "there are none")
+        try:
+            found = _start_again(run, self.cluster, self.clients)
+        except DcctlError as error:
+            found = Failed(error.problem)
+        if isinstance(found, Done):
+            return found
+        if run.is_cancelled():
+            return Failed("interrupted", found.detail)
+        return Done(Nothing(), f"not all of them, start these yourself: {found.message}")
+
+
+def _stopped(clients: Iterable[str]) -> Iterable[Held]:
+    """The clients; one that was started anywhere works."""
+    return (Held(client, "stopped") for client in clients)
+
+
+def _stop(run: Running, cluster: str, clients: tuple[str, ...]) -> Outcome[Stopped]:
+    found = _run_clients(run, "stop", cluster, clients, run.step_id)
+    if isinstance(found, Unknown):
+        return found
+    return Done(Stopped(clients=clients, hosts=found.result), found.message)
+
+
+def _start_again(run: Running, cluster: str, clients: tuple[str, ...]) -> Outcome[Nothing]:
+    found = _run_clients(run, "start", cluster, clients, f"undo-{run.step_id}")
+    if isinstance(found, Done):
+        return Done(Nothing(), found.message)
+    # As long as one of them stands still it is not taken back; who works again is no concern of anybody.
+    return Failed(f"no host has started {', '.join(found.detail['left_out'])}", found.detail)
+
+
+def _run_clients(
+    run: Running, doing: Literal["start", "stop"], cluster: str, clients: tuple[str, ...], name: str
+) -> Done[tuple[str, ...]] | Unknown:
+    """Ask the hosts for all of them at once. Returns the hosts that did something.
+
+    A host may do nothing and be content; a client counts only if one of its hosts did. Where some do not,
+    detail is {"clients", "hosts", "left_out"}. Raises `PlaybookError`.
+    """
+    done = run.port(Hosts).run_clients(doing, cluster, clients, name=name, timeout_s=run.timeout_s)
+    hosts, past = tuple(sorted(done.at_work)), {"start": "started", "stop": "stopped"}[doing]
+    if done.left_out:
+        some = [client for client in clients if client not in done.left_out]
+        others = f"; {past} on {', '.join(hosts)}: {', '.join(some)}" if some else ""
+        detail = {"clients": list(clients), "hosts": list(hosts), "left_out": list(done.left_out)}
+        return Unknown(f"no host has {past} {', '.join(done.left_out)}{others}", detail)
+    where = f"{len(hosts)} hosts" if len(hosts) > 1 else "1 host"
+    return Done(hosts, f"{len(clients)} {past} on {where}")

@@ -1,0 +1,148 @@
+"""Seeing each producer's first record at the side entered: whoever was not seen is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+)
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.ports import Seen, Words
+from orchestrator.moves.results import FirstWrites, TopicEnds
+from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
+from orchestrator.ports.clock import Clock
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition, WrittenRecord
+
+_READ_S = 0.2
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitFirstWrites(Look[FirstWrites]):
+    """Wait until each moved producer was seen to write; see `planning.first_writes` for how it is told.
+
+    Only metadata and headers of records are looked at. Who cannot be told apart is unknown: never done.
+    """
+
+    NAME = "await-landing-records"
+    RESULT = FirstWrites
+    PHASE = "verify"
+    EXPECTED_S = 2.0
+    TIMEOUT_S = 60.0
+    mirror: MirrorRef
+    landing: Handle[TopicEnds]
+    started: Handle[Nothing] | None = None
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return "See the first record of each producer"
+
+    def perform(self, run: Running) -> Outcome[FirstWrites]:
+        """See `Effect`."""
+        topology, clock = run.port(Topology), run.port(Clock)
+        landing = run.of(self.landing)
+        starts, fenced = landing.seen_from, landing.now
+        writers = landing_writers(topology, self.mirror.of(topology), is_back=self.mirror.is_back)
+        moved = [producer.name for producer in topology.producers_of(self.mirror.home)]
+        watch = Watch(writers, moved, run.port(Words).attested_writers)
+        deadline_s = clock.monotonic_s() + run.timeout_s
+        lost_ms = run.port(Seen).lost_at_s(self.mirror) * 1000 if starts != fenced else 0.0
+
+        def is_new(record: WrittenRecord) -> bool:
+            """One that has moved itself was there before the topic was looked at, but not before the loss."""
+            return record.offset >= fenced[record.partition] or record.timestamp_ms >= lost_ms
+
+        refusal = self._follow(run, watch, starts, is_new, deadline_s)
+        if refusal is not None:
+            self._await_growth(run, watch, fenced, deadline_s)
+        ids = {topic: self._producer_ids(run, topic, fenced, landing.at_s) for topic in watch.shared}
+        rows = watch.rows(ids, *_in_words(refusal))
+        missing, said = not_seen(rows), told(rows, run.timeout_s)
+        producers = [asdict(row) for row in rows]
+        if missing:
+            return Unknown(said, {"producers": producers, "not_seen": missing})
+        return Done(FirstWrites(producers=producers, not_seen=()), said)
+
+    def _follow(
+        self,
+        run: Running,
+        watch: Watch,
+        starts: Mapping[TopicPartition, int],
+        is_new: Callable[[WrittenRecord], bool],
+        deadline_s: float,
+    ) -> ClusterError | None:
+        """Read on from where the topics ended; returns why that cannot be done."""
+        target, topics = run.port(Clusters).cluster(self.mirror.target), watch.topics
+        wanted = {tp: offset for tp, offset in starts.items() if tp.topic in topics}
+        if not wanted:
+            return None
+        try:
+            with target.follow(wanted) as follower:
+
+                def have_all() -> bool:
+                    nonlocal topics
+                    watch.take(filter(is_new, follower.read(_READ_S)))
+                    done = topics - watch.topics
+                    if done:
+                        follower.leave(done)
+                        topics = watch.topics
+                    return not topics
+
+                run.await_true(have_all, deadline_s - run.port(Clock).monotonic_s(), poll_s=_POLL_S)
+        except ClusterError as error:
+            return error
+        return None
+
+    def _await_growth(
+        self, run: Running, watch: Watch, fenced: Mapping[TopicPartition, int], deadline_s: float
+    ) -> None:
+        """An operator may know where a topic ends without the right to read it."""
+        target = run.port(Clusters).cluster(self.mirror.target)
+
+        def have_all() -> bool:
+            wanted = watch.topics
+            try:
+                ends = target.end_offsets(tp for tp in fenced if tp.topic in wanted)
+            except ClusterError:
+                return False  # nobody is seen by it; why records cannot be read is told
+            watch.has_grown({tp.topic for tp, end in ends.items() if end > fenced[tp]})
+            return not watch.topics
+
+        run.await_true(have_all, deadline_s - run.port(Clock).monotonic_s())
+
+    def _producer_ids(
+        self, run: Running, topic: str, partitions: Iterable[TopicPartition], since_s: float
+    ) -> int | None:
+        """How many producer ids have written to a topic lately, None where its leaders cannot be asked."""
+        wanted = [tp for tp in partitions if tp.topic == topic]
+        try:
+            states = run.port(Clusters).java_admin(self.mirror.target).describe_producers(wanted)
+        except DcctlError:
+            return None
+        return len(
+            {state.producer_id for found in states.values() for state in found if state.last_at_s >= since_s}
+        )
+
+
+def _in_words(refusal: ClusterError | None) -> tuple[str, str]:
+    """Why records cannot be read, and what may help: a right that is missing is told from anything else."""
+    if refusal is None:
+        return "", ""
+    is_forbidden = refusal.code == "TOPIC_AUTHORIZATION_FAILED"
+    hint = "the operator needs READ on these topics" if is_forbidden else refusal.hint
+    return f"its records cannot be read: {refusal.problem}", hint or "look again: dcctl resume RUN"

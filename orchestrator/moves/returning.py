@@ -1,0 +1,193 @@
+"""The side that returns: its logs are compared with what was copied, and the mirror goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.draining import drained
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+    Verified,
+)
+from orchestrator.moves.last_copied import read_last_copied
+from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.results import ReturnedLogs, StandingLogs
+from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
+from orchestrator.planning.offsets_json import offsets_to_json
+from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.returned import Returned, returned_side
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.replication.cuts import Cuts, cuts_from_json, cuts_to_json
+from orchestrator.topology.model import Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class CompareReturned(Effect[ReturnedLogs]):
+    """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
+
+    `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
+    stood.
+    """
+
+    NAME = "compare-returned"
+    RESULT = ReturnedLogs
+    PHASE = "detect"
+    EXPECTED_S = 0.3
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    accept_loss: int
+    accept_unrecorded: bool
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Compare the logs at {self.mirror.source} with what was copied and recorded"
+
+    def perform(self, run: Running) -> Outcome[ReturnedLogs]:
+        """See `Effect`."""
+        try:
+            past = run.port(Seen).past()
+        except DcctlError as error:
+            return Unknown(f"what earlier runs have recorded cannot be read: {error.problem}")
+        topology, clusters = run.port(Topology), run.port(Clusters)
+        mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
+        own = source_partitions(topology, mirror)
+        home = clusters.cluster(self.mirror.source).log_ends(own)
+        copied = standby.log_ends([mirror.mirrored(tp) for tp in own])
+        stored = mirror_position(run, self.mirror)
+        samples = _samples(run, self.mirror)
+        read = read_last_copied(topology, mirror, standby, stored, samples=samples, past=past)
+        found = returned_side(topology, mirror, home=home, copied=copied, last_read=read, past=past)
+        if found.unrecorded and not self.accept_unrecorded:
+            said = f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood"
+            return Unknown(f"{said}: nothing tells what is missing there")
+        if found.cuts:
+            run.port(EstateRecord).write(self._cut(found.cuts))
+        return self._judged(found, copied)
+
+    def facts(self, result: ReturnedLogs) -> Iterable[Body]:
+        """See `Effect`."""
+        return [self._cut(cuts_from_json(result.cuts))] if result.cuts else []
+
+    def _cut(self, cuts: Cuts) -> LogsCut:
+        return LogsCut(home=self.mirror.source, standby=self.mirror.target, cuts=cut_rows(cuts))
+
+    def _judged(self, found: Returned, copied: Mapping[TopicPartition, LogEnd]) -> Outcome[ReturnedLogs]:
+        result = ReturnedLogs(
+            set_offsets=tuple((tp.topic, tp.partition, at) for tp, at in sorted(found.set_offsets.items())),
+            cuts=cuts_to_json(found.cuts),
+            tail=dict(found.tail),
+            missing=dict(found.missing),
+            orphans=dict(found.orphans),
+            copied={tp: log.end_offset for tp, log in copied.items()},
+        )
+        if found.problems:
+            return Failed("; ".join(found.problems), _detail(result))
+        if found.lost_records > self.accept_loss:
+            said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
+            return Failed(said, _detail(result))
+        late = sum(found.tail.values())
+        return Done(result, f"{late:,} records are late, {len(found.set_offsets)} positions do not fit")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SetMirrorOffsets(Verified[Nothing], Effect[Nothing]):
+    """Where the log is shorter than the mirror's position, it goes on from the log's end."""
+
+    NAME = "set-mirror-offsets"
+    PHASE = "fence"
+    EXPECTED_S = 0.2
+    TIMEOUT_S = 60.0
+    mirror: MirrorRef
+    returned: Handle[ReturnedLogs]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return "Set the mirror's position where it does not fit the log"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        wanted = self._wanted(run)
+        return set_mirror_position(run, self.mirror, wanted) if wanted else Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """Connect has what was set. While nothing is written at the primary it cannot have moved beyond."""
+        wanted = self._wanted(run)
+        there = mirror_position(run, self.mirror) if wanted else {}
+        wrong = [f"{tp}: {there.get(tp)}, not {at}" for tp, at in wanted.items() if there.get(tp) != at]
+        return Failed("; ".join(wrong)) if wrong else Done(Nothing(), f"{len(wanted)} set")
+
+    def _wanted(self, run: Running) -> dict[TopicPartition, int | None]:
+        rows = run.of(self.returned).set_offsets
+        return {TopicPartition(topic, partition): at for topic, partition, at in rows}
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitTail(Look[Nothing]):
+    """Wait until everything that the primary holds has been copied; count what came late."""
+
+    NAME = "await-tail"
+    PHASE = "drain"
+    EXPECTED_S = 3.0
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    returned: Handle[ReturnedLogs]
+    limit_s: float
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Wait until the late tail has arrived at {self.mirror.target}"
+
+    @property
+    def timeout_s(self) -> float:
+        """See `Effect`."""
+        return self.limit_s
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        standing = run.of(self.standing)
+        found = drained(run, self.mirror, standing, end=None, stalled_s=None, timeout_s=run.timeout_s)
+        if not isinstance(found, Done):
+            return found
+        before = run.of(self.returned).copied
+        ends = run.port(Clusters).cluster(self.mirror.target).end_offsets(before)
+        late = sum(max(0, ends[tp] - at) for tp, at in before.items())
+        return Done(Nothing(), f"{late:,} records arrived late")
+
+
+def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:
+    """What the watcher has recorded of the primary; None where that could not be read."""
+    try:
+        return run.port(Seen).samples(mirror)
+    except DcctlError:
+        return None
+
+
+def _detail(found: ReturnedLogs) -> dict[str, Any]:
+    return {
+        "set": [list(row) for row in found.set_offsets],
+        "cuts": found.cuts,
+        "tail": offsets_to_json(found.tail),
+        "missing": offsets_to_json(found.missing),
+        "orphans": offsets_to_json(found.orphans),
+        "copied": offsets_to_json(found.copied),
+    }
