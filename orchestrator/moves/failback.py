@@ -165,12 +165,6 @@ def _move_back(book: Runbook, move: Move, rejoined: Rejoined, accepted: Accepted
     with book.section("hand over", on_failure="undo"):
         frozen = freeze(book, move, rules)
         rest = drain(book, move, frozen, accepted.timeout_s)
-        pause = StopConnectors(connectors=(names.source,), workers=mirror.workers)
-        title = f"Pause the mirror {mirror}: its map is read behind its end"
-        nobody = behind(frozen.standing, because="it is needed until nobody works at the standby")
-        paused = book.add(pause, id="pause-mirror", title=title, after=[nobody])
-        end = RecordMirrorEnd(mirror=mirror, stopped=paused)
-        forward_end = book.add(end, id="record-mirror-end", title="Record where it and its topics end")
         # There the copies begin, and where is known: nothing begins anew at the primary.
         drained = behind(rest.drained, because="nothing more is copied there")
         ends = RecordTopicEnds(cluster=move.entered, topics=move.topics)
@@ -180,6 +174,12 @@ def _move_back(book: Runbook, move: Move, rejoined: Rejoined, accepted: Accepted
         book.tell("landing", home_ends)
         logs = RecordLogsLeft(mirror=back, cluster=move.left, topics=move.topics, standing=frozen.standing)
         book.add(logs, id="record-left")
+        pause = StopConnectors(connectors=(names.source,), workers=mirror.workers)
+        title = f"Pause the mirror {mirror}: its map is read behind its end"
+        nobody = behind(frozen.standing, because="it is needed until nobody works at the standby")
+        paused = book.add(pause, id="pause-mirror", title=title, after=[nobody])
+        end = RecordMirrorEnd(mirror=mirror, stopped=paused)
+        forward_end = book.add(end, id="record-mirror-end", title="Record where it and its topics end")
         both = _BothEnds(rest=rest, forward_end=forward_end, home_ends=home_ends)
         placed = _position_back(book, move, frozen, rejoined, both, accepted.reread)
         close = CloseReverseMap(mirror=back, end=rest.end)

@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import Producer
+from orchestrator.operations.actions import positions
+from orchestrator.operations.session import Session
+from orchestrator.planning.move_steps import move_steps
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
-from orchestrator.operations.actions import positions
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.session import Session
-from orchestrator.planning.failover import plan_failover
-from orchestrator.planning.move_steps import move_steps
 from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import GroupPositions, Round, SampleHistory, TopicEnds

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.moves.plans import plan_failback
 from orchestrator.operations import failback as operation
-from orchestrator.planning.failback import plan_failback
 from tests.planning import failback_pictures, pictures
 from tests.planning.failback_pictures import REQUEST
 

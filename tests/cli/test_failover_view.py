@@ -7,9 +7,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, render_plan, render_result
+from orchestrator.moves.plans import plan_failback, plan_failover
 from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import RunEvent, to_json
 from orchestrator.planning.positions_back import BackPosition
 from tests.planning import failback_pictures

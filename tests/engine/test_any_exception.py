@@ -17,11 +17,8 @@ import pytest
 
 from orchestrator.engine import Results, RunEnd, StepOutcome
 from orchestrator.errors import ClusterError
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
 from orchestrator.planning.plan import Plan, Step
-from orchestrator.planning.sick import plan_sick_failover
-from orchestrator.planning.switchover import plan_switchover
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, run_inline
 from tests.operations.layout.test_apply_crashes import a_changing_world

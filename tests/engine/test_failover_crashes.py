@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from orchestrator.engine import Results, StepOutcome
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import connector_names
 from tests.engine.any_world import AnyWorld, kept

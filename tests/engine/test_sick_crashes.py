@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.engine import StepOutcome
+from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.sick import plan_sick_failover
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture

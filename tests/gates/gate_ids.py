@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.moves.fence import plan_fence, plan_unfence
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from orchestrator.planning.switchover import SwitchoverRequest
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned

@@ -1,6 +1,6 @@
 """Does the table of order bite? `python -m tests.golden.bite` takes each edge out of each plan and asks the table.
 
-Prints the edges that no pair misses. Those that are known, and why they need not be, stand in `UNNOTICED`.
+Prints the edges of policy that no pair misses. Those that are known, and why they need not be, stand in `UNNOTICED`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import networkx as nx
 
+from orchestrator.planning.plan import NEEDS_RESULT
 from tests.golden.order import judge, move_of
 from tests.golden.play import PlayedRun, play
 from tests.golden.situations import groups
@@ -17,28 +18,18 @@ from tests.golden.situations import groups
 Edge = tuple[str, str, str]
 """Move, step, and the step that waits for it."""
 
-_LOOK_AT_FILES = (
-    "a query's progress is looked at in files, which the estate's record does not tell; it only looks"
-)
 _HELD = "the side that came back is held all the while: at any moment its rules and its ends are the same"
+_JUDGES = "it judges what was looked at before, mostly with no look of its own"
 UNNOTICED: Mapping[Edge, str] = {
-    ("failover", "start-queries", "queries-progress"): _LOOK_AT_FILES,
-    ("leaving", "start-queries", "queries-progress"): _LOOK_AT_FILES,
-    ("switchover", "start-queries", "queries-progress"): _LOOK_AT_FILES,
-    ("failback", "start-queries", "queries-progress"): _LOOK_AT_FILES,
     ("failback", "caught-up", "record-target-rules"): _HELD,
     ("failback", "tail-arrives", "record-target-rules"): _HELD,
-    ("failback", "record-target-rules", "keep-off"): _HELD,
     ("failback", "keep-off", "deny-writing"): _HELD,
-    ("failback", "record-landing-ends", "relocate-revenue"): _HELD,
-    ("failback", "record-landing-ends", "thaw"): _HELD,
-    ("failback", "record-rules", "deny-writing"): (
-        "missed wherever a producer is stopped; where none is, the look at the rules of the standby for the mirror's "
-        "rights cannot be told from it"
-    ),
-    ("switchover", "all-arrived", "thaw"): (
-        "it judges what was looked at before, with no look of its own; where groups or queries move they wait for it"
-    ),
+    ("failback", "all-arrived", "close-reverse-map"): _JUDGES,
+    ("failback", "all-arrived", "relocate-revenue"): _JUDGES,
+    ("failback", "all-arrived", "translate-positions"): _JUDGES,
+    ("switchover", "all-arrived", "relocate-revenue"): _JUDGES,
+    ("switchover", "all-arrived", "thaw"): _JUDGES,
+    ("switchover", "all-arrived", "translate-positions"): _JUDGES,
 }
 """Edges that no pair misses, and why none need to."""
 
@@ -85,9 +76,13 @@ def unnoticed(runs: Iterable[PlayedRun]) -> dict[Edge, str]:
 
 
 def _edges(run: PlayedRun) -> Iterator[Edge]:
-    """Without those that follow from others: taken out, they change nothing."""
+    """Those of policy. Without those that follow from others: taken out, they change nothing.
+
+    Whoever takes another's result cannot be put together without waiting for it.
+    """
     for before, after in nx.transitive_reduction(run.plan.graph()).edges:
-        yield move_of(run), before, after
+        if run.plan.step(after).reasons.get(before) != NEEDS_RESULT:
+            yield move_of(run), before, after
 
 
 def main() -> int:

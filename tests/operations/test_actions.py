@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
+from orchestrator.operations.session import Session
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.session import Session
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.ports.kafka_values import TopicDescription

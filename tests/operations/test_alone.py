@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 import yaml
+from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 
 from orchestrator.cli.main import run
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations import coordination, failover
-from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.estate_facts import read_facts
@@ -32,7 +33,6 @@ from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import Fact, PrimaryMoved, RunEnded, cluster_ids
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, Part
 from orchestrator.planning.plan import Step, canonical_json, to_json
 from orchestrator.planning.primaries import primaries_of

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from orchestrator.operations.actions import returning
 
 from orchestrator.engine import StepOutcome
-from orchestrator.operations.actions import returning
 from orchestrator.operations.guard_disk import is_new
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.guarded_broker import broker_id, listens

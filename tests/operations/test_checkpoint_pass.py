@@ -10,13 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from orchestrator.operations.actions.leaving import copy_left_checkpoint
+from orchestrator.operations.session import Session
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, copy_of
-from orchestrator.operations.actions.leaving import copy_left_checkpoint
+from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.operations.checkpoint_pass import copy_whole_apart
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.session import Session
-from orchestrator.planning.sick import plan_sick_failover
 from tests.adapters.test_checkpoint_copy import FakeQuery, consistent_batch
 from tests.planning.pictures import MIRROR, observation
 from tests.planning.sick_pictures import FILE, REQUEST, picture

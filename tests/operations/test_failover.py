@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import DcctlError, GateRefusedError, UsageError
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations import coordination, failover, procedure, runs
 from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover import run_failover
@@ -19,7 +20,6 @@ from orchestrator.operations.observe import Estate
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run

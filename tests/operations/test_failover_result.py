@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.engine import RunEnd, state_from_journal
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.procedure import Ended, Timing
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import EventKind, Outcome, RunEvent
 from tests.planning.pictures import REQUEST, observation, topology
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.session import Session
 
 from orchestrator.errors import ClusterError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.session import Session
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.positions import source_partitions
 from orchestrator.topology.model import Producer, RecordMark
 from orchestrator.values import TopicPartition

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer as Client
+from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.operations.session import Session
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
@@ -18,11 +20,9 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.session import Session
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition

@@ -9,16 +9,16 @@ from threading import Timer
 from typing import Any
 
 import pytest
-
-from orchestrator.engine import StepOutcome
 from orchestrator.operations.actions import MOVE_TABLE, TableActions
 from orchestrator.operations.actions import guards as asking
+from orchestrator.operations.session import Session
+
+from orchestrator.engine import StepOutcome
+from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.guard_words import guards_path
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.primaries import read_primaries
-from orchestrator.operations.session import Session
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.guards import GuardSaid, Said
 from orchestrator.planning.observation import SourceProbe
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from orchestrator.engine import StepOutcome
-from orchestrator.errors import ClusterError, PlaybookError
 from orchestrator.operations.actions import (
     MOVE_TABLE,
     TableActions,
@@ -18,13 +15,16 @@ from orchestrator.operations.actions import (
     left_standing,
     loss_account,
 )
-from orchestrator.operations.observe import Estate
 from orchestrator.operations.session import Session
+
+from orchestrator.engine import StepOutcome
+from orchestrator.errors import ClusterError, PlaybookError
+from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.operations.observe import Estate
 from orchestrator.planning.left import LeftCluster, LeftPartition
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.samples import CheckpointCopy, SampleHistory
-from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss

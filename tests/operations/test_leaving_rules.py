@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import pytest
-
 from orchestrator.operations.actions import leaving_rules
+
+from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import RealServers
 from orchestrator.planning.fence import rules_from_json
-from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.values import Acl
 from tests.planning.sick_pictures import FILE, REQUEST, picture
 

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from orchestrator.operations.actions import returning
 
 from orchestrator.engine import StepOutcome
-from orchestrator.operations.actions import returning
+from orchestrator.moves.plans import plan_failback
 from orchestrator.planning.estate_record import LogsCut, LogsLeft
-from orchestrator.planning.failback import FailbackRequest, plan_failback
+from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.observation import Part
 from orchestrator.planning.positions import source_partitions

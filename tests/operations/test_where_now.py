@@ -7,10 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from orchestrator.engine import RunState, state_from_journal
+from orchestrator.moves.plans import plan_sick_failover, plan_switchover
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent
-from orchestrator.planning.sick import plan_sick_failover
-from orchestrator.planning.switchover import plan_switchover
 from tests.engine.test_any_exception import plans
 from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import sick_pictures, test_switchover

@@ -32,10 +32,10 @@ from orchestrator.planning.guard_events import (
     Ticked,
     TurnAnswered,
 )
-from orchestrator.planning.opening import source_back
 from orchestrator.planning.guarding import WAITED_FOR_S, Guard, decide
 from orchestrator.planning.guards import GuardSaid, kept_closed, may_open_yet, not_clear
 from orchestrator.planning.observation import SourceProbe
+from orchestrator.planning.opening import source_back
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
 
 TICK_S = 0.4

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.moves.effect import Reversible, Verified, VerifiedUndo
 from orchestrator.operations.actions import ActionTable
+
+from orchestrator.moves.effect import Reversible, Verified, VerifiedUndo
 from orchestrator.planning.plan import Plan
 
 

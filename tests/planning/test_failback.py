@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
+from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
-from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back, plan_failback
+from orchestrator.moves.plans import plan_failback
+from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.plan import Plan, plan_from_json, to_json

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.clients import clients_of, producer_clients
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.first_writes import FirstWrite, Watch, Writers, landing_writers, not_seen, told
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY

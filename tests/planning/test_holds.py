@@ -8,15 +8,13 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.fence import plan_fence
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.holds import Hold, hold_scope, standing_on
 from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.switchover import plan_switchover
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.layout.estates import empty
 from tests.planning.pictures import ABSENT, NOW_S, REQUEST, observation, part, topology

@@ -6,21 +6,19 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
+from orchestrator.operations.actions import MOVE_TABLE
+from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.hooks import RunHook
-from orchestrator.operations.actions import MOVE_TABLE
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
-from orchestrator.planning.switchover import plan_switchover
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld, kept

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.observation import MirrorSettings, Observation, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.samples import SampleHistory, WritersSeen

@@ -10,9 +10,9 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import clients_of
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.plan import Plan, Predicted
 from orchestrator.planning.prices import grown_since
 from tests.planning.pictures import REQUEST, observation, topology

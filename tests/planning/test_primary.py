@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primaries import Primaries, PrimaryRecord, primaries_of
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
-from orchestrator.planning.switchover import plan_switchover
 from orchestrator.replication.connectors import connector_names
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology

@@ -7,13 +7,11 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.overrides import acknowledgement, left_standing, override_text, overrides
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.quiet import not_flapping
-from orchestrator.planning.switchover import plan_switchover
 from orchestrator.topology.model import QUIET_AFTER_MOVE_S
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, NOW_S, REQUEST, observation, part, topology

@@ -6,17 +6,14 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
-
-from orchestrator.engine import StepOutcome
 from orchestrator.operations.actions import MOVE_TABLE
 from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+
+from orchestrator.engine import StepOutcome
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
-from orchestrator.planning.sick import plan_sick_failover
-from orchestrator.planning.switchover import plan_switchover
 from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline

@@ -9,15 +9,14 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.fence import plan_fence, plan_unfence
-from orchestrator.planning.failback import plan_failback
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateResult, Plan
 from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
-from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from orchestrator.planning.switchover import SwitchoverRequest
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned, with_cluster
 from tests.planning.pictures import NOW_S, part

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
+from orchestrator.operations.actions import MOVE_TABLE
 
 from orchestrator.errors import UsageError
-from orchestrator.operations.actions import MOVE_TABLE
+from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, answering, places_of
 from orchestrator.planning.losses import account_loss, loss_in_words, losses_to_json
@@ -16,7 +17,6 @@ from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
-from orchestrator.planning.sick import plan_sick_failover
 from orchestrator.planning.sick_gates import SickPicture
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import BrokerView, PartitionPlace, TopicPartition

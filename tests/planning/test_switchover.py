@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
+from orchestrator.operations.actions import MOVE_TABLE
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
-from orchestrator.operations.actions import MOVE_TABLE
+from orchestrator.moves.plans import plan_switchover
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import EarlierRun, SourceProbe
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from orchestrator.planning.switchover import SwitchoverRequest
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.failover import plan_failover
+from orchestrator.moves.plans import plan_failover, plan_switchover
 from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.switchover import SwitchoverRequest, plan_switchover
+from orchestrator.planning.switchover import SwitchoverRequest
 from tests.planning import pictures
 from tests.planning.test_switchover import picture
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.drawing import dot, mermaid
 from orchestrator.planning.drawing.outline import (
     Outline,
@@ -20,7 +21,6 @@ from orchestrator.planning.drawing.outline import (
     points_of_no_return,
     policy_reasons,
 )
-from orchestrator.planning.failover import plan_failover
 from orchestrator.planning.plan import NEEDS_RESULT, GateResult, Plan, Step
 from tests.engine.test_any_exception import VERBS, plans
 from tests.planning import pictures
