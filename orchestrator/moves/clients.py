@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic.dataclasses import dataclass
 
@@ -35,6 +35,7 @@ class StartClients(Effect[Nothing]):
     IRREVERSIBLE = "what they write and commit there from then on stays"
     cluster: str
     clients: tuple[str, ...]
+    sites: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -47,7 +48,7 @@ class StartClients(Effect[Nothing]):
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        found = _run_clients(run, "start", self.cluster, self.clients, run.step_id)
+        found = _run_clients(run, "start", self, run.step_id)
         return Done(Nothing(), found.message) if isinstance(found, Done) else found
 
 
@@ -62,6 +63,7 @@ class StopClients(Reversible, Effect[Stopped]):
     TIMEOUT_S = 90.0
     cluster: str
     clients: tuple[str, ...]
+    sites: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -74,11 +76,11 @@ class StopClients(Reversible, Effect[Stopped]):
 
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""
-        return _stop(run, self.cluster, self.clients)
+        return _stop(run, self)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start what was stopped there."""
-        return _start_again(run, self.cluster, self.clients)
+        return _start_again(run, self)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -92,6 +94,7 @@ class StopAnswering(Reversible, Effect[Stopped]):
     TIMEOUT_S = 45.0
     cluster: str
     clients: tuple[str, ...]
+    sites: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -107,7 +110,7 @@ class StopAnswering(Reversible, Effect[Stopped]):
         if not self.clients:
             return Done(Stopped(clients=()), "there are none")
         try:
-            found = _stop(run, self.cluster, self.clients)
+            found = _stop(run, self)
         except DcctlError as error:
             found = Failed(error.problem)
         if isinstance(found, Done):
@@ -120,7 +123,7 @@ class StopAnswering(Reversible, Effect[Stopped]):
         if not self.clients:
             return Done(Nothing(), "there are none")
         try:
-            found = _start_again(run, self.cluster, self.clients)
+            found = _start_again(run, self)
         except DcctlError as error:
             found = Failed(error.problem)
         if isinstance(found, Done):
@@ -135,15 +138,28 @@ def _stopped(clients: Iterable[str]) -> Iterable[Held]:
     return (Held(client, "stopped") for client in clients)
 
 
-def _stop(run: Running, cluster: str, clients: tuple[str, ...]) -> Outcome[Stopped]:
-    found = _run_clients(run, "stop", cluster, clients, run.step_id)
+class _OfPlace(Protocol):
+    """Clients at the sites of a cluster; none named: at all of them."""
+
+    @property
+    def cluster(self) -> str: ...
+
+    @property
+    def clients(self) -> tuple[str, ...]: ...
+
+    @property
+    def sites(self) -> tuple[str, ...]: ...
+
+
+def _stop(run: Running, of: _OfPlace) -> Outcome[Stopped]:
+    found = _run_clients(run, "stop", of, run.step_id)
     if isinstance(found, Unknown):
         return found
-    return Done(Stopped(clients=clients, hosts=found.result), found.message)
+    return Done(Stopped(clients=of.clients, hosts=found.result), found.message)
 
 
-def _start_again(run: Running, cluster: str, clients: tuple[str, ...]) -> Outcome[Nothing]:
-    found = _run_clients(run, "start", cluster, clients, f"undo-{run.step_id}")
+def _start_again(run: Running, of: _OfPlace) -> Outcome[Nothing]:
+    found = _run_clients(run, "start", of, f"undo-{run.step_id}")
     if isinstance(found, Done):
         return Done(Nothing(), found.message)
     # As long as one of them stands still it is not taken back; who works again is no concern of anybody.
@@ -151,14 +167,17 @@ def _start_again(run: Running, cluster: str, clients: tuple[str, ...]) -> Outcom
 
 
 def _run_clients(
-    run: Running, doing: Literal["start", "stop"], cluster: str, clients: tuple[str, ...], name: str
+    run: Running, doing: Literal["start", "stop"], of: _OfPlace, name: str
 ) -> Done[tuple[str, ...]] | Unknown:
     """Ask the hosts for all of them at once. Returns the hosts that did something.
 
     A host may do nothing and be content; a client counts only if one of its hosts did. Where some do not,
     detail is {"clients", "hosts", "left_out"}. Raises `PlaybookError`.
     """
-    done = run.port(Hosts).run_clients(doing, cluster, clients, name=name, timeout_s=run.timeout_s)
+    clients = of.clients
+    done = run.port(Hosts).run_clients(
+        doing, of.cluster, clients, sites=of.sites, name=name, timeout_s=run.timeout_s
+    )
     hosts, past = tuple(sorted(done.at_work)), {"start": "started", "stop": "stopped"}[doing]
     if done.left_out:
         some = [client for client in clients if client not in done.left_out]

@@ -12,58 +12,32 @@ not end well. Of a side that is gone nothing is taken back by itself: there is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.moves.account import AccountLeft
 from orchestrator.moves.clients import StopAnswering
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLogsLeft
 from orchestrator.moves.fencing import RecordRules
 from orchestrator.moves.guards import AwaitGuards
 from orchestrator.moves.hooks import hooks_around
-from orchestrator.moves.left_drain import DrainLeft, RecordLeftPositions
 from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
 from orchestrator.moves.left_standing import AwaitPartStanding
-from orchestrator.moves.mirrors import LetLand
-from orchestrator.moves.move import Move
+from orchestrator.moves.participants import Accepted, Ground, Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
-from orchestrator.moves.queries import CopyLeftCheckpoint, RelocateQuery
-from orchestrator.moves.results import (
-    MirrorEnd,
-    PartlyStanding,
-    RecordedPositions,
-    RulesFound,
-    RulesHeard,
-    Stopped,
-    TopicEnds,
-)
-from orchestrator.moves.runbook import Runbook, behind
-from orchestrator.moves.stages import (
-    Ready,
-    keep_off,
-    record_landing,
-    record_mirror_end,
-    save_offsets,
-    start_at_the_other_side,
-    stop_group_sync,
-    stop_mirror,
-)
-from orchestrator.moves.translating import TranslatePositions
-from orchestrator.moves.writing import WriteOffsets
-from orchestrator.planning.estate_record import PrimaryMoved
-from orchestrator.planning.losses import ACCOUNT_STEP
-
-DRAIN_TIMEOUT_S = 60.0
-STALLED_S = 10.0
-"""Behind the interval at which Connect tells how far the mirror is."""
+from orchestrator.moves.results import PartlyStanding, RulesFound, RulesHeard, TopicEnds
+from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.stages import Prepared, begin_at_the_other_side, keep_off, place, record_landing
+from orchestrator.moves.way import Move, Way
+from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is known of brokers of the side left that their guards may have let start open.
+    """What is known of brokers of a place left that their guards may have let start open.
 
-    `since_s`: nobody has seen the side answer from then on, Unix seconds; `wait_s`: how long the guards will
+    `since_s`: nobody has seen the place answer from then on, Unix seconds; `wait_s`: how long the guards will
     probably be waited for, and `look_s` a look at what does not answer.
     """
 
@@ -74,203 +48,218 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Degraded:
-    """A side of which part still answers.
+    """A place of which part still answers.
 
-    `is_fenced`: access rules can be written there; `is_kept_off`: and at the side entered against producers
-    that move themselves. `allowed_records`: more than so many left uncopied, and all is taken back. `unread`:
-    partitions whose log cannot be read now, as whoever approves the plan knows.
+    `is_fenced`: access rules can be written there; `is_kept_off`: and at the place entered against producers
+    that move themselves. `unread`: partitions whose log cannot be read now, as whoever approves the plan
+    knows.
     """
 
     is_fenced: bool
     is_kept_off: bool
-    allowed_records: int | None
     unread: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drained:
-    """What was done to the part of a side that still answers."""
+class _Drained:
+    """What was done to the part of a place that still answers. `left`: by kind of applications."""
 
-    target_rules: Handle[RulesFound] | None
-    stopped: Handle[Stopped]
-    heard: Handle[RulesHeard] | None
-    standing: Handle[PartlyStanding]
-    drained: Handle[Nothing]
-    recorded: Handle[RecordedPositions] | None
+    target_rules: Handle[RulesFound] | None = None
+    heard: Handle[RulesHeard] | None = None
+    standing: Handle[PartlyStanding] | None = None
+    drained: tuple[Handle[Nothing], ...] = ()
+    left: Mapping[str, Left] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rest:
+    """A way whose mirrors stand. `beside`: what is stopped besides, and waited for by nobody."""
+
+    ground: Ground
+    logs_left: tuple[Handle[LogsLeft], ...]
+    beside: tuple[Handle[Nothing], ...]
 
 
 def failover(
     book: Runbook,
     move: Move,
+    them: Participants,
     opening: Opening,
+    accepted: Accepted,
     *,
-    degraded: Degraded | None = None,
-    offset_shift: int = 0,
+    degraded: Mapping[str, Degraded],
 ) -> None:
-    """Applications begin at the other side. `degraded`: None where nothing answers at the side left.
-
-    `offset_shift`: a rehearsal's sabotage, which a report says.
-    """
-    mirror = move.mirror
+    """Applications begin at the other side. `degraded`: what is known of partial places, by cluster."""
     with hooks_around(book, move.topology, "failover", move.left, move.entered):
-        seen = None if degraded is None else _drain_what_answers(book, move, degraded)
-        with book.section("bring the mirror to rest", on_failure="stop" if seen is None else "undo"):
-            drained = (
-                [] if seen is None else [behind(seen.drained, because="the mirror copies what it still can")]
-            )
-            landed = book.add(LetLand(mirror=mirror), id="let-land", after=drained)
-            in_flight = behind(landed, because="records in flight would be copied again, if they are cut off")
-            stopped = stop_mirror(book, move, after=[in_flight])
-            end = record_mirror_end(book, move, stopped)
-            group_sync = stop_group_sync(book, move, end)
-            landing = record_landing(
-                book,
-                move,
-                # With equal names the mirror itself writes there until it is stopped.
-                stopped=stopped if move.replication.policy == "identity" else None,
-                early=move.written_early,
-                # A degraded side was lost at no moment: since when who moves himself writes, nobody knows.
-                is_since_unknown=seen is not None,
-                after=drained,
-            )
-            book.tell("mirrored", end)
-            book.tell("landing", landing)
-            standing = None if seen is None else seen.standing
-            logs = RecordLogsLeft(mirror=mirror, cluster=move.left, topics=move.topics, standing=standing)
-            logs_left = book.add(logs, id="record-left", after=drained)
-            ready = _position(book, move, stopped, end, landing, seen, offset_shift)
-            if seen is not None and degraded is not None:
-                account = AccountLeft(
-                    mirror=mirror,
-                    standing=seen.standing,
-                    end=end,
-                    heard=seen.heard,
-                    allowed_records=degraded.allowed_records,
+        seen = [_Drained()] * len(move.ways)
+        if degraded:
+            with book.section("drain what answers", on_failure="undo"):
+                seen = [_drain_what_answers(book, way, them, accepted, degraded) for way in move.ways]
+        with book.section("bring the mirrors to rest", on_failure="undo" if degraded else "stop"):
+            rests = [
+                _bring_to_rest(book, way, them, before, accepted)
+                for way, before in zip(move.ways, seen, strict=True)
+            ]
+            prepared = [
+                Prepared(
+                    way=way,
+                    ground=rest.ground,
+                    ready=place(book, way, them, rest.ground, before.left),
+                    kept_off_by=before.target_rules,
                 )
-                book.tell("loss", book.add(account, id=ACCOUNT_STEP))
-            opened = AwaitGuards(
-                cluster=move.left,
-                since_s=opening.since_s,
-                must_be_clear=seen is None,
-                usual_s=opening.wait_s,
-            )
-            if seen is None:
-                needed = [
-                    behind(landing, because="what is written from now on is told from what was there"),
-                    behind(logs_left, because="a failback compares the side left with that"),
-                ]
-            else:
-                # Only the group sync, which asks the degraded side for one group after the other, is not
-                # waited for.
-                needed = [behind(*book.last(without=[group_sync]), because="all that may fail comes before")]
-            guards = book.add(opened, id="guards-closed")
-            needed.append(behind(guards, because="no broker of the side left may come up open any more"))
-            home, entered, topics = mirror.home, move.entered, move.topics
-            record: Effect[PrimaryMoved] = (
-                RecordPrimaryUnlessBack(
-                    home=home, primary=entered, topics=topics, unless_back=move.left, looks_s=opening.look_s
-                )
-                if seen is None
-                else RecordPrimary(home=home, primary=entered, topics=topics)
-            )
-            primary = book.add(record, id="record-primary", after=needed)
-        kept_off_by = None if seen is None else seen.target_rules
-        start_at_the_other_side(book, move, ready, landing, primary, kept_off_by)
+                for way, rest, before in zip(move.ways, rests, seen, strict=True)
+            ]
+            for way, rest, before in zip(move.ways, rests, seen, strict=True):
+                _account(book, way, them, rest, before)
+            waited_for = _waited_for(book, move, rests)
+            prepared = [
+                replace(one, primary=_record_primary(book, one.way, opening, needed))
+                for one, needed in zip(prepared, waited_for, strict=True)
+            ]
+        begin_at_the_other_side(book, them, prepared)
 
 
-def _drain_what_answers(book: Runbook, move: Move, degraded: Degraded) -> Drained:
-    mirror, max_age_s = move.mirror, move.topology.failover.max_position_age_s
-    with book.section("drain what answers", on_failure="undo"):
-        title = f"Stop the applications at {move.left}, where their hosts answer"
-        stop = StopAnswering(cluster=move.left, clients=move.clients)
-        stopped = book.add(stop, id="stop-left", title=title)
-        target_rules = None
-        kept_off: tuple[Handle[Any], ...] = (stopped,)
-        if degraded.is_kept_off:
-            rules = RecordRules(cluster=move.entered, rules=move.roaming)
-            target_rules = book.add(rules, id="record-target-rules")
-            kept_off = (stopped, keep_off(book, move, target_rules))
-        elif move.written_early and move.replication.policy != "identity":
-            # With equal names nobody could tell it from what the mirror writes.
-            early = RecordEarlyEnds(cluster=move.entered, topics=move.written_early)
-            title = f"Record where topics end at {move.entered} that nobody can be kept from writing"
-            kept_off = (stopped, book.add(early, id="before-roaming", title=title))
-        order = behind(*kept_off, because="who is stopped, and kept off the other side, ends cleanly")
-        heard = None
-        if degraded.is_fenced:
-            there = book.add(RecordLeftRules(cluster=move.left, rules=move.who.rules), id="record-rules")
-            deny = DenyLeft(cluster=move.left, rules=move.who.rules, recorded_by=there)
-            heard = book.add(deny, id="deny", after=[order])
-            order = behind(heard, because="who is denied writes and commits no more")
-        look = AwaitPartStanding(
-            mirror=mirror,
-            rules=move.who.rules if degraded.is_fenced else (),
-            unread=degraded.unread,
-            heard=heard,
-        )
-        standing = book.add(look, id="stands-still", after=[order])
-        drain = DrainLeft(
-            mirror=mirror,
-            standing=standing,
-            stalled_s=move.replication.offset_flush_interval_s + STALLED_S,
-            allowed_records=degraded.allowed_records,
-            limit_s=DRAIN_TIMEOUT_S,
-        )
-        drained = book.add(drain, id="drain")
-        recorded = None
-        if move.groups:
-            positions = RecordLeftPositions(mirror=mirror, groups=move.groups, max_age_s=max_age_s)
-            recorded = book.add(positions, id="record-positions", after=[order])
-    return Drained(
+def _drain_what_answers(
+    book: Runbook, way: Way, them: Participants, accepted: Accepted, degraded: Mapping[str, Degraded]
+) -> _Drained:
+    """Stop who can be reached, keep off whoever is not, and let mirrors copy what can still be read."""
+    known = degraded.get(way.left.cluster)
+    if known is None:
+        return _Drained()
+    left, entered = way.left.cluster, way.entered.cluster
+    programs = [
+        program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
+    ]
+    title = f"Stop the applications at {left}, where their hosts answer"
+    stop = StopAnswering(cluster=left, clients=tuple(programs), sites=way.left.sites)
+    stopped = book.add(stop, id=way.id("stop-left"), title=title)
+    target_rules = None
+    kept_off: tuple[Handle[Any], ...] = (stopped,)
+    is_identity = any(mirror.of(way.topology).policy == "identity" for mirror in way.drains)
+    if known.is_kept_off:
+        rules = RecordRules(cluster=entered, rules=way.roaming)
+        target_rules = book.add(rules, id=way.id("record-target-rules"))
+        kept_off = (stopped, keep_off(book, way, target_rules))
+    elif way.written_early and not is_identity:
+        # With equal names nobody could tell it from what the mirror writes.
+        early = RecordEarlyEnds(cluster=entered, topics=way.written_early)
+        title = f"Record where topics end at {entered} that nobody can be kept from writing"
+        kept_off = (stopped, book.add(early, id=way.id("before-roaming"), title=title))
+    order = behind(*kept_off, because="who is stopped, and kept off the other side, ends cleanly")
+    heard = None
+    if known.is_fenced:
+        record = RecordLeftRules(cluster=left, rules=way.who.rules)
+        there = book.add(record, id=way.id("record-rules"))
+        deny = DenyLeft(cluster=left, rules=way.who.rules, recorded_by=there)
+        heard = book.add(deny, id=way.id("deny"), after=[order])
+        order = behind(heard, because="who is denied writes and commits no more")
+    look = AwaitPartStanding(
+        mirror=way.drains[0],
+        rules=way.who.rules if known.is_fenced else (),
+        unread=known.unread,
+        heard=heard,
+    )
+    standing = book.add(look, id=way.id("stands-still"), after=[order])
+    drained = [
+        them.engine(way.topology, mirror).drain_what_is_left(book, way, mirror, standing, accepted)
+        for mirror in way.drains
+    ]
+    by_hosts = Left(stopped=stopped)
+    return _Drained(
         target_rules=target_rules,
-        stopped=stopped,
         heard=heard,
         standing=standing,
-        drained=drained,
-        recorded=recorded,
+        drained=tuple(drained),
+        left={
+            kind.name: Left(stopped=stopped, recorded=kind.record(book, way, by_hosts, [order]))
+            for kind in them.kinds
+        },
     )
 
 
-def _position(  # noqa: PLR0917 - what positions are made of
-    book: Runbook,
-    move: Move,
-    stopped: Handle[Nothing],
-    end: Handle[MirrorEnd],
-    landing: Handle[TopicEnds],
-    seen: Drained | None,
-    offset_shift: int,
-) -> Ready:
-    """Where groups and queries go on."""
-    mirror, max_age_s = move.mirror, move.topology.failover.max_position_age_s
-    translated = written = None
-    if move.groups:
-        saved = save_offsets(book, move, stopped)
-        translate = TranslatePositions(
-            mirror=mirror,
-            groups=move.groups,
-            end=end,
-            recorded=None if seen is None else seen.recorded,
-            standing=None if seen is None else seen.standing,
+def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, accepted: Accepted) -> _Rest:
+    """Mirrors stand, and it is recorded where all of it ends."""
+    drained = [behind(*seen.drained, because="the mirror copies what it still can")] if seen.drained else []
+    stands: list[Stand] = []
+    beside: list[Handle[Nothing]] = []
+    for mirror in way.drains:
+        engine = them.engine(way.topology, mirror)
+        landed = engine.let_land(book, way, mirror, drained)
+        order = drained
+        if landed is not None:
+            order = [behind(landed, because="records in flight would be copied again, if they are cut off")]
+        stand = engine.stop(book, way, mirror, order)
+        by_itself = engine.stop_beside(book, way, stand)
+        beside += [] if by_itself is None else [by_itself]
+        stands.append(stand)
+    landing = record_landing(
+        book,
+        way,
+        # With equal names a mirror itself writes there until it is stopped.
+        stopped=next((s.stopped for s in stands if s.mirror.of(way.topology).policy == "identity"), None),
+        early=way.written_early,
+        # A degraded place was lost at no moment: since when who moves himself writes, nobody knows.
+        is_since_unknown=way.reach == "partial",
+        after=drained,
+    )
+    left = [
+        book.add(
+            RecordLogsLeft(
+                mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=seen.standing
+            ),
+            id=way.id("record-left", mirror),
+            after=drained,
         )
-        translated = book.add(translate, id="translate-positions")
-        write = WriteOffsets(
-            mirror=mirror,
-            groups=move.groups,
-            saved=saved,
-            translated=translated,
-            landing=landing,
-            end=end,
-            offset_shift=offset_shift,
+        for mirror in way.drains
+    ]
+    ground = Ground(accepted=accepted, drained=tuple(stands), landing=landing, standing=seen.standing)
+    return _Rest(ground=ground, logs_left=tuple(left), beside=tuple(beside))
+
+
+def _account(book: Runbook, way: Way, them: Participants, rest: _Rest, seen: _Drained) -> None:
+    """Say what is lost of a place that answered in part, before anybody begins elsewhere."""
+    if seen.standing is None:
+        return
+    for stand in rest.ground.drained:
+        engine = them.engine(way.topology, stand.mirror)
+        engine.account(book, way, stand, seen.standing, seen.heard, rest.ground.accepted)
+
+
+def _waited_for(book: Runbook, move: Move, rests: list[_Rest]) -> list[list[After]]:
+    """By way, what comes before its primary is recorded: what a failback needs, or all that can be taken
+    back.
+    """
+    beside = [handle for rest in rests for handle in rest.beside]
+    prepared = behind(*book.last(without=beside), because="all that may fail comes before")
+    return [
+        [prepared] if way.reach == "partial" else _recorded(rest.ground.landing, rest.logs_left)
+        for way, rest in zip(move.ways, rests, strict=True)
+    ]
+
+
+def _recorded(landing: Handle[TopicEnds] | None, left: tuple[Handle[LogsLeft], ...]) -> list[After]:
+    order = [behind(*left, because="a failback compares the side left with that")] if left else []
+    if landing is not None:
+        order.append(behind(landing, because="what is written from now on is told from what was there"))
+    return order
+
+
+def _record_primary(
+    book: Runbook, way: Way, opening: Opening, needed: list[After]
+) -> Handle[PrimaryMoved] | None:
+    """Once no broker of the place left may come up open any more. None where no topic moves."""
+    if not way.topics:
+        return None
+    left, is_gone = way.left.cluster, way.reach == "gone"
+    await_guards = AwaitGuards(
+        cluster=left, since_s=opening.since_s, must_be_clear=is_gone, usual_s=opening.wait_s
+    )
+    closed = book.add(await_guards, id=way.id("guards-closed"))
+    order = [*needed, behind(closed, because="no broker of the side left may come up open any more")]
+    home, entered, topics = way.home, way.entered.cluster, way.topics
+    record: Effect[PrimaryMoved] = RecordPrimary(home=home, primary=entered, topics=topics)
+    if is_gone:
+        record = RecordPrimaryUnlessBack(
+            home=home, primary=entered, topics=topics, unless_back=left, looks_s=opening.look_s
         )
-        written = book.add(write, id="write-offsets")
-    relocated = []
-    for query in move.queries:
-        copied = None
-        if seen is not None:
-            copy = CopyLeftCheckpoint(
-                query=query, to=move.entered, mirror=mirror, stopped=seen.stopped, max_age_s=max_age_s
-            )
-            copied = book.add(copy, id=f"copy-{query}")
-        relocate = RelocateQuery(query=query, mirror=mirror, end=end, landing=landing, copied=copied)
-        relocated.append(book.add(relocate, id=f"relocate-{query}"))
-    return Ready(translated=translated, groups=written, queries=tuple(relocated))
+    return book.add(record, id=way.id("record-primary"), after=order)

@@ -36,6 +36,7 @@ class AwaitFirstWrites(Look[FirstWrites]):
     """Wait until each moved producer was seen to write; see `planning.first_writes` for how it is told.
 
     Only metadata and headers of records are looked at. Who cannot be told apart is unknown: never done.
+    `lost`: the mirror whose source was lost, where producers that move themselves may have written since.
     """
 
     NAME = "await-landing-records"
@@ -43,8 +44,12 @@ class AwaitFirstWrites(Look[FirstWrites]):
     PHASE = "verify"
     EXPECTED_S = 2.0
     TIMEOUT_S = 60.0
-    mirror: MirrorRef
+    left: str
+    entered: str
+    topics: tuple[str, ...]
+    producers: tuple[str, ...]
     landing: Handle[TopicEnds]
+    lost: MirrorRef | None = None
     started: Handle[Nothing] | None = None
 
     @property
@@ -57,11 +62,11 @@ class AwaitFirstWrites(Look[FirstWrites]):
         topology, clock = run.port(Topology), run.port(Clock)
         landing = run.of(self.landing)
         starts, fenced = landing.seen_from, landing.now
-        writers = landing_writers(topology, self.mirror.of(topology), is_back=self.mirror.is_back)
-        moved = [producer.name for producer in topology.producers_of(self.mirror.home)]
-        watch = Watch(writers, moved, run.port(Words).attested_writers)
+        writers = landing_writers(topology, self.left, self.entered, self.topics)
+        watch = Watch(writers, self.producers, run.port(Words).attested_writers)
         deadline_s = clock.monotonic_s() + run.timeout_s
-        lost_ms = run.port(Seen).lost_at_s(self.mirror) * 1000 if starts != fenced else 0.0
+        is_early = self.lost is not None and starts != fenced
+        lost_ms = run.port(Seen).lost_at_s(self.lost) * 1000 if self.lost and is_early else 0.0
 
         def is_new(record: WrittenRecord) -> bool:
             """One that has moved itself was there before the topic was looked at, but not before the loss."""
@@ -87,7 +92,7 @@ class AwaitFirstWrites(Look[FirstWrites]):
         deadline_s: float,
     ) -> ClusterError | None:
         """Read on from where the topics ended; returns why that cannot be done."""
-        target, topics = run.port(Clusters).cluster(self.mirror.target), watch.topics
+        target, topics = run.port(Clusters).cluster(self.entered), watch.topics
         wanted = {tp: offset for tp, offset in starts.items() if tp.topic in topics}
         if not wanted:
             return None
@@ -112,7 +117,7 @@ class AwaitFirstWrites(Look[FirstWrites]):
         self, run: Running, watch: Watch, fenced: Mapping[TopicPartition, int], deadline_s: float
     ) -> None:
         """An operator may know where a topic ends without the right to read it."""
-        target = run.port(Clusters).cluster(self.mirror.target)
+        target = run.port(Clusters).cluster(self.entered)
 
         def have_all() -> bool:
             wanted = watch.topics
@@ -131,7 +136,7 @@ class AwaitFirstWrites(Look[FirstWrites]):
         """How many producer ids have written to a topic lately, None where its leaders cannot be asked."""
         wanted = [tp for tp in partitions if tp.topic == topic]
         try:
-            states = run.port(Clusters).java_admin(self.mirror.target).describe_producers(wanted)
+            states = run.port(Clusters).java_admin(self.entered).describe_producers(wanted)
         except DcctlError:
             return None
         return len(

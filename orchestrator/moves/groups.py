@@ -87,15 +87,19 @@ class RecordPositions(Look[RecordedPositions]):
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitGroupProgress(Look[Nothing]):
-    """Wait until each group has members, and has committed anew or has nothing left to read."""
+    """Wait until each group has members, and has committed anew or has nothing left to read.
+
+    `written`: what was committed for them before; without it, what is committed when this is asked.
+    """
 
     NAME = "await-group-progress"
     PHASE = "verify"
     EXPECTED_S = 3.0
     TIMEOUT_S = 60.0
     cluster: str
-    written: Handle[WrittenOffsets]
+    groups: tuple[str, ...]
     started: Handle[Nothing]
+    written: Handle[WrittenOffsets] | None = None
 
     @property
     def title(self) -> str:
@@ -105,7 +109,7 @@ class AwaitGroupProgress(Look[Nothing]):
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         target = run.port(Clusters).cluster(self.cluster)
-        written = run.of(self.written).written
+        written = target.committed(self.groups) if self.written is None else run.of(self.written).written
         waiting = set(written)
 
         def has_all_moved() -> bool:

@@ -1,42 +1,35 @@
-"""Stages of a planned move, there or back: who works at one side is frozen, drained, and begins at the other.
+"""Stages of a planned move, there or back: who works at one place is frozen, drained, and begins at the
+other.
 
 Applications are stopped cleanly first, so that what they have sent is answered and what they have processed
 is committed; the fence then keeps off whoever was not stopped, and the standing logs prove it. Everything up
 to the promotion can be taken back, and is, if a step of it does not end well; the promotion waits for all.
 
-Producers that move themselves may turn up at the side entered as soon as the side left denies them: they are
-denied there too until it is primary.
+Producers that move themselves may turn up at the place entered as soon as the place left denies them: they
+are denied there too until it is primary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.moves.clients import StopClients
-from orchestrator.moves.draining import AwaitDrained, SeeArrived
 from orchestrator.moves.effect import Handle, Nothing
+from orchestrator.moves.ends import RecordLogsLeft
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
-from orchestrator.moves.groups import RecordPositions
-from orchestrator.moves.move import Move
+from orchestrator.moves.participants import Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary
-from orchestrator.moves.queries import CopyCheckpoint
-from orchestrator.moves.results import (
-    MirrorEnd,
-    RecordedPositions,
-    RulesFound,
-    StandingLogs,
-    Stopped,
-)
+from orchestrator.moves.results import RulesFound, StandingLogs
 from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.moves.stages import keep_off, record_mirror_end, stop_mirror
+from orchestrator.moves.stages import keep_off
 from orchestrator.moves.standstill import AwaitNoWrites
+from orchestrator.moves.way import Way
 from orchestrator.planning.estate_record import PrimaryMoved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BothRules:
-    """The access rules that were there before: at the side left, and at the side entered."""
+    """The access rules that were there before: at the place left, and at the place entered."""
 
     left: Handle[RulesFound]
     entered: Handle[RulesFound]
@@ -44,105 +37,135 @@ class BothRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
-    """Nobody works at the side left any more. `recorded`: None without groups."""
+    """Nobody works at the place left any more. `left`: by kind; `standing`: None where no topic moves."""
 
-    standing: Handle[StandingLogs]
-    recorded: Handle[RecordedPositions] | None
-    queries_stopped: Handle[Stopped] | None
+    standing: Handle[StandingLogs] | None
+    left: Mapping[str, Left]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtRest:
-    """The mirror has copied all of the logs that stand, and stands itself."""
+    """Mirrors have copied all of the logs that stand, and stand themselves."""
 
-    drained: Handle[Nothing]
-    stopped: Handle[Nothing]
-    end: Handle[MirrorEnd]
-    arrived: Handle[Nothing]
+    drained: tuple[Handle[Nothing], ...]
+    stands: tuple[Stand, ...]
+    arrived: tuple[Handle[Nothing], ...]
+
+    @property
+    def after_drain(self) -> list[After]:
+        """Behind it nothing more is copied."""
+        because = "with equal names the mirror writes there until then"
+        return [behind(*self.drained, because=because)] if self.drained else []
+
+    @property
+    def after_arrival(self) -> tuple[After, ...]:
+        """Behind it nothing is missing at the place entered."""
+        because = "positions are placed once nothing is missing"
+        return (behind(*self.arrived, because=because),) if self.arrived else ()
 
 
-def record_both_rules(book: Runbook, move: Move, *, after: Sequence[After] = ()) -> BothRules:
+def record_both_rules(book: Runbook, way: Way) -> BothRules:
     """Look before any rule is touched: where that cannot be done, nothing is."""
-    with book.section("look at the rules", on_failure="stop", after=after):
-        left = book.add(RecordRules(cluster=move.left, rules=move.who.rules), id="record-rules")
-        entered = book.add(RecordRules(cluster=move.entered, rules=move.who.rules), id="record-target-rules")
-    return BothRules(left=left, entered=entered)
-
-
-def freeze(book: Runbook, move: Move, rules: BothRules) -> Frozen:
-    """Stop everybody at the side left, keep them off, see its logs stand, and record the last positions."""
-    looked = behind(
-        rules.left, because="nothing is stopped where rules cannot be read: it could not be fenced"
+    left = RecordRules(cluster=way.left.cluster, rules=way.who.rules)
+    entered = RecordRules(cluster=way.entered.cluster, rules=way.who.rules)
+    return BothRules(
+        left=book.add(left, id=way.id("record-rules")),
+        entered=book.add(entered, id=way.id("record-target-rules")),
     )
-    writing = tuple(rule for rule in move.who.rules if rule.operation == "WRITE")
-    reading = tuple(rule for rule in move.who.rules if rule.operation != "WRITE")
+
+
+def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Frozen:
+    """Stop everybody at the place left, keep them off, see its logs stand, and record the last positions."""
+    looked = "nothing is stopped where rules cannot be read: it could not be fenced"
+    after = [behind(rules.left, because=looked)]
+    left: dict[str, Left] = {}
     quiet: list[After] = []
-    if move.producer_clients:
-        producers = _stop(book, move, "producers", move.producer_clients, looked)
-        quiet.append(behind(producers, because="what a producer has sent is answered before it is denied"))
-    if move.roaming:
-        kept_off = keep_off(book, move, rules.entered)
+    for kind in them.kinds:
+        stopped = kind.stop(book, way, after) if kind.writes else None
+        if stopped is not None:
+            left[kind.name] = Left(stopped=stopped)
+            quiet.append(behind(stopped, because="what a producer has sent is answered before it is denied"))
+    if way.roaming:
+        kept_off = keep_off(book, way, rules.entered)
         quiet.append(behind(kept_off, because="who is denied here turns up at the other side at once"))
-    deny = DenyRules(cluster=move.left, rules=writing, recorded_by=rules.left)
-    denied = book.add(deny, id="deny-writing", after=quiet)
-    still = AwaitNoWrites(cluster=move.left, topics=move.topics)
-    proven = behind(denied, because="that logs stand proves something once nobody may write them")
-    standing = book.add(still, id="stands-still", after=[proven])
+    standing = _deny_writing(book, way, rules, quiet) if way.topics else None
     # Beside the producers: what they leave unread here they read there, from exactly that place on.
-    groups = _stop(book, move, "consumers", move.group_clients, looked) if move.groups else None
-    queries = _stop(book, move, "queries", move.query_clients, looked) if move.queries else None
-    recorded = None
-    if groups is not None:
-        positions = RecordPositions(cluster=move.left, groups=move.groups)
-        last = behind(groups, because="a position counts once its group has committed for the last time")
-        recorded = book.add(positions, id="record-positions", after=[last])
-    if reading:
-        gone = [handle for handle in (groups, queries) if handle is not None]
-        order = behind(*gone, because="who stops cleanly commits, and needs the right for it")
-        deny = DenyRules(cluster=move.left, rules=reading, recorded_by=rules.left)
-        book.add(deny, id="deny-reading", after=[order])
-    return Frozen(standing=standing, recorded=recorded, queries_stopped=queries)
-
-
-def drain(book: Runbook, move: Move, frozen: Frozen, timeout_s: float) -> AtRest:
-    """Wait until the mirror has copied everything, stop it, and look once more."""
-    drained = book.add(
-        AwaitDrained(mirror=move.mirror, standing=frozen.standing, limit_s=timeout_s), id="drain"
-    )
-    stopped = stop_mirror(book, move, after=[behind(drained, because="it has copied everything")])
-    end = record_mirror_end(book, move, stopped)
-    arrived = book.add(SeeArrived(mirror=move.mirror, standing=frozen.standing, end=end), id="all-arrived")
-    return AtRest(drained=drained, stopped=stopped, end=end, arrived=arrived)
-
-
-def copy_checkpoints(book: Runbook, move: Move, frozen: Frozen) -> dict[str, Handle[Nothing]]:
-    """By query. A checkpoint has to be at the side entered whole, its last batch included."""
-    if frozen.queries_stopped is None:
-        return {}
-    return {
-        query: book.add(
-            CopyCheckpoint(query=query, to=move.entered, stopped=frozen.queries_stopped), id=f"copy-{query}"
+    gone = []
+    for kind in them.kinds:
+        stopped = None if kind.writes else kind.stop(book, way, after)
+        if stopped is not None:
+            left[kind.name] = Left(stopped=stopped)
+            gone.append(stopped)
+    for kind in them.kinds:
+        one = left.get(kind.name, Left())
+        recorded = kind.record(book, way, one, after)
+        left[kind.name] = Left(stopped=one.stopped, recorded=recorded)
+    if way.reading_rules:
+        cleanly = (
+            [behind(*gone, because="who stops cleanly commits, and needs the right for it")] if gone else []
         )
-        for query in move.queries
-    }
+        deny = DenyRules(cluster=way.left.cluster, rules=way.reading_rules, recorded_by=rules.left)
+        book.add(deny, id=way.id("deny-reading"), after=cleanly)
+    return Frozen(standing=standing, left=left)
+
+
+def _deny_writing(book: Runbook, way: Way, rules: BothRules, quiet: Sequence[After]) -> Handle[StandingLogs]:
+    deny = DenyRules(cluster=way.left.cluster, rules=way.writing_rules, recorded_by=rules.left)
+    denied = book.add(deny, id=way.id("deny-writing"), after=quiet)
+    still = AwaitNoWrites(cluster=way.left.cluster, topics=way.topics)
+    proven = behind(denied, because="that logs stand proves something once nobody may write them")
+    return book.add(still, id=way.id("stands-still"), after=[proven])
+
+
+def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s: float) -> AtRest:
+    """Wait until mirrors have copied everything, stop them, and look once more."""
+    drained, stands, arrived, standing = [], [], [], frozen.standing
+    if standing is None:
+        return AtRest(drained=(), stands=(), arrived=())
+    for mirror in way.drains:
+        engine = them.engine(way.topology, mirror)
+        done = engine.drain(book, way, mirror, standing, timeout_s)
+        stand = engine.stop(book, way, mirror, [behind(done, because="it has copied everything")])
+        seen = engine.see_arrived(book, way, stand, standing)
+        engine.stop_beside(book, way, stand)
+        drained.append(done)
+        stands.append(stand)
+        arrived += [] if seen is None else [seen]
+    return AtRest(drained=tuple(drained), stands=tuple(stands), arrived=tuple(arrived))
+
+
+def record_logs_left(book: Runbook, way: Way, frozen: Frozen) -> None:
+    """How the logs left stood: a failback is held against that."""
+    for mirror in way.drains:
+        logs = RecordLogsLeft(
+            mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=frozen.standing
+        )
+        book.add(logs, id=way.id("record-left", mirror))
 
 
 def promote(
-    book: Runbook, move: Move, rules: BothRules, *, after: Sequence[After]
-) -> tuple[Handle[Nothing], Handle[PrimaryMoved]]:
-    """Lift what a fence denies at the side entered, and record that it is primary: all of it can be undone.
+    book: Runbook, way: Way, rules: BothRules, after: Sequence[After]
+) -> tuple[Handle[Nothing], Handle[PrimaryMoved] | None]:
+    """Lift what a fence denies at the place entered, and record that it is primary: all of it can be undone.
 
-    Returns both steps. Whoever moves itself stays kept off until it may write for good.
+    Returns both steps, the second one None where no topic moves. Whoever moves itself stays kept off until it
+    may write for good.
     """
-    lifted = tuple(rule for rule in move.who.rules if rule not in move.roaming)
-    lift = LiftRules(cluster=move.entered, rules=lifted, recorded_by=rules.entered)
-    thawed = book.add(lift, id="thaw", after=after)
-    record = RecordPrimary(home=move.mirror.home, primary=move.entered, topics=move.topics)
+    lifted = tuple(rule for rule in way.who.rules if rule not in way.roaming)
+    lift = LiftRules(cluster=way.entered.cluster, rules=lifted, recorded_by=rules.entered)
+    thawed = book.add(lift, id=way.id("thaw"), after=after)
+    if not way.topics:
+        return thawed, None
+    record = RecordPrimary(home=way.home, primary=way.entered.cluster, topics=way.topics)
     needed = behind(thawed, because="who is started there may work there")
-    return thawed, book.add(record, id="record-primary", after=[needed])
+    return thawed, book.add(record, id=way.id("record-primary"), after=[needed])
 
 
-def _stop(book: Runbook, move: Move, what: str, clients: tuple[str, ...], looked: After) -> Handle[Stopped]:
-    named = {"queries": "Spark queries"}.get(what, what)
-    stop = StopClients(cluster=move.left, clients=clients)
-    return book.add(stop, id=f"stop-{what}", title=f"Stop the {named} at {move.left}", after=[looked])
+def kept_off_by(way: Way, rules: BothRules) -> Handle[RulesFound] | None:
+    """The rules found before those that move themselves were kept off; None where there are none."""
+    return rules.entered if way.roaming else None
+
+
+def prepared_before(book: Runbook) -> After:
+    """All that was added so far."""
+    return behind(*book.last(), because="one point of no return, behind all that may fail")

@@ -18,7 +18,6 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import BootGuards
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.planning.gates import sick_partitions
@@ -30,8 +29,7 @@ from orchestrator.topology.model import Topology
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitOpen(Look[Nothing]):
-    """Wait until every guarded broker of the mirror's source is open: from here on access rules keep
-    applications off.
+    """Wait until every guarded broker of a cluster is open: from here on access rules keep applications off.
 
     Guards that never said anything keep nothing closed. A machine that has not come back is not waited
     for: whenever it does, its guard asks, and is told that it may open. So does one that nobody knows the
@@ -43,24 +41,23 @@ class AwaitOpen(Look[Nothing]):
     EXPECTED_S = 1.0
     # Brokers open in turn, and each has to be in step with the others before the next one stops.
     TIMEOUT_S = 300.0
-    mirror: MirrorRef
+    cluster: str
+    topics: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """See `Effect`."""
-        return (
-            f"Let brokers of {self.mirror.source} that their guard has kept closed open, one after the other"
-        )
+        return f"Let brokers of {self.cluster} that their guard has kept closed open, one after the other"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        guards, name = run.port(BootGuards), self.mirror.source
+        guards, name = run.port(BootGuards), self.cluster
         first = guards.said(name)
         if first is None:
             return Unknown(guards.why_not())
         topology, clock = run.port(Topology), run.port(Clock)
         cluster = run.port(Clusters).cluster(name)
-        brokers, topics = set(cluster.brokers()), self.mirror.of(topology).topics
+        brokers, topics = set(cluster.brokers()), self.topics
         waiting: list[str] = []
         had_to_wait = False
         silence = _Silence(guards.path(name), clock)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.failback import Accepted, failback
+from orchestrator.moves.effects import PARTICIPANTS
+from orchestrator.moves.failback import failback
 from orchestrator.moves.failover import Degraded, Opening, failover
-from orchestrator.moves.mirror_ref import ref_to
-from orchestrator.moves.move import Move
+from orchestrator.moves.mirror_ref import MirrorRef, ref_to
+from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.runbook import Runbook
 from orchestrator.moves.switchover import switchover
+from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
 from orchestrator.planning.failback import (
     FailbackRequest,
     failback_plan,
@@ -42,7 +44,12 @@ _SILENT_S = 1.0
 
 
 def plan_failover(
-    topology: Topology, observation: Observation, request: FailoverRequest, *, offset_shift: int = 0
+    topology: Topology,
+    observation: Observation,
+    request: FailoverRequest,
+    *,
+    offset_shift: int = 0,
+    them: Participants = PARTICIPANTS,
 ) -> Plan:
     """What the failover of a lost source would do now, what it would cost, and which gates allow it.
 
@@ -51,13 +58,15 @@ def plan_failover(
     """
     mirror = mirror_to_fail_over(topology, request)
     s = failover_situation(topology, mirror, observation, request)
-    move = Move(topology=topology, mirror=ref_to(mirror), who=_NOBODY)
-    book = Runbook()
-    failover(book, move, _opening(observation, s.window), offset_shift=offset_shift)
+    book, move = Runbook(), along(topology, ref_to(mirror), _NOBODY, them, reach="gone")
+    opening, accepted = _opening(observation, s.window), Accepted(offset_shift=offset_shift)
+    failover(book, move, them, opening, accepted, degraded={})
     return failover_plan(s, gate_results(s), book, observation.digests())
 
 
-def plan_sick_failover(topology: Topology, picture: SickPicture, request: FailoverRequest) -> Plan:
+def plan_sick_failover(
+    topology: Topology, picture: SickPicture, request: FailoverRequest, *, them: Participants = PARTICIPANTS
+) -> Plan:
     """What leaving a sick site would do now, what it would cost, and which gates allow it.
 
     Raises `UsageError` where the request fits no mirror of the topology, or several.
@@ -73,15 +82,14 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
     common = failover_situation(topology, mirror, picture.observation, request, left)
     s = SickSituation(common=common, left=picture.left, principals=who.principals)
     unread = {} if left is None else left.unread
-    degraded = Degraded(
+    known = Degraded(
         is_fenced=can_fence(s),
         is_kept_off=_is_kept_off(topology, picture, mirror.source, mirror.target, who),
-        allowed_records=_allowed(s),
         unread=tuple(sorted(map(str, unread))),
     )
-    move = Move(topology=topology, mirror=ref_to(mirror), who=who)
-    book = Runbook()
-    failover(book, move, _opening(picture.observation, common.window), degraded=degraded)
+    book, move = Runbook(), along(topology, ref_to(mirror), who, them, reach="partial")
+    opening = _opening(picture.observation, common.window)
+    failover(book, move, them, opening, Accepted(loss=_allowed(s)), degraded={mirror.source: known})
     facts = {
         "symptoms": symptoms(s),
         "unread": {str(tp): why for tp, why in sorted(unread.items())},
@@ -91,30 +99,73 @@ def plan_sick_failover(topology: Topology, picture: SickPicture, request: Failov
     return failover_plan(common, sick_gates(s), book, picture.digests(), facts)
 
 
-def plan_switchover(topology: Topology, picture: SwitchoverPicture, request: SwitchoverRequest) -> Plan:
+def plan_switchover(
+    topology: Topology,
+    picture: SwitchoverPicture,
+    request: SwitchoverRequest,
+    *,
+    them: Participants = PARTICIPANTS,
+) -> Plan:
     """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
     mirror = mirror_to_switch_over(topology, request.to)
-    move = Move(topology=topology, mirror=ref_to(mirror), who=moved_principals(topology, mirror))
+    move = along(topology, ref_to(mirror), moved_principals(topology, mirror), them)
     book = Runbook()
-    switchover(book, move, timeout_s=request.timeout_s, accept_reread=request.accept_reread)
+    switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
     return switchover_plan(topology, picture, request, book)
 
 
-def plan_failback(topology: Topology, picture: FailbackPicture, request: FailbackRequest) -> Plan:
+def plan_failback(
+    topology: Topology,
+    picture: FailbackPicture,
+    request: FailbackRequest,
+    *,
+    them: Participants = PARTICIPANTS,
+) -> Plan:
     """What going back would do now, what would be late or missing, and which gates allow it."""
     mirror = mirror_to_fail_back(topology, request.to)
     who_home, who_standby = principals_back(topology, mirror)
     accepted = Accepted(
-        loss=request.accept_loss,
-        unrecorded=request.accept_unrecorded,
-        reread=request.accept_reread,
-        timeout_s=request.timeout_s,
+        loss=request.accept_loss, unrecorded=request.accept_unrecorded, reread=request.accept_reread
     )
     starts = (picture.past.value or Past()).starts
-    move = Move(topology=topology, mirror=ref_to(mirror).other_way, who=who_standby)
+    move = along(topology, ref_to(mirror).other_way, who_standby, them)
     book = Runbook()
-    failback(book, move, who_home, starts, accepted)
+    failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
     return failback_plan(topology, picture, request, book)
+
+
+def along(
+    topology: Topology, mirror: MirrorRef, who: Fenced, them: Participants, *, reach: Reach = "whole"
+) -> Move:
+    """Everybody of the cluster where a mirror's topics live by the file, from its source to its target.
+
+    Positions in copies lead back against the file's own mirror, wherever one is gone along the other way.
+    """
+    routes = ((Leg(mirror=mirror),), (Leg(mirror=mirror.other_way, is_inverse=True),))
+    items = tuple(
+        Item(name=name, kind=kind.name, routes=() if kind.writes else routes)
+        for kind in them.kinds
+        for name in kind.at(topology, mirror.home)
+    )
+    topics = tuple(mirror.of(topology).topics)
+    themselves = [p for p in topology.producers_of(mirror.home) if p.moved_by == "itself"]
+    early = {topic for producer in themselves for topic in producer.topics}.intersection(topics)
+    way = Way(
+        topology=topology,
+        left=Place(mirror.source),
+        entered=Place(mirror.target),
+        reach=reach,
+        items=items,
+        topics=topics,
+        home=mirror.home,
+        drains=(mirror,),
+        pauses=(mirror.other_way,) if mirror.is_back else (),
+        who=who,
+        # Of a place that is gone nobody is kept off anything: rules cannot be written there.
+        roaming=roaming_rules(topology, mirror.home, who),
+        written_early=tuple(sorted(early)),
+    )
+    return Move(topology=topology, ways=(way,))
 
 
 _NOBODY = Fenced({}, {}, ())

@@ -5,7 +5,7 @@ The run's topology file is a port as well: `run.port(Topology)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
@@ -109,10 +109,11 @@ class Hosts(Protocol):
         cluster: str,
         clients: Iterable[str],
         *,
+        sites: Sequence[str],
         name: str,
         timeout_s: float,
     ) -> HostsDone:
-        """Start or stop clients at the sites of a cluster. Those that are so already are left alone.
+        """Start or stop clients at sites of a cluster (none named: all). Those that are so are left alone.
 
         All that is said meanwhile is kept under `name`. Raises `PlaybookError`.
         """

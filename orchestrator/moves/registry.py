@@ -42,7 +42,7 @@ class Registry:
     def __init__(self, *effects: type[Effect[Any]]) -> None:
         self._effects: dict[str, type[Effect[Any]]] = {}
         for effect in effects:
-            if effect.NAME in self._effects:
+            if self._effects.get(effect.NAME, effect) is not effect:
                 raise DcctlError(f"effect {effect.NAME}", "two effects have this name")
             self._effects[effect.NAME] = effect
 

@@ -128,7 +128,7 @@ class Runbook:
 
     def tell(self, shown_as: Told, *handles: Handle[Any]) -> None:
         """A report shows the results of these steps."""
-        self._told[shown_as] = tuple(handle.step for handle in handles)
+        self._told[shown_as] = (*self._told.get(shown_as, ()), *(handle.step for handle in handles))
 
     @property
     def told(self) -> dict[str, tuple[str, ...]]:

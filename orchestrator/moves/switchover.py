@@ -2,81 +2,55 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.ends import RecordLogsLeft
+from dataclasses import replace
+
 from orchestrator.moves.handing_over import (
-    copy_checkpoints,
     drain,
     freeze,
+    kept_off_by,
+    prepared_before,
     promote,
     record_both_rules,
+    record_logs_left,
 )
 from orchestrator.moves.hooks import hooks_around
-from orchestrator.moves.move import Move
-from orchestrator.moves.queries import RelocateQuery
-from orchestrator.moves.runbook import Runbook, behind
-from orchestrator.moves.stages import (
-    Ready,
-    record_landing,
-    save_offsets,
-    start_at_the_other_side,
-    stop_group_sync,
-)
-from orchestrator.moves.translating import TranslatePositions
-from orchestrator.moves.writing import WriteOffsets
+from orchestrator.moves.participants import Accepted, Ground, Participants
+from orchestrator.moves.runbook import Runbook
+from orchestrator.moves.stages import Prepared, begin_at_the_other_side, place, record_landing
+from orchestrator.moves.way import Move
 
 
-def switchover(book: Runbook, move: Move, *, timeout_s: float, accept_reread: int) -> None:
+def switchover(
+    book: Runbook, move: Move, them: Participants, accepted: Accepted, *, timeout_s: float
+) -> None:
     """Everybody moves, and nothing is lost: where a step before the promotion fails, all is taken back.
 
-    `timeout_s`: how long the mirror may take to drain; `accept_reread`: records that all groups together may
-    read again where a position has no exact place.
+    `timeout_s`: how long a mirror may take to drain.
     """
-    mirror = move.mirror
     with hooks_around(book, move.topology, "switchover", move.left, move.entered):
-        rules = record_both_rules(book, move)
+        with book.section("look at the rules", on_failure="stop"):
+            rules = [record_both_rules(book, way) for way in move.ways]
         with book.section("hand over", on_failure="undo"):
-            frozen = freeze(book, move, rules)
-            rest = drain(book, move, frozen, timeout_s)
-            stop_group_sync(book, move, rest.end)
-            # Nobody can have written there before: who might have is kept off.
-            drained = behind(rest.drained, because="with equal names the mirror writes there until then")
-            landing = record_landing(book, move, after=[drained])
-            logs = RecordLogsLeft(
-                mirror=mirror, cluster=move.left, topics=move.topics, standing=frozen.standing
-            )
-            book.add(logs, id="record-left")
-            book.tell("mirrored", rest.end)
-            book.tell("landing", landing)
-            arrived = behind(rest.arrived, because="positions are placed once nothing is missing")
-            translated = written = None
-            if frozen.recorded is not None:
-                saved = save_offsets(book, move, rest.stopped)
-                translate = TranslatePositions(
-                    mirror=mirror,
-                    groups=move.groups,
-                    end=rest.end,
-                    recorded=frozen.recorded,
-                    standing=frozen.standing,
-                    accept_reread=accept_reread,
-                )
-                translated = book.add(translate, id="translate-positions", after=[arrived])
-                write = WriteOffsets(
-                    mirror=mirror,
-                    groups=move.groups,
-                    saved=saved,
-                    translated=translated,
+            prepared = []
+            for way, found in zip(move.ways, rules, strict=True):
+                frozen = freeze(book, way, them, found)
+                rest = drain(book, way, them, frozen, timeout_s)
+                # Nobody can have written there before: who might have is kept off.
+                landing = record_landing(book, way, after=rest.after_drain)
+                record_logs_left(book, way, frozen)
+                ground = Ground(
+                    accepted=accepted,
+                    drained=rest.stands,
                     landing=landing,
-                    end=rest.end,
+                    standing=frozen.standing,
+                    arrived=rest.after_arrival,
                 )
-                written = book.add(write, id="write-offsets")
-            relocated = []
-            for query, copied in copy_checkpoints(book, move, frozen).items():
-                relocate = RelocateQuery(
-                    query=query, mirror=mirror, end=rest.end, landing=landing, copied=copied
-                )
-                relocated.append(book.add(relocate, id=f"relocate-{query}", after=[arrived]))
-            prepared = behind(*book.last(), because="one point of no return, behind all that may fail")
-            _, primary = promote(book, move, rules, after=[prepared])
-        ready = Ready(translated=translated, groups=written, queries=tuple(relocated))
-        kept_off_by = rules.entered if move.roaming else None
-        start_at_the_other_side(book, move, ready, landing, primary, kept_off_by)
+                ready = place(book, way, them, ground, frozen.left)
+                by = kept_off_by(way, found)
+                prepared.append(Prepared(way=way, ground=ground, ready=ready, kept_off_by=by))
+            before = [prepared_before(book)]
+            promoted = [
+                replace(one, primary=promote(book, one.way, found, before)[1])
+                for one, found in zip(prepared, rules, strict=True)
+            ]
+        begin_at_the_other_side(book, them, promoted)

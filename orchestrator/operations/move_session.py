@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -181,11 +181,12 @@ class MoveSession(RunSession):
         cluster: str,
         clients: Iterable[str],
         *,
+        sites: Sequence[str],
         name: str,
         timeout_s: float,
     ) -> HostsDone:
         """See `moves.ports.Hosts`. Ansible is content with hosts that do nothing."""
-        clients, datacenters = list(clients), self.topology.clusters[cluster].datacenters
+        clients, datacenters = list(clients), tuple(sites) or self.topology.clusters[cluster].datacenters
         at_work = self.servers.playbooks.run(
             f"{doing}-clients.yml",
             inventory=Path(self.topology.inventory or ""),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from orchestrator.topology.model import Producer, Replication, Topology
+from orchestrator.topology.model import Producer, Topology
 from orchestrator.values import WrittenRecord
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -97,16 +97,13 @@ def is_marked(producer: Producer, headers: Headers) -> bool:
     )
 
 
-def landing_writers(topology: Topology, mirror: Replication, *, is_back: bool = False) -> Writers:
-    """The producers that a move along this mirror lets write at its target, by landing topic.
+def landing_writers(topology: Topology, left: str, entered: str, topics: Iterable[str]) -> Writers:
+    """The producers that a move from `left` lets write at `entered`, by topic.
 
-    Who works at the target already, or was moved there along another mirror, writes there as well. With
-    `is_back` the mirror leads against one of the file's, which need not name it: its source counts as well.
+    Who works there already, or was moved there along another mirror, writes there as well.
     """
-    at_target = {mirror.target, *(m.source for m in topology.replication if m.target == mirror.target)}
-    if is_back:
-        at_target.add(mirror.source)
-    by_topic: dict[str, list[Producer]] = {topic: [] for topic in mirror.topics}
+    at_target = {left, entered, *(m.source for m in topology.replication if m.target == entered)}
+    by_topic: dict[str, list[Producer]] = {topic: [] for topic in topics}
     for producer in topology.producers:
         for topic in producer.topics if producer.cluster in at_target else ():
             if topic in by_topic:

@@ -56,8 +56,8 @@ def _step(step_id: str, phase: Phase, playbook: str, plan: Plan, topology: Topol
 def hook_variables(when: str, topology: Topology, verb: str, source: str, target: str) -> dict[str, Any]:
     """What a playbook is told; the run's id comes to it when it is run."""
 
-    def sites(cluster: str) -> list[str]:
-        return list(topology.clusters[cluster].datacenters) if cluster else []
+    def sites(clusters: str) -> list[str]:
+        return [dc for name in clusters.split(",") if name for dc in topology.clusters[name].datacenters]
 
     return {
         "dcctl_when": when,

@@ -1,0 +1,82 @@
+"""Producers: their topics have another primary, and they write there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.first_writes import AwaitFirstWrites
+from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
+from orchestrator.moves.participants import Ground, Left
+from orchestrator.moves.results import RecordedPositions
+from orchestrator.moves.runbook import After, Runbook
+from orchestrator.moves.way import Way
+from orchestrator.planning.clients import producer_client
+from orchestrator.planning.first_writes import first_records_wanted, landing_writers
+from orchestrator.topology.model import Topology
+
+
+class Producers(OnHosts):
+    """See `moves.participants.Kind`. Those that move themselves are neither stopped nor started, but seen."""
+
+    NAME, STEP, TITLE = "producer", "producers", "producers"
+    writes = True
+    effects: Sequence[type[Effect[Any]]] = (*HOST_EFFECTS, AwaitFirstWrites)
+
+    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return tuple(producer.name for producer in topology.producers_of(cluster))
+
+    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
+        """See `Kind`."""
+        wanted = set(names)
+        known = (p for p in topology.producers if p.name in wanted and p.moved_by == "dcctl")
+        return tuple(producer_client(producer.name) for producer in known)
+
+    def record(
+        self,
+        book: Runbook,
+        way: Way,
+        left: Left,
+        after: Sequence[After],
+    ) -> Handle[RecordedPositions] | None:
+        """See `Kind`."""
+        return None
+
+    def place(
+        self,
+        book: Runbook,
+        way: Way,
+        ground: Ground,
+        left: Left,
+    ) -> tuple[Handle[Any], ...]:
+        """See `Kind`."""
+        return ()
+
+    def see(  # noqa: PLR0917
+        self,
+        book: Runbook,
+        way: Way,
+        ready: Sequence[Handle[Any]],
+        started: Handle[Nothing] | None,
+        ground: Ground,
+        after: Sequence[After],
+    ) -> Handle[Any] | None:
+        """See `Kind`. One that moves itself may have written before: its next record counts."""
+        names = way.named(self.NAME)
+        if not names or ground.landing is None:
+            return None
+        left, entered = way.left.cluster, way.entered.cluster
+        look = AwaitFirstWrites(
+            left=left,
+            entered=entered,
+            topics=way.topics,
+            producers=names,
+            landing=ground.landing,
+            lost=way.drains[0] if way.drains and way.written_early else None,
+            started=started,
+        )
+        writers = landing_writers(way.topology, left, entered, way.topics)
+        title = first_records_wanted(writers, names)
+        return book.add(look, id=way.id("producers-write"), title=title, after=after)

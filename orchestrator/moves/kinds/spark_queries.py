@@ -1,0 +1,128 @@
+"""Spark queries: their positions are in their checkpoints, which move with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
+from orchestrator.moves.participants import Ground, Left
+from orchestrator.moves.queries import (
+    AwaitQueryProgress,
+    CopyCheckpoint,
+    CopyLeftCheckpoint,
+    RelocateBack,
+    RelocateQuery,
+)
+from orchestrator.moves.results import RecordedPositions, RelocatedQuery, TopicEnds
+from orchestrator.moves.runbook import After, Runbook
+from orchestrator.moves.way import Way
+from orchestrator.planning.clients import query_client
+from orchestrator.topology.model import Topology
+
+
+class SparkQueries(OnHosts):
+    """See `moves.participants.Kind`."""
+
+    NAME, STEP, TITLE = "spark", "queries", "Spark queries"
+    writes = False
+    effects: Sequence[type[Effect[Any]]] = (
+        *HOST_EFFECTS,
+        AwaitQueryProgress,
+        CopyCheckpoint,
+        CopyLeftCheckpoint,
+        RelocateBack,
+        RelocateQuery,
+    )
+
+    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return tuple(c.name for c in topology.consumers_of(cluster) if c.kind == "spark")
+
+    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
+        """See `Kind`."""
+        return tuple(map(query_client, names))
+
+    def record(
+        self,
+        book: Runbook,
+        way: Way,
+        left: Left,
+        after: Sequence[After],
+    ) -> Handle[RecordedPositions] | None:
+        """See `Kind`."""
+        return None
+
+    def place(self, book: Runbook, way: Way, ground: Ground, left: Left) -> tuple[Handle[Any], ...]:
+        """See `Kind`. In the same cluster a query goes on with the checkpoint that it has."""
+        if not ground.drained or ground.landing is None:
+            return ()
+        relocated = tuple(
+            self._relocate(book, way, ground, ground.landing, left, query) for query in way.named(self.NAME)
+        )
+        if relocated:
+            book.tell("queries", *relocated)
+        return relocated
+
+    def see(  # noqa: PLR0917
+        self,
+        book: Runbook,
+        way: Way,
+        ready: Sequence[Handle[Any]],
+        started: Handle[Nothing] | None,
+        ground: Ground,
+        after: Sequence[After],
+    ) -> Handle[Any] | None:
+        """See `Kind`."""
+        if started is None or not ready:
+            return None
+        commits = AwaitQueryProgress(to=way.entered.cluster, queries=tuple(ready), started=started)
+        return book.add(commits, id=way.id("queries-progress"))
+
+    def _relocate(  # noqa: PLR0917 - what a checkpoint is made from
+        self,
+        book: Runbook,
+        way: Way,
+        ground: Ground,
+        landing: Handle[TopicEnds],
+        left: Left,
+        query: str,
+    ) -> Handle[RelocatedQuery]:
+        (feed,) = ground.drained
+        copied, back = self._copy(book, way, left, query), ground.rejoined
+        step = way.id(f"relocate-{query}")
+        if back is not None and ground.standing is not None and copied is not None:
+            (paused,) = ground.paused
+            relocate_back = RelocateBack(
+                query=query,
+                mirror=paused.mirror,
+                standing=ground.standing,
+                end=feed.end,
+                forward_end=paused.end,
+                home_ends=landing,
+                returned=back.returned,
+                starts=back.starts,
+                copied=copied,
+            )
+            return book.add(relocate_back, id=step, after=ground.arrived)
+        relocate = RelocateQuery(
+            query=query, mirror=feed.mirror, end=feed.end, landing=landing, copied=copied
+        )
+        return book.add(relocate, id=step, after=ground.arrived)
+
+    @staticmethod
+    def _copy(book: Runbook, way: Way, left: Left, query: str) -> Handle[Nothing] | None:
+        """The checkpoint has to be at the place entered whole, its last batch included, as far as that can
+        be.
+        """
+        if left.stopped is None:
+            return None
+        step, to = way.id(f"copy-{query}"), way.entered.cluster
+        if way.reach == "partial":
+            max_age_s = way.topology.failover.max_position_age_s
+            copy = CopyLeftCheckpoint(
+                query=query, to=to, mirror=way.drains[0], stopped=left.stopped, max_age_s=max_age_s
+            )
+            return book.add(copy, id=step)
+        return book.add(CopyCheckpoint(query=query, to=to, stopped=left.stopped), id=step)

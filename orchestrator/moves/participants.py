@@ -1,0 +1,244 @@
+"""Who takes part in a move: kinds of applications, and mirror engines. Runbooks call them, and know none by
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.registry import Registry
+from orchestrator.moves.results import (
+    LossCounted,
+    MirrorEnd,
+    MirrorStarts,
+    PartlyStanding,
+    RecordedPositions,
+    ReturnedLogs,
+    RulesHeard,
+    StandingLogs,
+    Stopped,
+    TopicEnds,
+)
+from orchestrator.moves.runbook import After, Runbook
+from orchestrator.moves.way import Way
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What a person accepts. `loss`: records (None: any number), `unrecorded`: logs of which nobody knows how
+    they stood, `reread`: records that all groups together may read again (None: what was predicted).
+    `offset_shift`: a rehearsal's sabotage.
+    """
+
+    loss: int | None = None
+    unrecorded: bool = False
+    reread: int | None = None
+    offset_shift: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """A mirror that stands: who stopped it, and where it has come to."""
+
+    mirror: MirrorRef
+    stopped: Handle[Nothing]
+    end: Handle[MirrorEnd]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejoined:
+    """A returned side is a standby that has caught up.
+
+    `returned`: its logs against what was recorded; `starts`: from where on the way back has copied.
+    """
+
+    returned: Handle[ReturnedLogs]
+    starts: Handle[MirrorStarts]
+    caught_up: tuple[Handle[Nothing], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What positions are placed on, at the end of what is left.
+
+    `drained` and `paused`: mirrors that stand. `landing`: where topics end that applications will write at
+    the place entered; `standing`: the logs left (None where nobody can see them). `arrived`: what comes
+    before any position is placed.
+    """
+
+    accepted: Accepted
+    drained: tuple[Stand, ...] = ()
+    paused: tuple[Stand, ...] = ()
+    landing: Handle[TopicEnds] | None = None
+    standing: Handle[StandingLogs] | None = None
+    rejoined: Rejoined | None = None
+    arrived: tuple[After, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """One kind's applications, which have left. `stopped`: who stopped them, `recorded`: where they stood."""
+
+    stopped: Handle[Stopped] | None = None
+    recorded: Handle[RecordedPositions] | None = None
+
+
+class Kind(Protocol):
+    """A kind of applications. Each method adds the steps of all applications of the kind that go one way.
+
+    `writes`: they are stopped before it is looked whether logs stand still; the others beside that.
+    """
+
+    @property
+    def name(self) -> str:
+        """As items have it."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether they write the topics that move."""
+
+    @property
+    def effects(self) -> Sequence[type[Effect[Any]]]:
+        """All effects that it may add."""
+
+    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
+        """The applications of this kind at a cluster by the file."""
+
+    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
+        """What hosts run of them, by the names under which dcctl stops and starts it."""
+
+    def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
+        """Stop them cleanly at the place left. None where none of them is to be stopped."""
+
+    def record(
+        self, book: Runbook, way: Way, left: Left, after: Sequence[After]
+    ) -> Handle[RecordedPositions] | None:
+        """Record where they stood, for `place`: of a place that is partial as far as it answers.
+
+        `after`: what makes their positions final. None where there is nothing to record.
+        """
+
+    def place(self, book: Runbook, way: Way, ground: Ground, left: Left) -> tuple[Handle[Any], ...]:
+        """Make them ready to go on at the place entered. Returns what they go on from, if anything."""
+
+    def start(
+        self, book: Runbook, way: Way, ready: Sequence[Handle[Any]], after: Sequence[After]
+    ) -> Handle[Nothing] | None:
+        """Start them at the place entered. None where none of them is to be started."""
+
+    def see(  # noqa: PLR0917 - what is known of them
+        self,
+        book: Runbook,
+        way: Way,
+        ready: Sequence[Handle[Any]],
+        started: Handle[Nothing] | None,
+        ground: Ground,
+        after: Sequence[After],
+    ) -> Handle[Any] | None:
+        """See them at work there. None where there is nothing to be seen."""
+
+
+class MirrorEngine(Protocol):
+    """What copies topics. What an engine has no need of adds no step, and says so by None."""
+
+    @property
+    def effects(self) -> Sequence[type[Effect[Any]]]:
+        """All effects that it may add."""
+
+    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
+        """Whether that mirror is one of this engine's."""
+
+    def let_land(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing] | None:
+        """Let what it has read and not written come to its target: its source is not there any more."""
+
+    def drain(
+        self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[StandingLogs], timeout_s: float
+    ) -> Handle[Nothing]:
+        """Wait until it has copied everything of logs that stand; otherwise fail."""
+
+    def drain_what_is_left(
+        self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[PartlyStanding], accepted: Accepted
+    ) -> Handle[Nothing]:
+        """Let it copy what can still be read; more than accepted left uncopied fails."""
+
+    def stop(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
+        """Stop it, and record where it has come to."""
+
+    def see_arrived(
+        self, book: Runbook, way: Way, stand: Stand, standing: Handle[StandingLogs]
+    ) -> Handle[Nothing] | None:
+        """See once more that nothing is missing behind it."""
+
+    def stop_beside(self, book: Runbook, way: Way, stand: Stand) -> Handle[Nothing] | None:
+        """Stop what it runs beside the copying and nothing has to wait for."""
+
+    def account(  # noqa: PLR0917 - what a loss is counted from
+        self,
+        book: Runbook,
+        way: Way,
+        stand: Stand,
+        standing: Handle[PartlyStanding],
+        heard: Handle[RulesHeard] | None,
+        accepted: Accepted,
+    ) -> Handle[LossCounted]:
+        """Count what is lost of a place that answered in part."""
+
+    def rejoin(  # noqa: PLR0917 - what a standby is made from
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        starts: Mapping[TopicPartition, int],
+        accepted: Accepted,
+        timeout_s: float,
+    ) -> Rejoined:
+        """Make a returned source a standby that has caught up: `mirror` leads there, against the file's.
+
+        `starts`: where that one begins, by what was recorded.
+        """
+
+    def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
+        """Let a mirror stand while its map is read to the end."""
+
+    def close(self, book: Runbook, way: Way, stand: Stand, after: Sequence[After]) -> Handle[Nothing] | None:
+        """Keep where a mirror has ended, for the next time."""
+
+    def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:
+        """Let a mirror that was paused run again, and what it runs beside the copying."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Participants:
+    """The kinds, in the order in which their applications are stopped and started, and the engines."""
+
+    kinds: tuple[Kind, ...]
+    engines: tuple[MirrorEngine, ...]
+
+    def effects(self) -> Registry:
+        """All effects of all of them."""
+        of_kinds = [effect for kind in self.kinds for effect in kind.effects]
+        return Registry(*of_kinds, *(effect for engine in self.engines for effect in engine.effects))
+
+    def kind(self, name: str) -> Kind:
+        """The kind of that name. Raises `DcctlError` where there is none."""
+        for kind in self.kinds:
+            if kind.name == name:
+                return kind
+        raise DcctlError(f"kind {name}", "no kind of application has this name")
+
+    def engine(self, topology: Topology, mirror: MirrorRef) -> MirrorEngine:
+        """The engine of a mirror. Raises `DcctlError` where none runs it."""
+        for engine in self.engines:
+            if engine.runs(topology, mirror):
+                return engine
+        raise DcctlError(f"mirror {mirror}", "no engine that dcctl knows runs it")
