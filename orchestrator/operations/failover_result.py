@@ -36,6 +36,9 @@ RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 class FailoverResult:
     """One run. Times are Unix epoch seconds, durations seconds.
 
+    `asked_at_s`: when the run was first asked for, None in a result of an earlier version; `started_at_s`,
+    `decided_at_s`: when whoever ended it took it up, which is later for one that was resumed.
+
     `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
     `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
     what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
@@ -71,6 +74,7 @@ class FailoverResult:
     let_stand: Sequence[str] = ()
     where_now: str = ""
     folder: str = ""
+    asked_at_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -105,6 +109,7 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         reason=end.reason,
         source=plan.source,
         target=plan.target,
+        asked_at_s=_asked_at_s(events, timing),
         started_at_s=timing.started_at_s,
         decided_at_s=timing.decided_at_s,
         ended_at_s=timing.ended_at_s,
@@ -161,6 +166,7 @@ def _nothing_to_do(ended: Ended) -> FailoverResult:
         reason=f"{done}, by run {plan.facts['done_by']}",
         source=plan.source,
         target=plan.target,
+        asked_at_s=timing.started_at_s,
         started_at_s=timing.started_at_s,
         decided_at_s=timing.decided_at_s,
         ended_at_s=timing.decided_at_s,
@@ -169,6 +175,11 @@ def _nothing_to_do(ended: Ended) -> FailoverResult:
         predicted=asdict(plan.predicted),
         folder=str(ended.folder),
     )
+
+
+def _asked_at_s(events: Sequence[RunEvent], timing: Timing) -> float:
+    """When the run was first asked for, by its first record."""
+    return float(events[0].data.get("asked_at_s", events[0].at_s)) if events else timing.started_at_s
 
 
 def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:

@@ -86,8 +86,9 @@ def _move(result: Mapping[str, Any]) -> Move:
         source=str(result["source"]),
         target=str(result["target"]),
         outcome=str(result["outcome"]),
-        seconds=float(result["ended_at_s"]) - float(result["started_at_s"]),
-        started_at_s=float(result["started_at_s"]),
+        # From when it was first asked for: applications may have worked again before it was resumed.
+        seconds=float(result["ended_at_s"]) - float(result["asked_at_s"]),
+        started_at_s=float(result["asked_at_s"]),
         positions=[
             *result["translations"],
             *(row for query in result["spark"] for row in query["positions"]),

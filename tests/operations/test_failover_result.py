@@ -55,3 +55,11 @@ def test_who_was_overtaken_does_not_write_over_the_result_of_the_other(tmp_path:
     assert file.read_text(encoding="utf-8") == "of the other"
     result(begun, ended, folder=tmp_path)
     assert "incomplete" in file.read_text(encoding="utf-8")
+
+
+def test_a_run_that_was_gone_on_with_tells_when_it_was_first_asked_for() -> None:
+    """Its applications may have worked again long before somebody resumed it."""
+    first = RunEvent(run_id="r", sequence=1, kind="run-started", at_s=5.0, data={"asked_at_s": 4.0})
+    resumed = event(2, "run-resumed")
+    found = result(first, resumed)
+    assert (found.asked_at_s, found.started_at_s) == (4.0, 0)
