@@ -63,23 +63,23 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     import os
     import secrets
     from dataclasses import replace
-    from typing import cast, get_args
 
     from orchestrator.cli.failover_view import render_plan, step_line
     from orchestrator.cli.output import err_console
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
     from orchestrator.planning.plan import Plan, RunEvent
-    from orchestrator.simulation.drill import Drill, DrillOptions, DrillVerb
+    from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
     from orchestrator.simulation.sabotage import sabotage_named
     from orchestrator.simulation.workload.scenario import scenario_named
     from orchestrator.topology.loading import load_topology
+    from orchestrator.topology.verbs import MOVING_VERBS
 
     if backend != "process":
         raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
-    if verb not in get_args(DrillVerb):
-        listed = ", ".join(get_args(DrillVerb))
+    if verb not in MOVING_VERBS:
+        listed = ", ".join(MOVING_VERBS)
         raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
     if cycles > 1 and verb != "failback":
         raise UsageError(f"--cycles {cycles}", f"a {verb} is rehearsed once", "take --verb failback")
@@ -87,7 +87,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         raise UsageError(f"--sabotage {sabotage}", "is not rehearsed on the way back", "take --verb failover")
     options = DrillOptions(
         out=out,
-        verb=cast("DrillVerb", verb),
+        verb=verb,
         cycles=cycles,
         scenario=replace(scenario_named(scenario), seed=secrets.randbelow(_SEEDS) if seed is None else seed),
         sabotage=sabotage_named(sabotage),

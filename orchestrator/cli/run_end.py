@@ -116,10 +116,10 @@ def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
     """The command that makes a report, where the file has canaries that measured the run."""
     if topology is None or result.outcome != "ok":
         return ""
-    from orchestrator.operations.canaries.fault import VERBS
+    from orchestrator.topology.verbs import MOVING_VERBS
 
     has_canaries = any(producer.canary for producer in topology.producers)
-    is_known = str(result.plan["verb"]) in VERBS
+    is_known = str(result.plan["verb"]) in MOVING_VERBS
     return f". Measure it: dcctl report {result.run_id} --ledgers DIR" if has_canaries and is_known else ""
 
 

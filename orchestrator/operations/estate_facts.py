@@ -32,6 +32,7 @@ from orchestrator.planning.estate_record import (
 )
 from orchestrator.planning.plan import plan_from_json
 from orchestrator.planning.primaries import PrimaryRecord
+from orchestrator.topology.verbs import MOVING_VERBS
 
 _ALL = tuple(KINDS.values())
 _IN_RESULTS = frozenset({ReverseStarts, LogsCut, JournalUnread})
@@ -94,7 +95,7 @@ def _of_run(
     ended_at_s = float(run.last.get("at_s", 0.0))
     begun = RunBegun(verb=run.text("verb"), source=run.text("source"), target=run.text("target"))
     yield run_id, float(run.first.get("at_s", 0.0)), begun
-    if wanted & _IN_RESULTS and begun.verb in {"failover", "switchover", "failback"}:
+    if wanted & _IN_RESULTS and begun.verb in MOVING_VERBS:
         try:
             found = list(_results(coordination, topology, run_id, begun))
         except DcctlError as error:

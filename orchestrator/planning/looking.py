@@ -7,17 +7,17 @@ from collections.abc import Collection
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import GateResult, Plan, Step
 from orchestrator.planning.situation import gate_result, listed
+from orchestrator.topology.verbs import MOVING_VERBS
 
 OPEN_STANDBY = "open-standby"
 LOOKING_GATES = frozenset({"coordination", "not-held"})
 """What has to hold to go on looking, whatever has become of the sites since."""
-_MOVES = frozenset({"failover", "failback", "switchover"})
 
 
 def open_looks(plan: Plan, done: Collection[str]) -> tuple[str, ...]:
     """Steps of a move that are not `done`, where none of them moves anything any more; otherwise empty."""
     left = [step for step in plan.steps if step.id not in done]
-    is_moved = plan.verb in _MOVES and all(_only_looks(step) for step in left)
+    is_moved = plan.verb in MOVING_VERBS and all(_only_looks(step) for step in left)
     return tuple(step.id for step in left) if is_moved else ()
 
 

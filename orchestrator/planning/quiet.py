@@ -6,8 +6,7 @@ from orchestrator.planning.observation import CoordinationState, EarlierRun, Par
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.situation import absent, gate_result
 from orchestrator.topology.model import Topology
-
-MOVES = frozenset({"failover", "switchover", "failback"})
+from orchestrator.topology.verbs import MOVING_VERBS
 
 
 def not_flapping(
@@ -22,7 +21,7 @@ def not_flapping(
     limit = f"{_minutes(quiet_s)} of quiet after a move"
     if part.value is None:
         return absent("not-flapping", part, limit)
-    newest = newest_move(part.value)
+    newest = _newest_done(part.value)
     if newest is None:
         return gate_result("not-flapping", "ok", "no earlier move", limit, "nothing was moved yet")
     age_s = max(0.0, now_s - (newest.ended_at_s or newest.started_at_s))
@@ -41,9 +40,9 @@ def not_flapping(
     )
 
 
-def newest_move(state: CoordinationState) -> EarlierRun | None:
-    """The newest run that moved applications. An open one is for the gate `needed`: it is gone on with."""
-    moves = [run for run in state.runs if run.verb in MOVES and run.outcome == "ok"]
+def _newest_done(state: CoordinationState) -> EarlierRun | None:
+    """The newest move of any that is done. An open one is for the gate `needed`: it is gone on with."""
+    moves = [run for run in state.runs if run.verb in MOVING_VERBS and run.outcome == "ok"]
     return moves[-1] if moves else None
 
 

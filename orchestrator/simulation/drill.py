@@ -36,9 +36,8 @@ from orchestrator.simulation.workload.install import (
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.verbs import MovingVerb
 from orchestrator.watch.reader import read_samples
-
-DrillVerb = Literal["failover", "switchover", "failback"]
 
 # Moves of a rehearsal there and back follow each other at once.
 ACKNOWLEDGED = "drill: a rehearsal moves there and back at once"
@@ -68,7 +67,7 @@ class DrillOptions:
     """
 
     out: Path
-    verb: DrillVerb = "failover"
+    verb: MovingVerb = "failover"
     cycles: int = 1
     scenario: Scenario = DEFAULT
     sabotage: Sabotage = NONE

@@ -26,6 +26,7 @@ from orchestrator.operations.report.run_parts import (
 )
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.verbs import MovingVerb
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class DrillFacts:
     mirror: Replication
     scenario: Scenario
     sabotage: str | None
-    verb: Literal["failover", "switchover", "failback"] = "failover"
+    verb: MovingVerb = "failover"
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""

@@ -7,9 +7,6 @@ from typing import Any
 
 from orchestrator.operations.failover_result import FailoverResult
 
-VERBS = ("failover", "switchover", "failback")
-"""Runs that can be reported."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:

@@ -15,7 +15,7 @@ from orchestrator.audit.run import run_audit
 from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, ClusterError, UsageError
 from orchestrator.operations.canaries.evidence import Asked, Evidence, canaries_of, take_evidence
-from orchestrator.operations.canaries.fault import VERBS, Fault, fault_of
+from orchestrator.operations.canaries.fault import Fault, fault_of
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.report.run_parts import (
     environment_part,
@@ -32,6 +32,7 @@ from orchestrator.operations.run_audit import audit_session
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.failback_flip import flipped
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.verbs import MOVING_VERBS
 
 Tell = Callable[[str], None]
 
@@ -125,8 +126,8 @@ def _as_it_was_left(topology: Topology, run: FailoverResult) -> tuple[Topology, 
     if verb == "failback" and home is not None:
         back = flipped(topology, home)
         return back, back.replication[0]
-    if verb not in VERBS or mirror is None:
-        known = ", ".join(VERBS)
+    if verb not in MOVING_VERBS or mirror is None:
+        known = ", ".join(MOVING_VERBS)
         raise UsageError(f"run {run.run_id}", f"is a {verb} of {run.source}", f"reports are made of: {known}")
     return topology, mirror
 

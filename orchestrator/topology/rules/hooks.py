@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, rule
-
-_MOVES = ("failover", "switchover", "failback")
+from orchestrator.topology.verbs import MOVING_VERBS
 
 
 @rule(
@@ -34,7 +33,7 @@ def hook_never_run(topology: Topology) -> Iterator[Finding]:
     """Hooks of moves in a file without mirrors."""
     for key, _ in topology.hooks:
         verb = key.partition("_")[2]
-        if verb in _MOVES and not topology.replication:
+        if verb in MOVING_VERBS and not topology.replication:
             message = f"there is no mirror in this file: `{verb}` cannot happen, and the hook never runs"
             yield Finding(("hooks", key), message, "take it out, or name the mirror under replication")
 
