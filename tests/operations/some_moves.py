@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.acting import EffectActions, World
+from orchestrator.moves.effect import Handle
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.operations.move_session import MoveSession
@@ -40,7 +41,7 @@ def a_session(
     samples: Part[SampleHistory] | None = None,
     past: Part[Past] | None = None,
 ) -> MoveSession:
-    """Of a run of the file's first mirror, which has the lock. `samples`: of the way back, where one is made."""
+    """Of a run of the file's first mirror, which has the lock. `samples`: of the mirror, where the picture is of the way back."""
     mirror = topology.replication[0]
     target, connect = servers.kafka(topology, mirror.target), servers.connect(topology, mirror.target)
     estate = Estate(topology, mirror, target, connect, ensemble or MemoryEnsemble(), "", servers)
@@ -48,9 +49,7 @@ def a_session(
     with run:
         for override in attested_writing(attested, "ada: seen"):
             run.record("override", data=override)
-        return MoveSession(
-            topology, run, seen, samples={ref_to(mirror): samples or seen.samples}, past=past
-        )
+        return MoveSession(topology, run, seen, samples={ref_to(mirror): samples or seen.samples}, past=past)
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,13 @@ class WithPorts:
 def performed(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
     """What a step comes to, behind earlier steps with these results (by step id, as effects leave them)."""
     return EffectActions(MOVE_EFFECTS, world).perform(step, in_journal(results or {}))
+
+
+def result_of(step: Step, found: StepOutcome, kind: type[P]) -> P:
+    """The result that a step has left, out of the journal again."""
+    result: Any = MOVE_EFFECTS.result(Handle(step.id, step.action), found.result)
+    assert isinstance(result, kind), found.message
+    return result
 
 
 def verified(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:

@@ -56,10 +56,17 @@ class NoWorkers:
 
 
 def session_at(
-    target: Target, folder: Path, *, workers: object = None, ensemble: MemoryEnsemble | None = None, **servers: Any
+    target: Target,
+    folder: Path,
+    *,
+    workers: object = None,
+    ensemble: MemoryEnsemble | None = None,
+    **servers: Any,
 ) -> MoveSession:
     made = SomeServers(
-        clusters={"east": target}, workers={"east": workers or NoWorkers()}, **{"clock": PassingClock(), **servers}
+        clusters={"east": target},
+        workers={"east": workers or NoWorkers()},
+        **{"clock": PassingClock(), **servers},
     )
     return a_session(folder, made, topology(), observation(), ensemble=ensemble)
 

@@ -232,9 +232,7 @@ class Left:
         self._ports[Maps] = Final(copies or offset_map(), {**there, **(logs or {})})
         stood = [tp for tp in PARTITIONS if tp not in unread]
         results = {
-            "record-mirrored-ends": MirrorEnd(
-                ends={}, mirror_offsets=dict.fromkeys(PARTITIONS, read - 1)
-            ),
+            "record-mirrored-ends": MirrorEnd(ends={}, mirror_offsets=dict.fromkeys(PARTITIONS, read - 1)),
             "stands-still": PartlyStanding(
                 ends=dict.fromkeys(stood, stood_at),
                 starts=dict.fromkeys(stood, 0),

@@ -9,13 +9,99 @@ from typing import Literal, Self
 
 import pytest
 
-from orchestrator.adapters.kafka.quorum import QuorumMember, QuorumState
-from orchestrator.moves.left_rules import DenyLeft
+from orchestrator.engine import StepOutcome
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.left_rules import DenyLeft
 from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.moves.ports import LeftClusters
 from orchestrator.moves.results import RulesFound
+from orchestrator.ports.admin_values import Quorum, Voter
 from orchestrator.values import Acl
 from tests.operations.some_moves import WithPorts, a_session, verified
 from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
+
+DENY = plan_sick_failover(FILE, picture(), REQUEST).step("deny")
+
+
+class _Access:
+    """Every rule is there."""
+
+    def rules(self, _principals: Iterable[str]) -> frozenset[Acl]:
+        effect = MOVE_EFFECTS.effect(DENY)
+        assert isinstance(effect, DenyLeft)
+        return frozenset(effect.rules)
+
+
+class _West:
+    """Two brokers answer, the third does not."""
+
+    def __init__(self) -> None:
+        self.silent = {"west:3": "it hangs"}
+
+    def left(self, _cluster: str, _timeout_s: float) -> Self:
+        return self
+
+    def access_by(self, _cluster: str, addresses: Iterable[str], _timeout_s: float) -> _Access:
+        assert set(addresses) == {"west:1", "west:2"}
+        return _Access()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask_brokers(self) -> dict[int, str]:
+        return {1: "west:1", 2: "west:2"}
+
+
+class _MetadataLog:
+    """What is committed, and how far each broker has read it."""
+
+    def __init__(self, *read: int) -> None:
+        self._read = read
+
+    def describe_quorum(self) -> Quorum:
+        observers = [Voter(number, "", end, None, None) for number, end in enumerate(self._read, start=1)]
+        return Quorum(9, 1, 100, (), tuple(observers))
+
+
+class _East:
+    name = "east"
+
+
+def looked(folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int) -> StepOutcome:
+    """What looking at the rules comes to, where brokers have read the metadata log so far."""
+    west = replace(FILE.clusters["west"], metadata=metadata)
+    file = replace(FILE, clusters={**FILE.clusters, "west": west})
+    servers = SomeServers(
+        clusters={"east": _East()},
+        admins={"west": _MetadataLog(*read)},
+        workers={"east": None},
+        clock=PassingClock(),
+    )
+    session = a_session(folder, servers, file, picture().observation)
+    return verified(WithPorts(session, {LeftClusters: _West()}), DENY, {"record-rules": RulesFound(())})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "heard", "words"),
+    [
+        ("kraft", [1, 2], "in force at 2 brokers; unknown at west:3"),
+        ("zookeeper", [], "written; in ZooKeeper mode no broker tells whether it has heard"),
+    ],
+)
+def test_without_a_metadata_log_nobody_is_said_to_have_heard(
+    tmp_path: Path, metadata: Literal["kraft", "zookeeper"], heard: list[int], words: str
+) -> None:
+    """Rules that are written are not rules in force."""
+    found = looked(tmp_path, metadata, 100, 101)
+    assert found.outcome == "ok"
+    assert words in found.message
+    assert found.result == {"heard": heard, "silent": ["west:3"]}
+
+
+def test_a_broker_that_has_not_read_so_far_is_named(tmp_path: Path) -> None:
+    """It answers, and is not known to deny."""
+    found = looked(tmp_path, "kraft", 100, 99)
+    assert (found.outcome, found.message) == ("unknown", "not known to have heard of it: broker 2")

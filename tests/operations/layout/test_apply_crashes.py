@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.estate_store import EnsembleRecord
