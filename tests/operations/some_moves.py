@@ -17,6 +17,7 @@ from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.run import Run
+from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.observation import Observation, Part
@@ -56,7 +57,7 @@ def a_session(
 class WithPorts:
     """A session of which some ports are a test's own; see `moves.acting.World`."""
 
-    session: MoveSession
+    session: RunSession
     ports: Mapping[type[Any], Any] = field(default_factory=dict)
 
     @property
