@@ -25,17 +25,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import Producer
-from orchestrator.operations.actions import positions
-from orchestrator.operations.session import Session
-from orchestrator.planning.move_steps import move_steps
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.observe import Estate
-from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
+from orchestrator.moves.results import MirrorEnd, SavedOffsets, TranslatedPositions, WrittenOffsets
+from orchestrator.moves.results import TopicEnds as LandingEnds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
@@ -45,6 +42,8 @@ from orchestrator.values import LogEnd, TopicPartition
 from tests.bench.map_run import Stopwatch
 from tests.bench.watched import rounds
 from tests.kafka_broker import kafka_broker
+from tests.operations.some_moves import a_session, performed, result_of, verified
+from tests.operations.some_servers import SomeServers
 from tests.planning.pictures import REQUEST, observation, part, topology
 
 _A_TOPIC = 10
@@ -179,31 +178,28 @@ def _moved(
         measured[f"{name}_s"], measured[f"{name}_cpu_s"] = watch.wall_s, watch.cpu_s
         return found
 
-    timed("plan", lambda: plan_failover(estate, seen, REQUEST))
-    session = Session(Estate(estate, mirror, cluster, None, None), seen, folder, run_id="r")  # type: ignore[arg-type]
-    steps = {step.id: step for step in move_steps(estate, mirror)}
-    results: dict[str, dict[str, Any]] = {
-        "record-mirrored-ends": {
-            "ends": offsets_to_json(ends),
-            "mirror_offsets": offsets_to_json({tp: ends[mirror.mirrored(tp)] - 1 for tp in sources}),
-        },
-        "record-landing-ends": {"ends": offsets_to_json(landing_ends)},
+    plan = timed("plan", lambda: plan_failover(estate, seen, REQUEST))
+    servers = SomeServers(clusters={"east": cluster}, workers={"east": None})
+    session = a_session(folder / "run", servers, estate, seen)
+    landing = LandingEnds(ends=landing_ends, seen_from=landing_ends, now=landing_ends, at_s=_AT_S)
+    stopped_at = {tp: ends[mirror.mirrored(tp)] - 1 for tp in sources}
+    results: dict[str, Any] = {
+        "record-mirrored-ends": MirrorEnd(ends=ends, mirror_offsets=stopped_at),
+        "record-landing-ends": landing,
     }
-    for name, step_id, work in (
-        ("save", "save-offsets", positions.save_offsets),
-        ("translate", "translate-positions", positions.translate_positions),
-        ("write", "write-offsets", positions.write_offsets),
-        ("verify", "write-offsets", positions.offsets_are_written),
+    for name, step_id, work, kind in (
+        ("save", "save-offsets", performed, SavedOffsets),
+        ("translate", "translate-positions", performed, TranslatedPositions),
+        ("write", "write-offsets", performed, None),
+        ("verify", "write-offsets", verified, WrittenOffsets),
     ):
-        outcome = timed(name, lambda work=work, step_id=step_id: work(session, steps[step_id], results))  # type: ignore[misc]
+        step = plan.step(step_id)
+        outcome = timed(name, lambda work=work, step=step: work(session, step, results))  # type: ignore[misc]
         if outcome.outcome != "ok":
             raise AssertionError(f"{name}: {outcome.message}")
-        if outcome.result:
-            results[step_id] = dict(outcome.result)
-    written = {
-        group: offsets_from_json(found) for group, found in results["write-offsets"]["written"].items()
-    }
-    rows = results["translate-positions"]["translations"]
+        if kind is not None:
+            results[step_id] = result_of(step, outcome, kind)
+    written, rows = results["write-offsets"].written, results["translate-positions"].translations
     return {
         **measured,
         "offsets": sum(len(offsets) for offsets in written.values()),

@@ -17,6 +17,7 @@ class MemoryEnsemble(Coordination):
     def __init__(self) -> None:
         super().__init__("127.0.0.1:1")
         self.nodes: dict[str, bytes] = {}
+        self.is_lock_held = True
 
     def open(self, timeout_s: float = 5.0) -> None: ...
 
@@ -56,13 +57,16 @@ class MemoryEnsemble(Coordination):
 
 
 class MemoryLock(HeldLock):
-    """A lock that is never lost."""
+    """A lock of which nobody says when it is lost; who asks is told what `is_lock_held` says."""
 
     def __init__(self, ensemble: MemoryEnsemble, path: str) -> None:
         self._coordination = self._ensemble = ensemble
         self.path = path
 
     def on_loss(self, callback: Callable[[str], None]) -> None: ...
+
+    def is_held(self) -> bool:
+        return self._ensemble.is_lock_held
 
     def create_all(self, nodes: Mapping[str, bytes]) -> None:
         assert all(self._ensemble.nodes.get(path) in (None, value) for path, value in nodes.items())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.operations.servers import RealServers
+from orchestrator.adapters.probe import Listening
+from orchestrator.operations.servers import RealServers, RealThreads
+from orchestrator.topology.model import Topology
 
 
 class ClockAt(SystemClock):
@@ -19,6 +23,40 @@ class ClockAt(SystemClock):
 
     def now_s(self) -> float:
         return self._told()
+
+
+class PassingClock:
+    """Waiting takes no time and all of it passes. What is said for a moment, in `soon`, happens then."""
+
+    def __init__(self, now_s: float = 1_000.0) -> None:
+        self.at_s = now_s
+        self._soon: list[tuple[float, Callable[[], object]]] = []
+
+    def soon(self, after_s: float, do: Callable[[], object]) -> None:
+        self._soon.append((self.at_s + after_s, do))
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def monotonic_s(self) -> float:
+        return self.at_s
+
+    def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
+        if until is not None and until.is_set():
+            return True
+        self.at_s += timeout_s
+        due = [do for at_s, do in self._soon if at_s <= self.at_s]
+        self._soon = [(at_s, do) for at_s, do in self._soon if at_s > self.at_s]
+        for do in due:
+            do()
+        return until is not None and until.is_set()
+
+
+class OneByOne(RealThreads):
+    """Whatever is asked at the same time is asked one after the other."""
+
+    def pool(self, at_once: int) -> Executor:  # noqa: ARG002
+        return ThreadPoolExecutor(max_workers=1)
 
 
 @dataclass(frozen=True)
@@ -34,5 +72,28 @@ class Hosts:
         raise NotImplementedError
 
 
-def hosts_that(run: Callable[..., frozenset[str]]) -> RealServers:
-    return RealServers(playbooks=Hosts(run))
+@dataclass(frozen=True, kw_only=True)
+class SomeServers(RealServers):
+    """Clusters, their Admins and workers by name. `refused`: addresses that take no connection; the others do."""
+
+    clusters: Mapping[str, Any] = field(default_factory=dict)
+    admins: Mapping[str, Any] = field(default_factory=dict)
+    workers: Mapping[str, Any] = field(default_factory=dict)
+    refused: Callable[[str], bool] = lambda _: True
+
+    def kafka(self, topology: Topology, name: str) -> Any:
+        return self.clusters[name] if name in self.clusters else super().kafka(topology, name)
+
+    def admin(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> Any:
+        found = self.admins.get(name)
+        return super().admin(topology, name, addresses=addresses) if found is None else found
+
+    def connect(self, topology: Topology, name: str) -> Any:
+        return self.workers[name] if name in self.workers else super().connect(topology, name)
+
+    def listening(self, addresses: Iterable[str], timeout_s: float) -> dict[str, Listening]:  # noqa: ARG002
+        return {address: "refused" if self.refused(address) else "yes" for address in addresses}
+
+
+def hosts_that(run: Callable[..., frozenset[str]]) -> SomeServers:
+    return SomeServers(playbooks=Hosts(run))

@@ -1,4 +1,4 @@
-"""What the steps do once their run was interrupted: they write no more."""
+"""What the steps of a move do once their run was interrupted, and what they make of what they find."""
 
 from __future__ import annotations
 
@@ -8,33 +8,41 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from orchestrator.operations.actions import MOVE_TABLE, TableActions, mirror
-from orchestrator.operations.session import Session
 
 from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.moves.clients import StartClients
+from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.mirrors import StopConnectors
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.observe import Estate
-from orchestrator.planning.offsets_json import offsets_to_json
+from orchestrator.moves.ports import FinalMap, Maps
+from orchestrator.moves.registry import arguments_of
+from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.positions import source_partitions
 from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
-from tests.operations.some_servers import hosts_that
+from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.operations.some_moves import WithPorts, a_session, performed, undone
+from tests.operations.some_servers import Hosts, OneByOne, PassingClock, SomeServers
 from tests.operations.test_relocation import write_checkpoint_at
 from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, REQUEST, host, observation, part, topology
 
-MIRRORED = [MIRROR.mirrored_topic(name) for name in MIRROR.topics]
 PLAN = plan_failover(topology(), observation(), REQUEST)
 STEP = PLAN.step("write-offsets")
-STARTING = PLAN.step("start-producers")
+SOURCES = source_partitions(topology(), MIRROR)
+NO_ENDS = TopicEnds(ends={}, seen_from={}, now={}, at_s=1.0)
 
 
 class Target:
-    """Takes offsets; the run's lock is lost after the first group."""
+    """Takes offsets; the run is interrupted after the first group where there is one."""
+
+    name = "east"
 
     def __init__(self) -> None:
         self.written: list[str] = []
-        self.session: Session | None = None
+        self.session: MoveSession | None = None
 
     def write_group_offsets(self, group: str, _offsets: Any, *, may_write: Callable[[], bool]) -> None:
         assert may_write()
@@ -43,38 +51,49 @@ class Target:
             self.session.cancel()
 
 
-def a_session(target: Target, folder: Path) -> Session:
-    estate = Estate(topology(), MIRROR, target, None, None)  # type: ignore[arg-type]
-    return Session(estate, observation(), folder, run_id="r")
+class NoWorkers:
+    """Connect, which nobody asks."""
 
 
-def results() -> dict[str, dict[str, Any]]:
-    ends = offsets_to_json(dict.fromkeys(source_partitions(topology(), MIRROR), 5))
+def session_at(
+    target: Target,
+    folder: Path,
+    *,
+    workers: object = None,
+    ensemble: MemoryEnsemble | None = None,
+    **servers: Any,
+) -> MoveSession:
+    made = SomeServers(
+        clusters={"east": target},
+        workers={"east": workers or NoWorkers()},
+        **{"clock": PassingClock(), **servers},
+    )
+    return a_session(folder, made, topology(), observation(), ensemble=ensemble)
+
+
+def results() -> dict[str, Any]:
+    ends = dict.fromkeys(SOURCES, 5)
     return {
-        "translate-positions": {"translations": []},
-        "record-landing-ends": {"ends": ends},
-        "save-offsets": {"offsets": {}},
+        "translate-positions": TranslatedPositions(translations=[], landing={}),
+        "record-landing-ends": TopicEnds(ends=ends, seen_from=ends, now=ends, at_s=1.0),
+        "save-offsets": SavedOffsets(offsets={}),
     }
 
 
 def test_an_interrupted_run_begins_no_step(tmp_path: Path) -> None:
     """Surely nothing was changed."""
     target = Target()
-    session = a_session(target, tmp_path)
+    session = session_at(target, tmp_path)
     session.cancel()
-    outcome = TableActions(session, MOVE_TABLE).perform(STEP, results())
-    assert outcome.outcome == "failed"
+    assert performed(session, STEP, results()).outcome == "failed"
     assert target.written == []
 
 
-def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path, monkeypatch: Any) -> None:
+def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path) -> None:
     """Another may hold the lock by then; the groups that are left are named."""
-    from orchestrator.operations.actions import committing  # noqa: PLC0415
-
-    monkeypatch.setattr(committing, "_GROUPS_AT_ONCE", 1)
     target = Target()
-    target.session = a_session(target, tmp_path)
-    outcome = TableActions(target.session, MOVE_TABLE).perform(STEP, results())
+    target.session = session_at(target, tmp_path, threads=OneByOne())
+    outcome = performed(target.session, STEP, results())
     assert outcome.outcome == "unknown"
     assert len(GROUPS) > 1
     assert len(target.written) == 1
@@ -89,9 +108,10 @@ def test_offsets_are_not_written_where_the_lock_is_gone_and_nobody_said_so(tmp_p
         def write_group_offsets(self, _group: str, _offsets: Any, *, may_write: Callable[[], bool]) -> None:
             asked.append(may_write())
 
-    estate = Estate(topology(), MIRROR, Late(), None, None)  # type: ignore[arg-type]
-    session = Session(estate, observation(), tmp_path, run_id="r", holds_lock=lambda: False)
-    TableActions(session, MOVE_TABLE).perform(STEP, results())
+    ensemble = MemoryEnsemble()
+    session = session_at(Late(), tmp_path, ensemble=ensemble)
+    ensemble.is_lock_held = False
+    performed(session, STEP, results())
     assert asked == [False] * len(GROUPS)
 
 
@@ -102,9 +122,8 @@ def test_workers_that_rebalance_on_and_on_are_not_asked_for_ever(tmp_path: Path)
         def stop(self, _connector: str) -> None:
             raise ConnectError("Connect at east", "answered 500: a rebalance is expected", is_passing=True)
 
-    session = a_session(Target(), tmp_path)
-    session.estate = replace(session.estate, connect=Workers())  # type: ignore[arg-type]
-    found = mirror.stop_connectors(session, replace(PLAN.step("stop-mirror"), timeout_s=1.0), {})
+    session = session_at(Target(), tmp_path, workers=Workers())
+    found = performed(session, replace(PLAN.step("stop-mirror"), timeout_s=1.0))
     assert found.outcome == "unknown"
     assert "for 0.5 s: answered 500: a rebalance is expected; not asked yet: west-to-east" in found.message
 
@@ -112,17 +131,16 @@ def test_workers_that_rebalance_on_and_on_are_not_asked_for_ever(tmp_path: Path)
 def test_an_interrupted_run_asks_workers_nothing_more(tmp_path: Path) -> None:
     """Neither again nor for the next connector."""
     asked: list[None] = []
-    sessions: list[Session] = []
+    sessions: list[MoveSession] = []
 
     class Workers:
         def stop(self, _connector: str) -> None:
             asked.append(None)
             sessions[0].cancel()
 
-    sessions.append(a_session(Target(), tmp_path))
-    sessions[0].estate = replace(sessions[0].estate, connect=Workers())  # type: ignore[arg-type]
-    step = replace(PLAN.step("stop-mirror"), arguments={"connectors": ["a", "b"]})
-    found = mirror.stop_connectors(sessions[0], step, {})
+    sessions.append(session_at(Target(), tmp_path, workers=Workers()))
+    both = StopConnectors(connectors=("a", "b"), workers="east")
+    found = performed(sessions[0], replace(PLAN.step("stop-mirror"), arguments=arguments_of(both)))
     assert (found.outcome, len(asked)) == ("unknown", 1)
     assert "not asked: b" in found.message
 
@@ -143,17 +161,16 @@ class Landed(Target):
 def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path) -> None:
     """It was looked at twice before the decision; one more look is enough."""
     target = Landed()
-    session = a_session(target, tmp_path)
-    mirrored = {tp: LogEnd(0, end) for tp, end in target.end_offsets(session.partitions(MIRRORED)).items()}
+    described = target.topics([MIRROR.mirrored_topic(name) for name in MIRROR.topics])
+    ends = target.end_offsets([tp for topic in described.values() for tp in topic.partitions])
     seen = replace(
         observation(),
-        earlier_ends=part({tp: log.end_offset for tp, log in mirrored.items()}),
-        log_ends=part(mirrored),
+        earlier_ends=part(ends),
+        log_ends=part({tp: LogEnd(0, end) for tp, end in ends.items()}),
     )
-    session = Session(session.estate, seen, tmp_path, run_id="r")
+    servers = SomeServers(clusters={"east": target}, workers={"east": NoWorkers()})
     target.asked = 0
-    step = plan_failover(topology(), observation(), REQUEST).step("let-land")
-    assert TableActions(session, MOVE_TABLE).perform(step, {}).outcome == "ok"
+    assert performed(a_session(tmp_path, servers, topology(), seen), PLAN.step("let-land")).outcome == "ok"
     assert target.asked == 1
 
 
@@ -172,19 +189,36 @@ def test_a_client_is_started_only_if_its_host_did_something(
     tmp_path: Path, at_work: set[str], outcome: str, message: str
 ) -> None:
     """Another host's success says nothing of it. What was started is named, and is never nothing."""
-    servers = hosts_that(lambda *_args, **_named: frozenset(at_work))
+    servers = SomeServers(
+        clusters={"east": Target()},
+        workers={"east": NoWorkers()},
+        playbooks=Hosts(lambda *_args, **_named: frozenset(at_work)),
+    )
     hosts = part(
         (
             host("east-1", "east", clients=["producer-checkout"]),
             host("east-2", "east", clients=["producer-cashier"]),
         )
     )
-    estate = replace(a_session(Target(), tmp_path).estate, servers=servers)
-    session = Session(estate, replace(observation(), inventory=hosts), tmp_path, run_id="r")
-    step = replace(STARTING, arguments={"clients": ["producer-checkout", "producer-cashier"]})
-    found = TableActions(session, MOVE_TABLE).perform(step, {})
+    session = a_session(tmp_path, servers, topology(), replace(observation(), inventory=hosts))
+    start = StartClients(cluster="east", clients=("producer-checkout", "producer-cashier"))
+    found = performed(session, replace(PLAN.step("start-producers"), arguments=arguments_of(start)))
     assert found.outcome == outcome
     assert message in found.message
+
+
+class NothingIn:
+    """An offset map and logs without anything in them."""
+
+    def final(self, *_: object) -> FinalMap:
+        return FinalMap(OffsetMapBuilder().build(), {})
+
+
+class NoTopics(Target):
+    """Nothing was ever brought back here."""
+
+    def topics(self, _names: Any) -> dict[str, TopicDescription]:
+        return {}
 
 
 def test_a_topic_that_the_mirror_does_not_copy_refuses_its_query_and_no_more(tmp_path: Path) -> None:
@@ -198,22 +232,13 @@ def test_a_topic_that_the_mirror_does_not_copy_refuses_its_query_and_no_more(tmp
     consumers = tuple(
         replace(c, standby_checkpoint=str(standby)) if c.name == "revenue" else c for c in file.consumers
     )
-    estate = Estate(replace(file, consumers=consumers), MIRROR, NoTopics(), None, None)  # type: ignore[arg-type]
-    session = Session(estate, observation(), tmp_path, run_id="r")
-    found_map = OffsetMapBuilder().build()
-    session.final_map = lambda _: (found_map, {})  # type: ignore[method-assign]
-    results = {"record-mirrored-ends": {}, "record-landing-ends": {"ends": {}}}
-    found = TableActions(session, MOVE_TABLE).perform(PLAN.step("relocate-revenue"), results)
+    servers = SomeServers(clusters={"east": NoTopics()}, workers={"east": NoWorkers()})
+    session = a_session(tmp_path, servers, replace(file, consumers=consumers), observation())
+    behind = {"record-mirrored-ends": MirrorEnd(ends={}, mirror_offsets={}), "record-landing-ends": NO_ENDS}
+    found = performed(WithPorts(session, {Maps: NothingIn()}), PLAN.step("relocate-revenue"), behind)
     assert found.outcome == "failed"
     assert "the mirror west → east does not copy currency-rates" in found.message
     assert not standby.exists()
-
-
-class NoTopics(Target):
-    """Nothing was ever brought back here."""
-
-    def topics(self, _names: Any) -> dict[str, TopicDescription]:
-        return {}
 
 
 def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tmp_path: Path) -> None:
@@ -221,8 +246,6 @@ def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tm
     decided_s = observation().at_s
 
     class Landing(Landed):
-        asked_since_s = 0.0
-
         def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
             return dict.fromkeys(partitions, 900)
 
@@ -233,12 +256,11 @@ def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tm
             assert set(times.values()) <= {decided_s - 120, LOST_AT_S - 0.5 - 120}
             return dict.fromkeys(times, 880)
 
-    session = a_session(Landing(), tmp_path)
-    step = replace(
-        PLAN.step("record-landing-ends"),
-        arguments={"topics": ["orders", "returns"], "or_since_loss": ["orders"], "from_start": ["orders"]},
+    record = RecordLandingEnds(
+        mirror=ref_to(MIRROR), topics=("orders", "returns"), early=("orders",), is_since_unknown=True
     )
-    found = mirror.record_ends(session, step, {}).result
+    step = replace(PLAN.step("record-landing-ends"), arguments=arguments_of(record))
+    found = performed(session_at(Landing(), tmp_path), step).result
     assert set(found["ends"]["orders"].values()) == {40}
     assert set(found["seen_from"]["orders"].values()) == {880}
     assert set(found["ends"]["returns"].values()) == {900}
@@ -259,8 +281,12 @@ def test_taken_back_what_was_written_at_the_target_is_named(
                 raise ClusterError("cluster east", "no broker answers")
             return dict.fromkeys(partitions, end)
 
-    step = replace(PLAN.step("let-land"), id="before-roaming")
-    recorded = {"before-roaming": {"now": {"orders": {"0": 40, "1": 40}}}}
-    found = mirror.name_written_early(a_session(Written(), tmp_path), step, recorded)
+    record = RecordEarlyEnds(cluster="east", topics=("orders",))
+    step = replace(
+        PLAN.step("let-land"), id="before-roaming", action=record.NAME, arguments=arguments_of(record)
+    )
+    before = dict.fromkeys((TopicPartition("orders", 0), TopicPartition("orders", 1)), 40)
+    recorded = {"before-roaming": TopicEnds(ends=before, seen_from=before, now=before, at_s=1.0)}
+    found = undone(session_at(Written(), tmp_path), step, recorded)
     assert found.outcome == "ok"
     assert words in found.message

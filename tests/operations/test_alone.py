@@ -9,16 +9,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, get_origin, get_type_hints
 
 import pytest
 import yaml
-from orchestrator.operations.actions.primary import forget_primary, primary_is_recorded, record_primary
 
 from orchestrator.cli.main import run
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effect import Handle
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.plans import plan_failover
+from orchestrator.moves.ports import BootGuards
+from orchestrator.moves.registry import result_to_json
 from orchestrator.operations import coordination, failover
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.earlier_runs import earlier_runs
@@ -32,49 +36,89 @@ from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.estate_record import Fact, PrimaryMoved, RunEnded, cluster_ids
-from orchestrator.planning.observation import CoordinationState, Observation, Part
-from orchestrator.planning.plan import Step, canonical_json, to_json
+from orchestrator.planning.estate_record import (
+    Fact,
+    PrimaryMoved,
+    ReverseStarts,
+    RunEnded,
+    body_to_json,
+    cluster_ids,
+)
+from orchestrator.planning.observation import CoordinationState, Observation, Part, SourceProbe
+from orchestrator.planning.plan import RunEvent, Step, canonical_json, to_json
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
+from tests.operations.some_moves import WithPorts
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
 
 TOPOLOGY = topology()
 ASKED = replace(REQUEST, without_coordination=True, reason="fire; the bridge agrees that only I act")
 
 
+class Away:
+    """Guards of a side that does not answer."""
+
+    def look_at(self, _cluster: str) -> tuple[SourceProbe, str]:
+        return SourceProbe({"west:1": "refused"}, "no address takes a connection"), ""
+
+
 @dataclass
 class East(AnyWorld):
-    """The effects of a failover, killed at the step `dies_at`; which side is primary is really recorded."""
+    """The effects of a failover, killed at the step `dies_at`; which side is primary is really recorded.
+
+    Others have found nothing.
+    """
 
     dies_at: int = 0
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    session: RunSession | None = None
+    really: EffectActions | None = None
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         number = next(self.numbers)
         found = super().perform(step, results)
         if step.id == "record-primary":
-            assert self.session is not None
-            record_primary(self.session, step, results)
+            found = self._really.perform(step, results)
+        elif found.outcome == "ok":
+            found = nothing_found(step)
         if number == self.dies_at:
             raise SimulatedCrash
         return found
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         if step.id == "record-primary":
-            assert self.session is not None
-            return primary_is_recorded(self.session, step, results)
-        return super().verify(step, results)
+            return self._really.verify(step, results)
+        found = super().verify(step, results)
+        return nothing_found(step) if found.outcome == "ok" else found
 
     def compensate(self, step: Step, results: Results) -> StepOutcome:
         if step.id == "record-primary":
-            assert self.session is not None
-            forget_primary(self.session, step, results)
+            self._really.compensate(step, results)
         return super().compensate(step, results)
+
+    @property
+    def _really(self) -> EffectActions:
+        assert self.really is not None
+        return self.really
+
+
+def nothing_found(step: Step) -> StepOutcome:
+    """What a step leaves that has found nothing, of whatever type that is."""
+    effect = MOVE_EFFECTS.kind(step)
+    empty = {
+        name: {"dict": {}, "list": [], "tuple": [], "str": "", "int": 0, "float": 0.0}[_plain(kind)]
+        for name, kind in get_type_hints(effect.RESULT).items()
+        if get_origin(kind) is not ClassVar
+    }
+    result: Any = MOVE_EFFECTS.result(Handle(step.id, step.action), empty)
+    return StepOutcome("ok", result=result_to_json(effect, result))
+
+
+def _plain(kind: Any) -> str:
+    origin = get_origin(kind) or kind
+    return {"Mapping": "dict"}.get(origin.__name__, origin.__name__)
 
 
 @dataclass
@@ -105,7 +149,8 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
         return Estate(TOPOLOGY, MIRROR, None, None, ensemble, "no answer")  # type: ignore[arg-type]
 
     def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
-        east.session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record)
+        session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record)
+        east.really = EffectActions(MOVE_EFFECTS, WithPorts(session, {BootGuards: Away()}))
         return east
 
     monkeypatch.setattr(failover, "open_estate", open_estate)
@@ -276,21 +321,39 @@ def test_an_ensemble_that_was_made_anew_knows_nothing_of_what_it_had_seen(
     assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "west"
 
 
-def test_the_journal_of_an_earlier_dcctl_is_imported_with_its_primary(night: Night) -> None:
+def body_of(record: RunEvent) -> dict[str, Any] | None:
+    """The record of the primary in a record of the journal."""
+    found = record.data.get("result", {})
+    return dict(found) if record.step == "record-primary" and "primary" in found else None
+
+
+@pytest.mark.parametrize("words", ["record", "fact"])
+def test_the_journal_of_an_earlier_dcctl_is_imported_with_its_primary(night: Night, words: str) -> None:
     """It kept the record of the primary, and where landing topics ended, in other words."""
-    run_failover(TOPOLOGY, ASKED)
+    run_id = run_failover(TOPOLOGY, ASKED).run_id
     (file,) = journals()
     lines = []
     for record in read_local_journal(file):
         data = to_json(record)
-        result = data["data"].get("result", {})
-        fact = result.pop("fact", None)
-        if fact is not None and record.step == "record-primary":
-            result["record"] = {**fact["body"], "at_s": 5.0, "run_id": record.run_id}
+        moved = body_of(record)
+        if record.kind == "run-started":
+            data["data"]["plan"]["dcctl_version"] = "0.1.0"
+        elif moved is not None and words == "record":
+            data["data"]["result"] = {"record": {**moved, "at_s": 5.0, "run_id": run_id}}
+        elif moved is not None:
+            data["data"]["result"] = {"fact": body_to_json(PrimaryMoved(**moved))}
+        elif record.step == "record-landing-ends" and "result" in data["data"]:
+            data["data"]["result"] = {"ends": {"orders": {"0": 7}}}
         lines.append(canonical_json(data) + "\n")
     file.write_text("".join(lines))
     assert import_journal(TOPOLOGY, file)["primary"] == "east"
     assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "east"
+    (begins,) = (
+        fact.body
+        for fact in read_facts(night.ensemble, TOPOLOGY.name)
+        if isinstance(fact.body, ReverseStarts)
+    )
+    assert begins == ReverseStarts(home="west", standby="east", starts=(("orders", 0, 7),), is_set=False)
 
 
 def test_a_journal_that_names_a_path_for_its_run_is_none(night: Night, tmp_path: Path) -> None:

@@ -6,26 +6,29 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
-from orchestrator.operations.actions import returning
 
 from orchestrator.engine import StepOutcome
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.opening import AwaitOpen
+from orchestrator.moves.runbook import Runbook
 from orchestrator.operations.guard_disk import is_new
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.guarded_broker import broker_id, listens
 from orchestrator.operations.past_runs import past_runs
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
-from orchestrator.planning.plan import Step
+from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.topology.loading import load_topology
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.operations.some_moves import a_session, performed
+from tests.operations.some_servers import PassingClock, SomeServers
+from tests.planning.pictures import observation
 
 NOW_S = 1_800_000_000.0
 
@@ -198,62 +201,70 @@ def test_a_machine_that_is_gone_is_not_waited_for() -> None:
     assert len(concerning(said("closed", "closed", age_s=30), {1}, NOW_S)) == 2
 
 
-class Returned:
-    """A failback that waits for the guards of west; a poll takes ten seconds."""
+class Returned(MemoryEnsemble):
+    """Where a failback finds the words of the guards of west, while it waits; waiting takes no time."""
 
-    def __init__(self, *words: GuardSaid) -> None:
-        self.now_s = 0.0
-        self.speaking: set[str] = set()
-        self.clock = SimpleNamespace(now_s=time.time, monotonic_s=lambda: self.now_s)
-        self.topology = load_topology(SMALL)
-        self.mirror = SimpleNamespace(topics=())
-        target = SimpleNamespace(
-            brokers=lambda: {1: "west:1"},
-            reconnect=lambda: None,
-            topics=lambda _: {},
-            topic_config=lambda _: {},
-        )
-        self.ensemble = MemoryEnsemble()
-        self.estate = SimpleNamespace(coordination=self.ensemble, target=target)
-        self.words = {word.server: word for word in words}
+    def __init__(self, folder: Path, *words: GuardSaid) -> None:
+        super().__init__()
+        self.clock, self.speaking = PassingClock(NOW_S), set[str]()
+        self._words, self._folder = words, folder
 
-    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float) -> bool:
-        assert poll_s < timeout_s
-        while self.now_s <= timeout_s:
-            for server, word in self.words.items():
-                at_s = word.at_s + (self.now_s if server in self.speaking else 0)
-                path = f"{guards_path(self.topology.name, 'west')}/{server}"
-                self.ensemble.write_json(path, replace(word, at_s=at_s).as_json())
-            if condition():
-                return True
-            self.now_s += 10
-        return False
+    def read_children(self, path: str) -> dict[str, bytes]:
+        """Who speaks has just said it again."""
+        assert path == guards_path("small", "west")
+        said = {}
+        for word in self._words:
+            later_s = self.clock.now_s() - NOW_S if word.server in self.speaking else 0.0
+            said[word.server] = json.dumps(replace(word, at_s=word.at_s + later_s).as_json()).encode()
+        return said
 
     def waited(self) -> StepOutcome:
-        step = Step(
-            id="s", phase="fence", title="", action="await-open", arguments={"cluster": "west"}, timeout_s=300
+        topology = load_topology(SMALL)
+        servers = SomeServers(
+            clusters={"west": Open("west"), "east": Open("east")}, workers={"east": None}, clock=self.clock
         )
-        return returning.await_open(self, step, {})  # type: ignore[arg-type]
+        session = a_session(self._folder, servers, topology, observation(), ensemble=self)
+        book = Runbook()
+        with book.section("hold the primary", on_failure="undo"):
+            book.add(AwaitOpen(mirror=ref_to(topology.replication[0])))
+        return performed(session, book.steps[0])
+
+
+class Open(NamedTuple):
+    """A cluster of one broker, which answers and has no topic yet."""
+
+    name: str
+
+    def brokers(self) -> dict[int, str]:
+        return {1: f"{self.name}:1"}
+
+    def reconnect(self) -> None: ...
+
+    def topics(self, _names: object) -> dict[str, TopicDescription]:
+        return {}
+
+    def topic_config(self, _names: object) -> dict[str, dict[str, str]]:
+        return {}
 
 
 NAMELESS = GuardSaid(server="kafka9", state="closed", reason="why", at_s=NOW_S - 9e6, host="old")
 
 
-def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_end() -> None:
+def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_end(tmp_path: Path) -> None:
     """All the brokers that the cluster has are open; but one that speaks, by whatever clock, is waited for."""
-    returned = Returned(NAMELESS, *said("open"))
+    returned = Returned(tmp_path, NAMELESS, *said("open"))
     assert returned.waited().outcome == "ok"
-    assert OPENS_WITHIN_S <= returned.now_s < 300
-    speaking = Returned(NAMELESS, *said("open"))
+    assert OPENS_WITHIN_S <= returned.clock.now_s() - NOW_S < 300
+    speaking = Returned(tmp_path, NAMELESS, *said("open"))
     speaking.speaking.add("kafka9")
     assert speaking.waited() == StepOutcome("failed", "not open: kafka9: why")
 
 
 @pytest.mark.parametrize("words", [[], [replace(NAMELESS, server="kafka8", state="")]])
-def test_what_is_waited_for_names_what_to_remove(words: list[GuardSaid]) -> None:
+def test_what_is_waited_for_names_what_to_remove(tmp_path: Path, words: list[GuardSaid]) -> None:
     """Where no other one is open, it may be the cluster's own; what cannot be read may be of a living one."""
     opened = said("open") if words else []
-    done = Returned(*(words or [NAMELESS]), *opened).waited()
+    done = Returned(tmp_path, *(words or [NAMELESS]), *opened).waited()
     assert done.outcome == "failed"
     server = words[0].server if words else "kafka9"
     assert f"if that server is gone for good, remove /dcctl/small/guards/west/{server} in the" in done.message

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import psutil
 import pytest
-from orchestrator.operations.actions.leaving import copy_left_checkpoint
-from orchestrator.operations.session import Session
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, copy_of
 from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.moves.results import Stopped
 from orchestrator.operations.checkpoint_pass import copy_whole_apart
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_session import MoveSession
 from tests.adapters.test_checkpoint_copy import FakeQuery, consistent_batch
-from tests.planning.pictures import MIRROR, observation
+from tests.operations.some_moves import a_session, performed
+from tests.operations.some_servers import SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
 
 _BUSY_S = 20.0
@@ -38,15 +38,20 @@ def hang(query: FakeQuery) -> None:
     os.mkfifo(query.folder / "metadata")
 
 
-def a_session(query: FakeQuery, folder: Path) -> Session:
+class _East:
+    name = "east"
+
+
+def session_with(query: FakeQuery, folder: Path) -> MoveSession:
     """Of the example, with this checkpoint in place of its query's."""
     standby = str(folder / "east" / "revenue")
     consumers = tuple(
         replace(c, checkpoint=str(query.folder), standby_checkpoint=standby) if c.kind == "spark" else c
         for c in FILE.consumers
     )
-    estate = Estate(replace(FILE, consumers=consumers), MIRROR, None, None, None)  # type: ignore[arg-type]
-    return Session(estate, observation(), folder, run_id="r")
+    file = replace(FILE, consumers=consumers)
+    servers = SomeServers(clusters={"east": _East()}, workers={"east": None})
+    return a_session(folder / "run", servers, file, picture().observation)
 
 
 def waiting(is_true: Callable[[], bool], timeout_s: float) -> bool:
@@ -77,9 +82,10 @@ def test_a_hung_mount_costs_the_time_of_the_step_and_the_copy_stands(
     copy = copy_of(tmp_path / "east" / "revenue")
     CheckpointCopier(query.folder, copy).follow()
     hang(query)
-    (step,) = (s for s in plan_sick_failover(FILE, picture(), REQUEST).steps if s.id == "copy-revenue")
+    step = plan_sick_failover(FILE, picture(), REQUEST).step("copy-revenue")
+    stopped = {"stop-left": Stopped(clients=())}
     begun_s = time.monotonic()
-    found = copy_left_checkpoint(a_session(query, tmp_path), replace(step, timeout_s=1.5), {})
+    found = performed(session_with(query, tmp_path), replace(step, timeout_s=1.5), stopped)
     assert time.monotonic() - begun_s < 1.5 + _BUSY_S
     assert "it goes on from the watcher's copy" in found.message
     assert f"nothing was heard of {query.folder}" in found.message
@@ -90,7 +96,7 @@ def test_a_hung_mount_costs_the_time_of_the_step_and_the_copy_stands(
 def test_an_interruption_does_not_wait_for_it(query: FakeQuery, tmp_path: Path) -> None:
     """Ctrl-C ends the wait, and the child."""
     hang(query)
-    session = a_session(query, tmp_path)
+    session = session_with(query, tmp_path)
     session.cancel()
     begun_s = time.monotonic()
     copy = copy_of(tmp_path / "east" / "revenue")

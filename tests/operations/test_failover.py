@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from orchestrator.errors import DcctlError, GateRefusedError, UsageError
+from orchestrator.engine import StepOutcome
+from orchestrator.errors import ClusterError, DcctlError, GateRefusedError, UsageError
 from orchestrator.moves.plans import plan_failover
+from orchestrator.moves.results import TopicEnds
 from orchestrator.operations import coordination, failover, procedure, runs
 from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover import run_failover
@@ -22,7 +24,10 @@ from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
+from orchestrator.planning.positions import source_partitions
+from orchestrator.values import TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
+from tests.operations.some_moves import in_journal
 from tests.operations.some_servers import ClockAt
 from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, topology
 
@@ -30,6 +35,18 @@ TOPOLOGY = topology()
 LOST = observation()
 BACK_AGAIN = replace(LOST, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
 ABOUT = {"verb": "failover", "source": "west", "target": "east"}
+
+
+class Quiet:
+    """East, whose topics end where they did: nobody writes."""
+
+    name = "east"
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 5)
+
+    def follow(self, _starts: object) -> NoReturn:
+        raise ClusterError("cluster east", "no broker answers")
 
 
 class Rehearsal:
@@ -64,7 +81,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
 
     def open_estate(*_: Any) -> Estate:
-        return Estate(TOPOLOGY, MIRROR, None, None, rehearsal.ensemble)  # type: ignore[arg-type]
+        return Estate(TOPOLOGY, MIRROR, Quiet(), None, rehearsal.ensemble)  # type: ignore[arg-type]
 
     monkeypatch.setattr(failover, "open_estate", open_estate)
     monkeypatch.setattr(failover, "observe", rehearsal.observe)
@@ -197,13 +214,16 @@ def test_every_override_is_a_record_of_its_own(world: Rehearsal, tmp_path: Path)
 def test_a_person_attests_a_producer_when_the_run_is_resumed(
     world: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is an override of that run, and what its actions go by."""
+    """It is an override of that run, and what its actions go by: only the other is still looked for."""
     world.leave_run(run_folder("r1"), begun=True)
-    attested: list[frozenset[str]] = []
+    looked: list[StepOutcome] = []
+    ends = dict.fromkeys(source_partitions(TOPOLOGY, MIRROR), 5)
+    landing = TopicEnds(ends=ends, seen_from=ends, now=ends, at_s=NOW_S)
 
     def act(run: Any, asked: Any, plan: Plan, picture: Any, *_: Any) -> None:
-        monkeypatch.setattr(failover, "TableActions", lambda session, _: session)
-        attested.append(asked.actions(run, plan, picture).attested_writers)
+        step = replace(plan.step("producers-write"), timeout_s=0.0)
+        results = in_journal({"record-landing-ends": landing})
+        looked.append(asked.actions(run, plan, picture).perform(step, results))
 
     monkeypatch.setattr(procedure, "_act", act)
     monkeypatch.setattr(runs, "failover_result", lambda _: None)
@@ -211,7 +231,8 @@ def test_a_person_attests_a_producer_when_the_run_is_resumed(
         resume_run(TOPOLOGY, "r1", attest_writing=["checkuot"])
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
     resume_run(TOPOLOGY, "r1", attest_writing=["checkout"], reason="ada: its log shows it")
-    assert attested == [frozenset({"checkout"})]
+    ((outcome, missing),) = [(found.outcome, found.result["not_seen"]) for found in looked]
+    assert (outcome, missing) == ("unknown", ["settlement"])
     told = journal_records(world.ensemble, TOPOLOGY.name, "r1", run_folder("r1"))
     assert [r.message for r in told if r.kind == "override"] == [
         "--attest-writing checkout by ada: its log shows it"

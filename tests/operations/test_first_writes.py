@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
-from orchestrator.operations.session import Session
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.observe import Estate
+from orchestrator.moves.results import TopicEnds
 from orchestrator.planning.positions import source_partitions
 from orchestrator.topology.model import Producer, RecordMark
 from orchestrator.values import TopicPartition
+from tests.operations.some_moves import a_session, performed
+from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology
 
 NAMES = ("checkout", "cashier")
@@ -31,7 +31,6 @@ class _East:
     """It tells where its topics end, and nothing grows."""
 
     name = "east"
-    properties: dict[str, Any] = {}  # noqa: RUF012 - as the adapter has it
 
     def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 5)
@@ -55,20 +54,12 @@ def test_only_a_right_that_is_missing_is_asked_for(
             raise ClusterError("cluster east", "reading records: no", library_hint, code)
 
     file = replace(topology(), producers=tuple(map(marked, NAMES)))
-    session = Session(
-        Estate(file, MIRROR, Refusing(), None, None),  # type: ignore[arg-type]
-        observation(),
-        tmp_path,
-        run_id="r",
-    )
-    step = replace(
-        plan_failover(file, observation(), REQUEST).step("producers-write"),
-        timeout_s=0.1,
-    )
-    ends: dict[str, dict[str, int]] = {}
-    for tp in source_partitions(topology(), MIRROR):
-        ends.setdefault(tp.topic, {})[str(tp.partition)] = 4
-    found = TableActions(session, MOVE_TABLE).perform(step, {"record-landing-ends": {"ends": ends}})
+    servers = SomeServers(clusters={"east": Refusing()}, workers={"east": None}, clock=PassingClock())
+    session = a_session(tmp_path, servers, file, observation())
+    ends = dict.fromkeys(source_partitions(topology(), MIRROR), 4)
+    landing = TopicEnds(ends=ends, seen_from=ends, now=ends, at_s=1.0)
+    step = plan_failover(file, observation(), REQUEST).step("producers-write")
+    found = performed(session, step, {"record-landing-ends": landing})
     rows = found.result["producers"]
     assert [row["producer"] for row in rows if "cannot be read" in row["reason"]] == list(NAMES)
     assert {row["hint"] for row in rows} == {hint}

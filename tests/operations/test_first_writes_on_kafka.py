@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer as Client
-from orchestrator.operations.actions import MOVE_TABLE, TableActions
-from orchestrator.operations.session import Session
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
@@ -21,13 +19,13 @@ from orchestrator.adapters.kafka.client import logger
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.observe import Estate
-from orchestrator.planning.offsets_json import offsets_from_json
+from orchestrator.moves.results import TopicEnds
+from orchestrator.operations.move_session import MoveSession
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition
 from tests.kafka_broker import as_user, kafka_broker
-from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.operations.some_moves import a_session, performed, result_of
+from tests.operations.some_servers import SomeServers
 from tests.planning.pictures import LOST_AT_S, MIRROR, REQUEST, observation, topology
 
 pytestmark = pytest.mark.integration
@@ -83,27 +81,19 @@ class Fenced:
         )
         self._east, self._folder, self._bootstrap = east, folder, bootstrap
         self._plan = plan_failover(self.file, observation(), REQUEST)
-        ends = TableActions(self._session(), MOVE_TABLE).perform(self._plan.step("record-landing-ends"), {})
-        self._results = {"record-landing-ends": dict(ends.result)}
-        self.ends = offsets_from_json(ends.result["ends"])
+        step = self._plan.step("record-landing-ends")
+        self._landing = result_of(step, performed(self._session(), step), TopicEnds)
+        self.ends = self._landing.ends
 
     def looked(self, *attested: str, user: str = "operator", timeout_s: float = _WAIT_S) -> StepOutcome:
         """What the step comes to."""
         step = replace(self._plan.step("producers-write"), timeout_s=timeout_s)
-        return TableActions(self._session(*attested, user=user), MOVE_TABLE).perform(step, self._results)
+        return performed(self._session(*attested, user=user), step, {"record-landing-ends": self._landing})
 
-    def _session(self, *attested: str, user: str = "operator") -> Session:
+    def _session(self, *attested: str, user: str = "operator") -> MoveSession:
         target = KafkaCluster("east", [self._bootstrap], as_user(user))
-        estate = Estate(self.file, self._mirror, target, None, None)  # type: ignore[arg-type]
-        record = EnsembleRecord(MemoryLock(MemoryEnsemble(), "lock"), self.file.name, "r")
-        return Session(
-            estate,
-            observation(),
-            self._folder,
-            run_id="r",
-            estate_record=record,
-            attested_writers=attested,
-        )
+        servers = SomeServers(clusters={"east": target}, workers={"east": None})
+        return a_session(self._folder, servers, self.file, observation(), attested=attested)
 
 
 def awaited_rights(east: KafkaCluster, user: str) -> None:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from orchestrator.operations.actions import (
-    MOVE_TABLE,
-    TableActions,
-    leaving,
-    left_standing,
-    loss_account,
-)
-from orchestrator.operations.session import Session
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, PlaybookError
 from orchestrator.moves.plans import plan_sick_failover
-from orchestrator.operations.observe import Estate
+from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, LeftClusters, Maps, QueryCheckpoints, Seen
+from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, Stopped
+from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.left import LeftCluster, LeftPartition
-from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.samples import CheckpointCopy, SampleHistory
+from orchestrator.ports.kafka_values import Record
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, LogReach, TopicPartition
-from tests.operations.some_servers import ClockAt, hosts_that
+from tests.operations.some_moves import WithPorts, a_session, performed, undone
+from tests.operations.some_servers import Hosts, PassingClock, SomeServers
 from tests.planning.pictures import (
     GROUPS,
     LOST_AT_S,
     MIRROR,
     MIRRORED,
+    NOW_S,
     history,
     host,
     offset_map,
@@ -44,7 +41,6 @@ from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUES
 
 FIRST = PARTITIONS[0]
 AWAY = dict.fromkeys(PARTITIONS, "its leader, broker 3, does not answer")
-_STANDSTILL_S, _ELECTION_S = 0.05, 0.2
 
 
 def ends_at(end: int) -> dict[TopicPartition, LogEnd]:
@@ -63,13 +59,16 @@ class Site:
         self.positions: Mapping[str, Any] = {}
         self.brokers = {1: "west:1", 2: "west:2"}
 
-    def __call__(self, *_: object) -> Site:
+    def left(self, _cluster: str, _timeout_s: float | None = None) -> Site:
         return self
 
     def __enter__(self) -> Site:
         return self
 
     def __exit__(self, *_: object) -> None: ...
+
+    def ask_brokers(self) -> dict[int, str]:
+        return self.brokers
 
     def partitions(
         self,
@@ -100,13 +99,70 @@ class Site:
         return {group: self.positions.get(group, silent) for group in groups}
 
 
+class West:
+    """Every range of offsets holds a record."""
+
+    name = "west"
+
+    def read_records(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], **_: object
+    ) -> Iterator[list[Record]]:
+        yield [Record(tp.topic, tp.partition, first, 1, None, b"") for tp, (first, _) in ranges.items()]
+
+
+class East:
+    """Nobody asks it anything."""
+
+    name = "east"
+
+
+class Workers:
+    """The mirror is configured as it comes."""
+
+    def configuration(self, _connector: str) -> dict[str, str]:
+        return {}
+
+
+class SeenAnew:
+    """What the run has seen, and what the watcher has recorded since."""
+
+    def __init__(self, seen: Any, history: SampleHistory) -> None:
+        self._seen, self._history = seen, history
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._seen, name)
+
+    def samples_now(self, _mirror: object) -> SampleHistory:
+        return self._history
+
+
+class Final:
+    """The map of the mirror that stands."""
+
+    def __init__(self, offset_map: OffsetMap, logs: Mapping[TopicPartition, LogEnd]) -> None:
+        self._found = FinalMap(offset_map, logs)
+
+    def final(self, *_: object) -> FinalMap:
+        return self._found
+
+
+class Unreadable:
+    """No checkpoint can be copied."""
+
+    def bring_over(self, *_: object, **__: object) -> CopiedCheckpoint:
+        return CopiedCheckpoint(is_whole=False, message="cannot be copied")
+
+
+def no_hosts(*_: object, **__: object) -> frozenset[str]:
+    raise NotImplementedError
+
+
 class Left:
-    """A run that leaves a sick site, at the step that is looked at."""
+    """A run that leaves a sick site, at the step that is looked at. Waiting takes no time."""
 
     def __init__(
         self,
         folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
         site: Site,
         *,
         seen: LeftCluster | None = None,
@@ -114,39 +170,49 @@ class Left:
         accept_loss: int | None = None,
         history: SampleHistory | None = None,
         max_loss: MaxLoss | None = None,
+        playbooks: Any = no_hosts,
+        inventory: Sequence[ClientHost] | None = None,
+        now_s: float = NOW_S,
     ) -> None:
-        for module in (left_standing, loss_account, leaving):
-            monkeypatch.setattr(module, "LeftReader", site)
-        monkeypatch.setattr(loss_account, "with_records", lambda _session, _connector, ranges: ranges)
-        monkeypatch.setattr(loss_account, "_SEEN_AGAIN_S", 0.1)
         found = seen or left()
         if not is_fenced:
             found = replace(found, controller=NO_CONTROLLER)
         request = replace(REQUEST, accept_unfenced=not is_fenced, accept_loss=accept_loss)
         file = FILE if max_loss is None else replace(FILE, failover=Failover(max_loss=max_loss))
         self.plan: Plan = plan_sick_failover(file, picture(found), request)
-        estate = Estate(FILE, MIRROR, None, None, None)  # type: ignore[arg-type]
         observation = picture().observation
         if history is not None:
             observation = replace(observation, samples=part(history))
-            monkeypatch.setattr(leaving, "samples_for", lambda *_: history)
-        self.session = Session(estate, observation, folder, run_id="r")
+        if inventory is not None:
+            observation = replace(observation, inventory=part(tuple(inventory)))
+        servers = SomeServers(
+            clusters={"west": West(), "east": East()},
+            workers={"east": Workers()},
+            playbooks=Hosts(playbooks),
+            clock=PassingClock(now_s),
+        )
+        self.session = a_session(folder, servers, FILE, observation)
+        self._ports: dict[type[Any], Any] = {LeftClusters: site, QueryCheckpoints: Unreadable()}
+        if history is not None:
+            self._ports[Seen] = SeenAnew(self.session.port(Seen), history)
         self._is_fenced = is_fenced
 
-    def standing(self) -> StepOutcome:
-        """What `stands-still` comes to, in less time."""
-        step = self.plan.step("stands-still")
-        times = {"standstill_s": _STANDSTILL_S, "election_s": _ELECTION_S, "in_sync_s": 2 * _ELECTION_S}
-        step = replace(step, arguments={**step.arguments, **times}, timeout_s=2.0)
-        return TableActions(self.session, MOVE_TABLE).perform(step, {})
+    def performed(self, step: str, **results: Any) -> StepOutcome:
+        """What one step comes to; every rule is heard of wherever anybody answers."""
+        before = {
+            "stop-left": Stopped(clients=()),
+            "deny": RulesHeard(heard=(1, 2, 3), silent=()),
+            **results,
+        }
+        return performed(WithPorts(self.session, self._ports), self.plan.step(step), before)
 
-    def performed(self, step: str) -> StepOutcome:
-        """What one step comes to."""
-        return TableActions(self.session, MOVE_TABLE).perform(self.plan.step(step), {})
+    def standing(self) -> StepOutcome:
+        """What `stands-still` comes to."""
+        return self.performed("stands-still")
 
     def stop_left_undone(self) -> StepOutcome:
         """The applications of the site are started again."""
-        return TableActions(self.session, MOVE_TABLE).compensate(self.plan.step("stop-left"), {})
+        return undone(self.session, self.plan.step("stop-left"))
 
     def account(
         self,
@@ -160,32 +226,29 @@ class Left:
     ) -> StepOutcome:
         """What `account-loss` comes to, the mirror having read up to `read`.
 
-        `ended_at` is where the logs ended when they stood still; None for a run that had not asked.
+        `ended_at` is where the logs ended when they stood still; None where nobody told.
         """
         there = dict.fromkeys((MIRROR.mirrored(tp) for tp in PARTITIONS), LogEnd(0, read))
-        self.session._final = copies or offset_map(), {**there, **(logs or {})}
+        self._ports[Maps] = Final(copies or offset_map(), {**there, **(logs or {})})
         stood = [tp for tp in PARTITIONS if tp not in unread]
-        results: dict[str, dict[str, Any]] = {
-            "record-mirrored-ends": {
-                "ends": {},
-                "mirror_offsets": offsets_to_json(dict.fromkeys(PARTITIONS, read - 1)),
-            },
-            "stands-still": {
-                "ends": offsets_to_json(dict.fromkeys(stood, stood_at)),
-                "starts": offsets_to_json(dict.fromkeys(stood, 0)),
-                "unread": {str(tp): AWAY[tp] for tp in unread},
-                "silent": [],
-                "fenced": self._is_fenced,
-                **({} if ended_at is None else {"log_ends": offsets_to_json(dict.fromkeys(stood, ended_at))}),
-            },
+        results = {
+            "record-mirrored-ends": MirrorEnd(ends={}, mirror_offsets=dict.fromkeys(PARTITIONS, read - 1)),
+            "stands-still": PartlyStanding(
+                ends=dict.fromkeys(stood, stood_at),
+                starts=dict.fromkeys(stood, 0),
+                log_ends={} if ended_at is None else dict.fromkeys(stood, ended_at),
+                unread={str(tp): AWAY[tp] for tp in unread},
+                silent=(),
+                is_fenced=self._is_fenced,
+            ),
         }
-        return TableActions(self.session, MOVE_TABLE).perform(self.plan.step("account-loss"), results)
+        return self.performed("account-loss", **results)
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run(tmp_path: Path) -> Any:
     """Makes a run that meets a site."""
-    return lambda site, **how: Left(tmp_path, monkeypatch, site, **how)
+    return lambda site, **how: Left(tmp_path, site, **how)
 
 
 def test_what_is_not_fenced_and_written_on_is_not_left(run: Any) -> None:
@@ -225,11 +288,9 @@ def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(run: Any)
     def unreachable(*_: object, **__: object) -> frozenset[str]:
         raise PlaybookError("playbook start-clients.yml", "app-2, task “Start”: no route to host")
 
-    taken_back = run(Site({}))
-    taken_back.session.servers = hosts_that(unreachable)
+    taken_back = run(Site({}), playbooks=unreachable)
     found = taken_back.stop_left_undone()
     assert found.outcome == "ok"
-    assert "app-2" in found.result["not_started"]
     assert "app-2" in found.message
     taken_back.session.cancel()
     assert taken_back.stop_left_undone().outcome == "failed"
@@ -237,14 +298,13 @@ def test_a_host_that_nobody_reaches_keeps_no_run_from_being_taken_back(run: Any)
 
 def test_what_no_host_has_started_is_named(run: Any) -> None:
     """The hosts that answer do not have it; those that are well say so."""
-    taken_back = run(Site({}))
-    taken_back.session.servers = hosts_that(lambda *_, **__: frozenset({"app-2"}))
     hosts = (host("app-1", "west"), host("app-2", "west", clients=["producer-checkout"]))
-    taken_back.session.observation = replace(taken_back.session.observation, inventory=part(hosts))
+    taken_back = run(Site({}), playbooks=lambda *_, **__: frozenset({"app-2"}), inventory=hosts)
     found = taken_back.stop_left_undone()
     assert found.outcome == "ok"
-    assert "no host has started" in found.result["not_started"]
-    assert "producer-checkout" not in found.result["not_started"]
+    (named,) = re.findall("no host has started ([^;]*)", found.message)
+    assert "consumer-billing" in named
+    assert "producer-checkout" not in named
 
 
 def lost(found: StepOutcome, tp: TopicPartition = FIRST) -> tuple[int | None, str]:
@@ -386,25 +446,16 @@ def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_youn
     site.positions = {group: dict.fromkeys(PARTITIONS, 7) for group in GROUPS[1:]}
     seen_at_s = LOST_AT_S - 0.5
     for late_s, outcome in ((limit_s - 1, "ok"), (limit_s + 1, "unknown")):
-        now_s = seen_at_s + late_s
-        left_run = run(site, history=history(silent_since_s=LOST_AT_S))
-        left_run.session.clock = ClockAt(lambda now_s=now_s: now_s)
-        found = left_run.performed("record-positions")
+        young = run(site, history=history(silent_since_s=LOST_AT_S), now_s=seen_at_s + late_s)
+        found = young.performed("record-positions")
         assert found.outcome == outcome, found.message
         assert GROUPS[0] in found.message
     never = run(site, history=SampleHistory()).performed("record-positions")
     assert (never.outcome, "never seen" in never.message) == ("unknown", True)
 
 
-def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(run: Any) -> None:
     """The checkpoint could be read when this was planned, and cannot now."""
-
-    def unreadable(*_: object) -> StepOutcome:
-        return StepOutcome("failed", "cannot be copied")
-
-    monkeypatch.setattr(leaving, "copy_query_checkpoint_apart", unreadable)
     read_at_s = picture().observation.samples.at_s
     for age_s, outcome in ((1.0, "ok"), (7_200.0, "unknown")):
         copy = CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s - age_s, batch=7, source_batch=7)

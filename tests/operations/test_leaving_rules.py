@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import pytest
-from orchestrator.operations.actions import leaving_rules
 
+from orchestrator.engine import StepOutcome
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.left_rules import DenyLeft
 from orchestrator.moves.plans import plan_sick_failover
-from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.servers import RealServers
-from orchestrator.planning.fence import rules_from_json
+from orchestrator.moves.ports import LeftClusters
+from orchestrator.moves.results import RulesFound
+from orchestrator.ports.admin_values import Quorum, Voter
 from orchestrator.values import Acl
+from tests.operations.some_moves import WithPorts, a_session, verified
+from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
 
 DENY = plan_sick_failover(FILE, picture(), REQUEST).step("deny")
 
 
-class _Reader:
+class _Access:
+    """Every rule is there."""
+
+    def rules(self, _principals: Iterable[str]) -> frozenset[Acl]:
+        effect = MOVE_EFFECTS.effect(DENY)
+        assert isinstance(effect, DenyLeft)
+        return frozenset(effect.rules)
+
+
+class _West:
     """Two brokers answer, the third does not."""
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self) -> None:
         self.silent = {"west:3": "it hangs"}
+
+    def left(self, _cluster: str, _timeout_s: float) -> Self:
+        return self
+
+    def access_by(self, _cluster: str, addresses: Iterable[str], _timeout_s: float) -> _Access:
+        assert set(addresses) == {"west:1", "west:2"}
+        return _Access()
 
     def __enter__(self) -> Self:
         return self
@@ -34,21 +55,33 @@ class _Reader:
         return {1: "west:1", 2: "west:2"}
 
 
-class _Access:
-    """Every rule is there."""
+class _MetadataLog:
+    """What is committed, and how far each broker has read it."""
 
-    def __init__(self, *_: object, **__: object) -> None: ...
+    def __init__(self, *read: int) -> None:
+        self._read = read
 
-    def rules(self, _principals: object) -> frozenset[Acl]:
-        return frozenset(rules_from_json(DENY.arguments["rules"]))
+    def describe_quorum(self) -> Quorum:
+        observers = [Voter(number, "", end, None, None) for number, end in enumerate(self._read, start=1)]
+        return Quorum(9, 1, 100, (), tuple(observers))
 
 
-class _HasHeard(RunSession):
-    """The metadata log says that whoever is asked for has read it."""
+class _East:
+    name = "east"
 
-    def await_brokers(self, name: str, _timeout_s: float, **_: Any) -> str:
-        assert self.topology.clusters[name].metadata == "kraft"
-        return ""
+
+def looked(folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int) -> StepOutcome:
+    """What looking at the rules comes to, where brokers have read the metadata log so far."""
+    west = replace(FILE.clusters["west"], metadata=metadata)
+    file = replace(FILE, clusters={**FILE.clusters, "west": west})
+    servers = SomeServers(
+        clusters={"east": _East()},
+        admins={"west": _MetadataLog(*read)},
+        workers={"east": None},
+        clock=PassingClock(),
+    )
+    session = a_session(folder, servers, file, picture().observation)
+    return verified(WithPorts(session, {LeftClusters: _West()}), DENY, {"record-rules": RulesFound(())})
 
 
 @pytest.mark.parametrize(
@@ -59,18 +92,16 @@ class _HasHeard(RunSession):
     ],
 )
 def test_without_a_metadata_log_nobody_is_said_to_have_heard(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    metadata: Literal["kraft", "zookeeper"],
-    heard: list[int],
-    words: str,
+    tmp_path: Path, metadata: Literal["kraft", "zookeeper"], heard: list[int], words: str
 ) -> None:
     """Rules that are written are not rules in force."""
-    monkeypatch.setattr(leaving_rules, "LeftReader", _Reader)
-    monkeypatch.setattr(RealServers, "access", _Access)
-    west = replace(FILE.clusters["west"], metadata=metadata)
-    session = _HasHeard(replace(FILE, clusters={**FILE.clusters, "west": west}), tmp_path, run_id="r")
-    found = leaving_rules.rules_are_in_force_where_it_answers(session, DENY, {})
+    found = looked(tmp_path, metadata, 100, 101)
     assert found.outcome == "ok"
     assert words in found.message
     assert found.result == {"heard": heard, "silent": ["west:3"]}
+
+
+def test_a_broker_that_has_not_read_so_far_is_named(tmp_path: Path) -> None:
+    """It answers, and is not known to deny."""
+    found = looked(tmp_path, "kraft", 100, 99)
+    assert (found.outcome, found.message) == ("unknown", "not known to have heard of it: broker 2")

@@ -1,0 +1,108 @@
+"""One step of a move, performed as its run does it, on servers and ports of which a test brings a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from orchestrator.engine import Results, StepOutcome
+from orchestrator.moves.acting import EffectActions, World
+from orchestrator.moves.effect import Handle
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.operations.move_session import MoveSession
+from orchestrator.operations.observe import Estate
+from orchestrator.operations.run import Run
+from orchestrator.operations.run_session import RunSession
+from orchestrator.operations.servers import Servers
+from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.observation import Observation, Part
+from orchestrator.planning.overrides import attested_writing
+from orchestrator.planning.plan import Step
+from orchestrator.planning.samples import SampleHistory
+from orchestrator.topology.model import Topology
+from tests.operations.memory_ensemble import MemoryEnsemble
+
+P = TypeVar("P")
+RUN = "run-1"
+
+
+def a_session(
+    folder: Path,
+    servers: Servers,
+    topology: Topology,
+    seen: Observation,
+    *,
+    ensemble: MemoryEnsemble | None = None,
+    attested: Iterable[str] = (),
+    samples: Part[SampleHistory] | None = None,
+    past: Part[Past] | None = None,
+) -> MoveSession:
+    """Of a run of the file's first mirror, which has the lock. `samples`: of the mirror, where the picture is of the way back."""
+    mirror = topology.replication[0]
+    target, connect = servers.kafka(topology, mirror.target), servers.connect(topology, mirror.target)
+    estate = Estate(topology, mirror, target, connect, ensemble or MemoryEnsemble(), "", servers)
+    run = Run(topology, RUN, lambda: estate, command="a test", folder=folder, on_event=lambda _: None)
+    with run:
+        for override in attested_writing(attested, "ada: seen"):
+            run.record("override", data=override)
+        return MoveSession(topology, run, seen, samples={ref_to(mirror): samples or seen.samples}, past=past)
+
+
+@dataclass(frozen=True)
+class WithPorts:
+    """A session of which some ports are a test's own; see `moves.acting.World`."""
+
+    session: RunSession
+    ports: Mapping[type[Any], Any] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str:
+        return self.session.run_id
+
+    def port(self, kind: type[P]) -> P:
+        found: P = self.ports[kind] if kind in self.ports else self.session.port(kind)
+        return found
+
+    def may_write(self) -> bool:
+        return self.session.may_write()
+
+    def is_cancelled(self) -> bool:
+        return self.session.is_cancelled()
+
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
+        return self.session.await_true(condition, timeout_s, poll_s)
+
+    def cancel(self) -> None:
+        self.session.cancel()
+
+
+def performed(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
+    """What a step comes to, behind earlier steps with these results (by step id, as effects leave them)."""
+    return EffectActions(MOVE_EFFECTS, world).perform(step, in_journal(results or {}))
+
+
+def result_of(step: Step, found: StepOutcome, kind: type[P]) -> P:
+    """The result that a step has left, out of the journal again."""
+    result: Any = MOVE_EFFECTS.result(Handle(step.id, step.action), found.result)
+    assert isinstance(result, kind), found.message
+    return result
+
+
+def verified(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
+    """What looking at it comes to."""
+    return EffectActions(MOVE_EFFECTS, world).verify(step, in_journal(results or {}))
+
+
+def undone(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
+    """What taking it back comes to."""
+    return EffectActions(MOVE_EFFECTS, world).compensate(step, in_journal(results or {}))
+
+
+def in_journal(results: Mapping[str, Any]) -> Results:
+    """Results as a journal has them."""
+    return {step: TypeAdapter(type(found)).dump_python(found, mode="json") for step, found in results.items()}
