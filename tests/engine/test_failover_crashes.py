@@ -10,6 +10,7 @@ from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import connector_names
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline, stall_everywhere
+from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
@@ -137,13 +138,8 @@ class World(CrashingJournal):
 
 
 def test_every_action_of_the_plan_is_known_to_the_runner() -> None:
-    """No step names an action or a verification that does not exist."""
-    from orchestrator.operations.actions import MOVE_TABLE  # noqa: PLC0415 - the runner is above the engine
-
-    assert {step.action for step in PLAN.steps} <= set(MOVE_TABLE.perform)
-    assert {step.verify for step in PLAN.steps if step.verify} <= set(MOVE_TABLE.verify)
-    assert {step.compensation for step in PLAN.steps if step.compensation} <= set(MOVE_TABLE.compensate)
-    assert {step.verify_undone for step in PLAN.steps if step.verify_undone} <= set(MOVE_TABLE.verify_undone)
+    """Every step is an effect whose arguments fit."""
+    assert_all_known(PLAN)
 
 
 def test_killed_anywhere_and_taken_back_what_can_go_is_gone() -> None:

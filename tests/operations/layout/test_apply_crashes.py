@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from orchestrator.operations.actions.tables import TableActions
+from orchestrator.operations.layout.actions.tables import TableActions
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
