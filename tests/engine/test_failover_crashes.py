@@ -42,9 +42,9 @@ class World(CrashingJournal):
     def verify(self, step: Step, _results: Results) -> StepOutcome:
         self.point()
         is_there = {
-            "connectors-are-stopped": set(step.arguments.get("connectors", ())) <= self.stopped,
-            "offsets-are-written": self.offsets == "written",
-            "primary-is-recorded": self.primary == "east",
+            "stop-connectors": set(step.arguments.get("connectors", ())) <= self.stopped,
+            "write-offsets": self.offsets == "written",
+            "record-primary-unless-back": self.primary == "east",
         }[str(step.verify)]
         return StepOutcome("ok" if is_there else "failed")
 
@@ -108,14 +108,11 @@ class World(CrashingJournal):
         self.relocations = 1
         return {"from_batch": 7}
 
-    def _record_primary(self, step: Step, _results: Results) -> dict[str, int]:
+    def _record_primary_unless_back(self, step: Step, _results: Results) -> dict[str, int]:
         if self.running:
             self.problems.append("the target became primary after clients had started there")
         self.primary = str(step.arguments["primary"])
         return {}
-
-    def _record_primary_unless_back(self, step: Step, results: Results) -> dict[str, int]:
-        return self._record_primary(step, results)
 
     def _await_guards(self, _step: Step, _results: Results) -> dict[str, int]:
         if self.primary == "east":

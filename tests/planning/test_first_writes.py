@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.clients import clients_of, producer_clients
 from orchestrator.planning.first_writes import FirstWrite, Watch, Writers, landing_writers, not_seen, told
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import NEEDS_RESULT, Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import TopicPartition, WrittenRecord
@@ -205,7 +205,10 @@ def test_where_all_move_themselves_none_is_started() -> None:
     """Their first records are waited for as soon as the other side is primary."""
     plan = the_plan(moving_itself("checkout", "settlement"))
     assert "start-producers" not in {step.id for step in plan.steps}
-    assert plan.step("producers-write").depends_on == (RECORD_PRIMARY,)
+    waits_for = dict(plan.step("producers-write").reasons)
+    assert waits_for.pop("record-landing-ends") == NEEDS_RESULT, "their records count from there on"
+    assert set(waits_for) == {RECORD_PRIMARY}
+    assert "record-landing-ends" in plan.step(RECORD_PRIMARY).depends_on, "nothing else is waited for"
 
 
 def test_the_plan_says_beforehand_whose_records_cannot_be_told_apart() -> None:
