@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from orchestrator.operations.layout.actions.tables import TableActions
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
+from orchestrator.operations.layout.actions.tables import TableActions
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.difference import Difference
