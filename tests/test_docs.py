@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from orchestrator.cli.main import _register_commands, app, run
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.planning.drawing.mermaid import mermaid_text
 from tests.engine.test_any_exception import plans
 
@@ -70,6 +72,37 @@ def test_the_plan_that_is_shown_is_drawn_as_shown() -> None:
     page = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
     (drawn,) = re.findall(r"^```mermaid\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert drawn == mermaid_text(plans()["fence"])
+
+
+def table(page: Path, heading: str) -> list[list[str]]:
+    """The rows of the first table below a line, without its head."""
+    rows = page.read_text(encoding="utf-8").partition(f"\n{heading}")[2].split("\n\n| ")[1].split("\n\n")[0]
+    return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()[2:]]
+
+
+def test_actions_with_another_name_have_that_name() -> None:
+    """The page for programs names what plans name."""
+    rows = table(ROOT / "docs" / "renamed.md", "Actions with another name:")
+    assert rows
+    named = {step.action for plan in plans().values() for step in plan.steps}
+    assert {now.strip("`") for _, _, now in rows} <= named
+    arguments = {step.action: set(step.arguments) for plan in plans().values() for step in plan.steps}
+    for action, before, now in table(ROOT / "docs" / "renamed.md", "Arguments with another name:"):
+        assert before.strip("`") not in arguments[action.strip("`")]
+        assert set(re.findall(r"`(\w+)`", now)) <= arguments[action.strip("`")]
+
+
+def test_results_with_other_keys_have_these_keys() -> None:
+    """In journals that are written from now on."""
+    rows = table(ROOT / "docs" / "renamed.md", "## Results of steps in a journal")
+    assert len(rows) > 20
+    results = {effect.NAME: effect.RESULT for effect in MOVE_EFFECTS}
+    for action, before, now in rows:
+        keys = set(re.findall(r"`([a-z_]+)`", now))
+        assert keys == {field.name for field in fields(results[action.strip("`")])}, action
+        assert keys != set(re.findall(r"`([a-z_]+)`", before)) or " or " in before or " and " in before, (
+            action
+        )
 
 
 def test_every_override_is_told_of() -> None:

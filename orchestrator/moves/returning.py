@@ -184,7 +184,7 @@ def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:
 
 def _detail(found: ReturnedLogs) -> dict[str, Any]:
     return {
-        "set": [list(row) for row in found.set_offsets],
+        "set_offsets": [list(row) for row in found.set_offsets],
         "cuts": found.cuts,
         "tail": offsets_to_json(found.tail),
         "missing": offsets_to_json(found.missing),

@@ -76,7 +76,8 @@ T = TypeVar("T")
 class Step:
     """One effect, or one measurement that later effects build on.
 
-    `action`, `verify`, `compensation` and `verify_undone` are names in the runner's table of actions.
+    `action` names the effect, or for an apply an action in the runner's table, as do `verify`, `compensation`
+    and `verify_undone`.
     `verify` says afterwards whether the effect is there (none: doing the step twice is as good as once,
     and after a crash it is simply done again). `irreversible` says that nothing takes the effect back.
 

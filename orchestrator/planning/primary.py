@@ -10,32 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import GateResult, Step
+from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary
 from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
 
 STEP = "record-primary"
-
-
-def record_primary_step(
-    home: str, primary: str, topics: Iterable[str], *, needed: tuple[str, ...], on_failure: Any = "stop"
-) -> Step:
-    """Record it before anything works there: whoever asks in between must not open the other side."""
-    return Step(
-        id=STEP,
-        phase="redirect",
-        title=f"Record that {primary} is primary",
-        action=STEP,
-        arguments={"home": home, "primary": primary, "topics": list(topics)},
-        depends_on=needed,
-        verify="primary-is-recorded",
-        compensation="forget-primary",
-        verify_undone="primary-is-forgotten",
-        on_failure=on_failure,
-        expected_s=0.05,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

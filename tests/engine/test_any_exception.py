@@ -17,8 +17,12 @@ import pytest
 
 from orchestrator.engine import Results, RunEnd, StepOutcome
 from orchestrator.errors import ClusterError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
+from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.plan import Plan, Step
+from orchestrator.topology.hooks import Hooks
+from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, run_inline
 from tests.operations.layout.test_apply_crashes import a_changing_world
@@ -30,16 +34,29 @@ PLACES: tuple[Place, ...] = get_args(Place)
 ERRORS = (KeyError("currency-rates"), zlib.error("incorrect header check"), ClusterError("east", "boom"))
 
 
+HOOKS = Hooks(pre_failover="hooks/pre.yml", post_failover="hooks/post.yml")
+
+
+def _moving_itself(file: Topology) -> Topology:
+    """Its first producer moves itself."""
+    first, *others = file.producers
+    return replace(file, producers=(replace(first, moved_by="itself"), *others))
+
+
 @cache
 def plans() -> Mapping[str, Plan]:
-    """One of each verb."""
+    """One of each verb, and of what changes its steps: together they have every effect of a move."""
     file = pictures.topology()
-    first, *others = file.producers
-    roaming = replace(file, producers=(replace(first, moved_by="itself"), *others))
+    roaming = _moving_itself(file)
     picture = test_switchover.picture()
     return {
         "failover": plan_failover(file, pictures.observation(), pictures.REQUEST),
         "sick": plan_sick_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST),
+        "open": plan_sick_failover(
+            replace(_moving_itself(sick_pictures.FILE), hooks=HOOKS),
+            replace(sick_pictures.picture(), target_access=pictures.part(AccessState("", None, ""))),
+            sick_pictures.REQUEST,
+        ),
         "switchover": plan_switchover(file, picture, test_switchover.REQUEST),
         "roaming": plan_switchover(roaming, picture, test_switchover.REQUEST),
         "failback": plan_failback(file, failback_pictures.picture(), failback_pictures.REQUEST),
@@ -49,7 +66,7 @@ def plans() -> Mapping[str, Plan]:
     }
 
 
-VERBS = ("failover", "sick", "switchover", "roaming", "failback", "fence", "unfence", "apply")
+VERBS = ("failover", "sick", "open", "switchover", "roaming", "failback", "fence", "unfence", "apply")
 
 
 @dataclass
@@ -192,7 +209,10 @@ def test_on_the_way_back_it_ends_no_other_compensation_and_can_be_gone_on_with(v
 
 
 def test_every_place_of_every_verb_has_its_turn() -> None:
-    """The sweeps above are not empty."""
+    """The sweeps above are not empty, and leave out no effect of a move."""
+    assert set(VERBS) == set(plans())
+    named = {step.action for plan in plans().values() for step in plan.steps}
+    assert {effect.NAME for effect in MOVE_EFFECTS} <= named
     for plan in plans().values():
         assert {world.place for world in cases(plan, "do")} == set(PLACES)
         assert {world.place for world in cases(plan, "undo")} == set(PLACES)

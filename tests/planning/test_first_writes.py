@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.clients import clients_of, producer_clients
 from orchestrator.planning.first_writes import FirstWrite, Watch, Writers, landing_writers, not_seen, told
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import NEEDS_RESULT, Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import TopicPartition, WrittenRecord
@@ -36,8 +36,13 @@ def written_by(*producers: Producer) -> Topology:
     return replace(topology(), producers=producers)
 
 
+def writers_of(file: Topology) -> Writers:
+    """Who writes at the target once the mirror of the file is left behind."""
+    return landing_writers(file, MIRROR.source, MIRROR.target, MIRROR.topics)
+
+
 def watch(*producers: Producer, attested: tuple[str, ...] = ()) -> Watch:
-    writers = landing_writers(written_by(*producers), MIRROR)
+    writers = writers_of(written_by(*producers))
     return Watch(writers, [known.name for known in producers], attested)
 
 
@@ -198,14 +203,17 @@ def test_one_that_moves_itself_is_neither_started_nor_has_to_have_a_host() -> No
     assert "producer-checkout" not in clients_of(file, "west")
     plan = the_plan(file)
     assert plan.step("start-producers").arguments["clients"] == ["producer-settlement"]
-    assert {p.name for p in landing_writers(file, MIRROR).producers} == {"checkout", "settlement"}
+    assert {p.name for p in writers_of(file).producers} == {"checkout", "settlement"}
 
 
 def test_where_all_move_themselves_none_is_started() -> None:
     """Their first records are waited for as soon as the other side is primary."""
     plan = the_plan(moving_itself("checkout", "settlement"))
     assert "start-producers" not in {step.id for step in plan.steps}
-    assert plan.step("producers-write").depends_on == (RECORD_PRIMARY,)
+    waits_for = dict(plan.step("producers-write").reasons)
+    assert waits_for.pop("record-landing-ends") == NEEDS_RESULT, "their records count from there on"
+    assert set(waits_for) == {RECORD_PRIMARY}
+    assert "record-landing-ends" in plan.step(RECORD_PRIMARY).depends_on, "nothing else is waited for"
 
 
 def test_the_plan_says_beforehand_whose_records_cannot_be_told_apart() -> None:
@@ -222,5 +230,5 @@ def test_who_works_at_the_target_writes_there_as_well(cluster: str) -> None:
     """So a topic with one moved producer may have two."""
     other = replace(producer("own", "orders"), cluster=cluster)
     file = written_by(producer("checkout", "orders"), other)
-    writers: Writers = landing_writers(file, MIRROR)
+    writers = writers_of(file)
     assert [p.name for p in writers.by_topic["orders"]] == ["checkout", "own"]

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
-from orchestrator.operations.actions import MOVE_TABLE
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 
 from orchestrator.engine import StepOutcome
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
@@ -54,9 +53,9 @@ def plans() -> dict[str, Plan]:
 
 PLANS = plans()
 EFFECTS = {
-    "failover": MOVE_TABLE.effects,
-    "switchover": MOVE_TABLE.effects,
-    "failback": FAILBACK_TABLE.effects,
+    "failover": MOVE_EFFECTS,
+    "switchover": MOVE_EFFECTS,
+    "failback": MOVE_EFFECTS,
     "fence": FENCE_EFFECTS,
     "unfence": FENCE_EFFECTS,
     "apply": LAYOUT_TABLE.effects,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
-from orchestrator.operations.actions import MOVE_TABLE
-from orchestrator.operations.actions.failback_table import FAILBACK_TABLE
 
 from orchestrator.engine import StepOutcome
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.plan import Plan
@@ -46,6 +46,12 @@ SICK = plan_sick_failover(roaming(SICK_FILE, "checkout"), sick_picture(), SICK_R
 
 def needs(plan: Plan, step: str) -> set[str]:
     found: set[str] = nx.ancestors(plan.graph(), step)
+    return found
+
+
+def landing_ends(plan: Plan) -> RecordLandingEnds:
+    found = MOVE_EFFECTS.effect(plan.step("record-landing-ends"))
+    assert isinstance(found, RecordLandingEnds)
     return found
 
 
@@ -96,17 +102,17 @@ def test_a_target_without_an_authorizer_refuses_the_planned_move() -> None:
 
 def test_a_failover_does_not_pass_over_what_it_has_written_before_the_decision() -> None:
     """It may have been at the target for minutes: in its topics the loss counts, not the decision."""
-    step = FAILOVER.step("record-landing-ends")
-    assert step.arguments["or_since_loss"] == ["orders"]
+    landing = landing_ends(FAILOVER)
+    assert (landing.early, landing.is_since_unknown) == (("orders",), False)
     for plan in (SWITCHOVER, FAILBACK):
-        assert "or_since_loss" not in plan.step("record-landing-ends").arguments
+        assert not plan.step("record-landing-ends").arguments.get("early"), "there it is kept off"
 
 
 def test_leaving_a_sick_site_begins_where_the_log_starts() -> None:
     """It was lost at no moment: such a producer may have moved an hour ago."""
-    assert SICK.step("record-landing-ends").arguments["from_start"] == ["orders"]
-    without = plan_sick_failover(SICK_FILE, sick_picture(), SICK_REQUEST)
-    assert without.step("record-landing-ends").arguments["from_start"] == []
+    landing = landing_ends(SICK)
+    assert (landing.early, landing.is_since_unknown) == (("orders",), True)
+    assert landing_ends(plan_sick_failover(SICK_FILE, sick_picture(), SICK_REQUEST)).early == ()
 
 
 def test_leaving_a_sick_site_keeps_it_off_the_target_until_that_is_primary() -> None:
@@ -127,8 +133,10 @@ def test_what_cannot_be_kept_off_the_target_is_counted_and_named() -> None:
     assert plan.is_allowed
     assert "keep-off" not in {step.id for step in plan.steps}
     assert "let-in" not in {step.id for step in plan.steps}
-    assert plan.step("before-roaming").compensation == "name-written-early"
-    assert plan.step("before-roaming").arguments["topics"] == ["orders"]
+    early = MOVE_EFFECTS.effect(plan.step("before-roaming"))
+    assert isinstance(early, RecordEarlyEnds)
+    assert early.topics == ("orders",)
+    assert plan.step("before-roaming").compensation == RecordEarlyEnds.NAME
     assert "before-roaming" in needs(plan, "deny")
     world = AnyWorld(plan=plan, fails={"drain": StepOutcome("failed", "7 records are not copied")})
     run_inline(plan, world)
@@ -166,7 +174,9 @@ def test_taken_back_it_may_write_at_the_source_again_and_was_never_let_in() -> N
     assert {("undo-outcome", "keep-off"), ("undo-outcome", "deny-writing")} <= done
 
 
-@pytest.mark.parametrize("plan", [SWITCHOVER, FAILBACK, SICK], ids=["switchover", "failback", "sick"])
+@pytest.mark.parametrize(
+    "plan", [FAILOVER, SWITCHOVER, FAILBACK, SICK], ids=["failover", "switchover", "failback", "sick"]
+)
 def test_every_name_in_the_plan_is_known_to_the_runner(plan: Plan) -> None:
-    """No step names an action that does not exist."""
-    assert_all_known(plan, FAILBACK_TABLE if plan is FAILBACK else MOVE_TABLE)
+    """Every step is an effect whose arguments fit."""
+    assert_all_known(plan)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import networkx as nx
 import pytest
-from orchestrator.operations.actions import MOVE_TABLE
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_sick_failover
@@ -20,6 +19,7 @@ from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.planning.sick_gates import SickPicture
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import BrokerView, PartitionPlace, TopicPartition
+from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import (
     ABSENT,
     GROUPS,
@@ -147,14 +147,9 @@ def test_what_cannot_be_fenced_needs_a_person_s_word_of_its_own() -> None:
 
 
 def test_every_name_in_the_plan_is_known_to_the_runner() -> None:
-    """No step names an action or a verification that does not exist."""
+    """Every step is an effect whose arguments fit."""
     for made in (WITH, plan(picture(_no_quorum()), replace(REQUEST, accept_unfenced=True))):
-        assert {step.action for step in made.steps} <= set(MOVE_TABLE.perform)
-        assert {step.verify for step in made.steps if step.verify} <= set(MOVE_TABLE.verify)
-        assert {step.compensation for step in made.steps if step.compensation} <= set(MOVE_TABLE.compensate)
-        assert {step.verify_undone for step in made.steps if step.verify_undone} <= set(
-            MOVE_TABLE.verify_undone
-        )
+        assert_all_known(made)
 
 
 @pytest.mark.parametrize(

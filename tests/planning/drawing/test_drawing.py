@@ -259,7 +259,7 @@ def test_a_failover_fits_a_page() -> None:
     """Eighteen steps, no box twice, hardly more arrows than steps, and a few lines above them."""
     outline, seconds = outline_of(plans()["failover"]), plans()["failover"].critical_path_s()
     assert [section.lines for section in outline.sections] == [
-        ("fence",), ("translate",), ("relocate",), ("redirect",), ("verify",)
+        ("bring the mirrors to rest",), ("start at the other side",), ("see them at work",)
     ]  # fmt: skip
     assert len(outline.arrows) <= 22
     assert len(outline.about) <= 7
