@@ -13,7 +13,6 @@ from typing import NamedTuple
 import pytest
 
 from orchestrator.engine import StepOutcome
-from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.runbook import Runbook
 from orchestrator.operations.guard_disk import is_new
@@ -226,7 +225,7 @@ class Returned(MemoryEnsemble):
         session = a_session(self._folder, servers, topology, observation(), ensemble=self)
         book = Runbook()
         with book.section("hold the primary", on_failure="undo"):
-            book.add(AwaitOpen(mirror=ref_to(topology.replication[0])))
+            book.add(AwaitOpen(cluster="west", topics=topology.replication[0].topics))
         return performed(session, book.steps[0])
 
 
