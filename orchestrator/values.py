@@ -50,6 +50,18 @@ class LogReach(NamedTuple):
         return self.log_end == self.high_watermark
 
 
+class EpochEnd(NamedTuple):
+    """Where the records of one leader epoch, and of those before it, end in one partition's log.
+
+    `leader_epoch`: the largest epoch in the log that is not above the one that was asked for; `end_offset`:
+    where the next larger epoch begins, or the log's end where there is none. Both are -1 where the log knows
+    of no epoch as large as the one that was asked for (`LeaderEpochFileCache.endOffsetFor`, KIP-101).
+    """
+
+    leader_epoch: int
+    end_offset: int
+
+
 class Acl(NamedTuple):
     """One access rule for one operation. Types and operations as Kafka names them (`TOPIC`, `READ`).
 

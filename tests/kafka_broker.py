@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,17 +88,41 @@ def _properties(node: int, port: int, controller: int, data: Path, users: Sequen
 @contextmanager
 def frozen(kafka: KafkaCluster, broker: int = 1) -> Iterator[None]:
     """The process of one broker of the cluster stands still, and goes on behind the block."""
+    server = _process_of(kafka, broker)
+    server.suspend()
+    try:
+        yield
+    finally:
+        server.resume()
+
+
+@contextmanager
+def killed_and_started(
+    kafka: KafkaCluster, meanwhile: Callable[[], object], broker: int = 1, timeout_s: float = 60.0
+) -> Iterator[None]:
+    """One broker is killed, and started again once `meanwhile` was called; it runs until the block ends."""
+    server = _process_of(kafka, broker)
+    count, command, environment = len(kafka.brokers()), server.cmdline(), server.environ()
+    server.kill()
+    server.wait()
+    meanwhile()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _await_brokers(kafka, [process] * count, timeout_s)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _process_of(kafka: KafkaCluster, broker: int) -> psutil.Process:
     port = int(kafka.brokers()[broker].rpartition(":")[2])
     (server,) = (
         psutil.Process(found.pid)
         for found in psutil.net_connections("tcp")
         if found.pid and found.status == psutil.CONN_LISTEN and found.laddr.port == port
     )
-    server.suspend()
-    try:
-        yield
-    finally:
-        server.resume()
+    return server
 
 
 def as_user(name: str) -> dict[str, str]:

@@ -18,7 +18,15 @@ from orchestrator.ports.admin_values import (
     Quorum,
 )
 from orchestrator.ports.kafka_values import Authorization, Record, TopicDescription
-from orchestrator.values import Acl, BrokerView, LogEnd, LogReach, TopicPartition, WrittenRecord
+from orchestrator.values import (
+    Acl,
+    BrokerView,
+    EpochEnd,
+    LogEnd,
+    LogReach,
+    TopicPartition,
+    WrittenRecord,
+)
 
 
 class Closed(Protocol):
@@ -194,6 +202,11 @@ class LogEnds(Closed, Protocol):
         self, addresses: Iterable[str], partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, LogReach | ClusterError]:
         """How far the log of each partition reaches at its leader, or why nobody can tell."""
+
+    def epoch_ends(
+        self, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd | ClusterError]:
+        """Where records up to a leader epoch end in each partition's log, or why nobody can tell."""
 
 
 class EachBroker(Closed, Protocol):

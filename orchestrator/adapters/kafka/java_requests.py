@@ -20,6 +20,9 @@ from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.java_admin_jvm import Jvm, java_errors, shared_jvm
 from orchestrator.errors import ClusterError, DcctlError
 
+# The oldest that a consumer may send; it has the leader's epoch.
+_EPOCHS_VERSION = 3
+
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -72,6 +75,21 @@ class BrokerRequests:
             builder = java.org.apache.kafka.common.requests.ListOffsetsRequest.Builder
             request = builder.forReplica(version, question["replicaId"]).setTargetTimes(topics)
             return self._sent(address, request, "ListOffsets")
+
+    def epoch_ends(self, address: str, topics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The `OffsetForLeaderEpochResponse` of one broker to what a consumer asks for (KIP-320).
+
+        `topics` are those of an `OffsetForLeaderEpochRequest` of version 3, from which on the right to
+        describe a topic is enough.
+        """
+        with self._asking(f"asking {address} where leader epochs end"):
+            java = self._jvm().gateway.jvm
+            question = {"replicaId": -1, "topics": list(topics)}
+            tree = java.com.fasterxml.jackson.databind.ObjectMapper().readTree(json.dumps(question))
+            converter = java.org.apache.kafka.common.message.OffsetForLeaderEpochRequestDataJsonConverter
+            builder = java.org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest.Builder
+            request = builder.forConsumer(converter.read(tree, _EPOCHS_VERSION).topics())
+            return self._sent(address, request, "OffsetForLeaderEpoch")
 
     def refusal(self, address: str, code: int) -> ClusterError:
         """What one of Kafka's error codes means, as an error of that broker's."""

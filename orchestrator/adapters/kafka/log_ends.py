@@ -1,22 +1,27 @@
-"""Where logs really end: a question that brokers answer, and that no stock client asks.
+"""Where logs really end, and where leader epochs end in them: what brokers answer, and no stock client asks.
 
 What clients call the end of a log is its high watermark. That stands still while a replica in sync does not
 follow, although the leader goes on to take records, and to acknowledge those of acks=1. The log's end itself
 is told to a ListOffsets request with replica id -2 (`ListOffsetsRequest.DEBUGGING_REPLICA_ID`), which any
-replica answers. So both questions name the leader's epoch (KIP-320): a broker that leads no more refuses
+replica answers. So all questions name the leader's epoch (KIP-320): a broker that leads no more refuses
 them.
+
+Where the records of a leader epoch end is told to an OffsetsForLeaderEpoch request. A log that was cut and
+has grown again has its old length, and not its old epochs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from orchestrator.adapters.kafka.each_broker import each_answer
 from orchestrator.adapters.kafka.java_requests import BrokerRequests
 from orchestrator.errors import ClusterError
-from orchestrator.values import LogReach, TopicPartition
+from orchestrator.values import EpochEnd, LogReach, TopicPartition
+
+T = TypeVar("T")
 
 # The version that was seen to be answered so by 3.9.1 and 4.3.1; it has the leader's epoch (from 4 on).
 _VERSION = 5
@@ -62,6 +67,40 @@ class LogEndReader:
         believed.
         """
         wanted = sorted(set(partitions))
+
+        def asked(
+            address: str, led: Sequence[TopicPartition]
+        ) -> dict[TopicPartition, LogReach | ClusterError]:
+            # The high watermark first: it never falls, so if it is equal to a later end, all was in sync
+            # between.
+            in_sync = self._ends(address, led, _CONSUMER)
+            ends = self._ends(address, led, _DEBUGGING_REPLICA)
+            return {tp: _reach(in_sync[tp], ends[tp]) for tp in led}
+
+        return self._of_leaders(addresses, wanted, asked)
+
+    def epoch_ends(
+        self, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd | ClusterError]:
+        """Where records up to a leader epoch end in each partition's log, or why nobody can tell.
+
+        Raises nothing. `epochs`: the one that is asked for, of each partition; `addresses`: see `reaches`.
+        """
+
+        def asked(
+            address: str, led: Sequence[TopicPartition]
+        ) -> dict[TopicPartition, EpochEnd | ClusterError]:
+            return self._epoch_ends(address, {tp: epochs[tp] for tp in led})
+
+        return self._of_leaders(addresses, sorted(epochs), asked)
+
+    def _of_leaders(
+        self,
+        addresses: Iterable[str],
+        wanted: Sequence[TopicPartition],
+        asked: Callable[[str, Sequence[TopicPartition]], Mapping[TopicPartition, T | ClusterError]],
+    ) -> dict[TopicPartition, T | ClusterError]:
+        """What the leader of each partition says; `asked` gets an address and what is led there."""
         if not wanted:
             return {}
         problems = self._ask_who_leads(sorted(set(addresses)), sorted({tp.topic for tp in wanted}))
@@ -69,9 +108,9 @@ class LogEndReader:
         for tp in wanted:
             if tp in self._leaders:
                 led.setdefault(self._leaders[tp].address, []).append(tp)
-        answers = each_answer(led, lambda address: self._asked(address, led[address]))
+        answers = each_answer(led, lambda address: asked(address, led[address]))
         why = problems.get("") or "no broker is known to lead it"
-        found: dict[TopicPartition, LogReach | ClusterError] = {
+        found: dict[TopicPartition, T | ClusterError] = {
             tp: ClusterError(self._subject, problems.get(tp.topic, why)) for tp in wanted
         }
         for address, answer in answers.items():
@@ -105,14 +144,6 @@ class LogEndReader:
                         self._leaders[tp] = max(leader, self._leaders.get(tp, leader))
         return problems
 
-    def _asked(
-        self, address: str, partitions: Sequence[TopicPartition]
-    ) -> dict[TopicPartition, LogReach | ClusterError]:
-        # The high watermark first: it never falls, so if it is equal to a later end, all was in sync between.
-        in_sync = self._ends(address, partitions, _CONSUMER)
-        ends = self._ends(address, partitions, _DEBUGGING_REPLICA)
-        return {tp: _reach(in_sync[tp], ends[tp]) for tp in partitions}
-
     def _ends(
         self, address: str, partitions: Sequence[TopicPartition], replica_id: int
     ) -> dict[TopicPartition, int | ClusterError]:
@@ -129,6 +160,24 @@ class LogEndReader:
             for row in topic["partitions"]:
                 tp, code = TopicPartition(topic["name"], row["partitionIndex"]), row["errorCode"]
                 found[tp] = self._requests.refusal(address, code) if code else int(row["offset"])
+        return found
+
+    def _epoch_ends(
+        self, address: str, epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd | ClusterError]:
+        by_topic: dict[str, list[dict[str, int]]] = {}
+        for tp, epoch in epochs.items():
+            leader = self._leaders[tp].epoch
+            row = {"partition": tp.partition, "currentLeaderEpoch": leader, "leaderEpoch": epoch}
+            by_topic.setdefault(tp.topic, []).append(row)
+        topics = [{"topic": topic, "partitions": rows} for topic, rows in by_topic.items()]
+        missing = ClusterError(self._subject, f"{address} does not say where a leader epoch ends")
+        found: dict[TopicPartition, EpochEnd | ClusterError] = dict.fromkeys(epochs, missing)
+        for topic in self._requests.epoch_ends(address, topics)["topics"]:
+            for row in topic["partitions"]:
+                tp, code = TopicPartition(topic["topic"], row["partition"]), row["errorCode"]
+                end = EpochEnd(int(row["leaderEpoch"]), int(row["endOffset"]))
+                found[tp] = self._requests.refusal(address, code) if code else end
         return found
 
 
