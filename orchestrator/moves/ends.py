@@ -156,7 +156,7 @@ class RecordLandingEnds(Effect[TopicEnds]):
 class RecordLogsLeft(Effect[LogsLeft]):
     """How the logs of the side that is left stood, which a failback is held against.
 
-    Ends and leader epochs as the watcher saw them last, and ends as they stood where that was seen.
+    Ends and leader epochs as the watcher saw them last, and as they stood where that was seen.
     """
 
     NAME = "record-left"
@@ -186,8 +186,11 @@ class RecordLogsLeft(Effect[LogsLeft]):
             ids = {name: topic.topic_id for name, topic in history.topics.items() if name in topics}
             for tp, log in history.newest_ends().items():
                 ends[tp], epochs[tp] = log.end_offset, log.leader_epoch
-        standing = {} if self.standing is None else run.of(self.standing).ends
-        for tp, end in standing.items():
+        stood = StandingLogs({}, {}) if self.standing is None else run.of(self.standing)
+        for tp, end in stood.ends.items():
+            if tp in epochs and end > ends[tp]:
+                # More was written since, and maybe to another leader.
+                epochs[tp] = stood.epochs.get(tp, -1)
             ends[tp] = max(end, ends.get(tp, 0))
         known = sorted(tp for tp in ends if tp.topic in topics)
         found = LogsLeft(

@@ -22,7 +22,7 @@ from orchestrator.moves.left_rules import READ_TIMEOUT_S
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import LeftClusters, LeftLook
 from orchestrator.moves.results import PartlyStanding, RulesHeard
-from orchestrator.moves.standstill import writers_of
+from orchestrator.moves.standstill import epochs_of, writers_of
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.left import named
 from orchestrator.planning.positions import source_partitions
@@ -100,6 +100,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
         result = PartlyStanding(
             ends=standing.ends,
             starts={tp: log.start_offset for tp, log in looks.logs.items()},
+            epochs=epochs_of(looks.logs),
             log_ends=standing.log_ends,
             unread={str(tp): why for tp, why in sorted(looks.unread.items())},
             silent=tuple(silent),

@@ -5,6 +5,7 @@ They are apart from the effects, so that an effect knows what it needs, and not 
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from pydantic.dataclasses import dataclass
@@ -19,10 +20,14 @@ GroupOffsets = dict[str, Offsets]
 
 @dataclass(frozen=True, config=EFFECT_CONFIG)
 class StandingLogs:
-    """Logs that stood still: the end of each, which every replica in sync has, and where it starts."""
+    """Logs that stood still: the end of each, which every replica in sync has, and where it starts.
+
+    `epochs`: the epoch of each one's leader at its end, as far as it was told; an older run has none.
+    """
 
     ends: Offsets
     starts: Offsets
+    epochs: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

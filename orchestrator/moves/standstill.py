@@ -21,7 +21,7 @@ from orchestrator.moves.results import StandingLogs
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock
-from orchestrator.values import TopicPartition
+from orchestrator.values import LogEnd, TopicPartition
 
 _LISTED = 5
 _POLL_S = 0.25
@@ -89,8 +89,10 @@ class AwaitNoWrites(Look[StandingLogs]):
                 take_look()
                 run.await_true(is_over, run.timeout_s, poll_s=_POLL_S)
             if standing.is_reached(now_s) and not untold:
-                starts = {tp: log.start_offset for tp, log in cluster.log_ends(partitions).items()}
-                return Done(StandingLogs(standing.ends, starts), f"{len(partitions)} partitions stand still")
+                logs = cluster.log_ends(partitions)
+                starts = {tp: log.start_offset for tp, log in logs.items()}
+                stood = StandingLogs(standing.ends, starts, epochs_of(logs))
+                return Done(stood, f"{len(partitions)} partitions stand still")
         except ClusterError as error:
             return Unknown(f"cannot be seen: {error.problem}")
         if not run.may_write():
@@ -125,6 +127,11 @@ class AwaitNoWrites(Look[StandingLogs]):
             " only closing its listener helps",
             {"still_written": {str(tp): found[tp] for tp in writing}},
         )
+
+
+def epochs_of(logs: Mapping[TopicPartition, LogEnd]) -> dict[TopicPartition, int]:
+    """The leader epochs of logs, as far as they were told."""
+    return {tp: log.leader_epoch for tp, log in logs.items() if log.leader_epoch >= 0}
 
 
 def writers_of(
