@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.errors import DcctlError
+from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import (
@@ -23,6 +23,7 @@ from orchestrator.moves.effect import (
     Unknown,
     Verified,
 )
+from orchestrator.moves.epoch_ends import read_epoch_ends
 from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
 from orchestrator.moves.mirror_ref import MirrorRef
@@ -31,11 +32,11 @@ from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.returned import Returned, returned_side
+from orchestrator.planning.returned import Returned, epochs_left, returned_side
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.cuts import Cuts, cuts_from_json, cuts_to_json
 from orchestrator.topology.model import Topology
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -70,14 +71,26 @@ class CompareReturned(Effect[ReturnedLogs]):
         mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
         own = source_partitions(topology, mirror)
         home = clusters.cluster(self.mirror.source).log_ends(own)
+        try:
+            epoch_ends = self._epoch_ends(clusters, epochs_left(topology, mirror, past))
+        except ClusterError as error:
+            return Unknown(f"whether a log was cut, and has grown since, cannot be asked: {error.problem}")
         copied = standby.log_ends([mirror.mirrored(tp) for tp in own])
         stored = mirror_position(run, self.mirror)
         samples = _samples(run, self.mirror)
         read = read_last_copied(topology, mirror, standby, stored, samples=samples, past=past)
-        found = returned_side(topology, mirror, home=home, copied=copied, last_read=read, past=past)
-        if found.unrecorded and not self.accept_unrecorded:
-            said = f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood"
-            return Unknown(f"{said}: nothing tells what is missing there")
+        found = returned_side(
+            topology,
+            mirror,
+            home=home,
+            copied=copied,
+            last_read=read,
+            epoch_ends=epoch_ends,
+            past=past,
+        )
+        unknown = _unknown(found)
+        if unknown and not self.accept_unrecorded:
+            return Unknown(f"{unknown}: nothing tells what is missing there")
         if found.cuts:
             run.port(EstateRecord).write(self._cut(found.cuts))
         return self._judged(found, copied)
@@ -85,6 +98,15 @@ class CompareReturned(Effect[ReturnedLogs]):
     def facts(self, result: ReturnedLogs) -> Iterable[Body]:
         """See `Effect`."""
         return [self._cut(cuts_from_json(result.cuts))] if result.cuts else []
+
+    def _epoch_ends(
+        self, clusters: Clusters, epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd]:
+        if not epochs:
+            return {}
+        addresses = clusters.cluster(self.mirror.source).brokers().values()
+        with clusters.log_end_reader(self.mirror.source) as reader:
+            return read_epoch_ends(reader, addresses, epochs)
 
     def _cut(self, cuts: Cuts) -> LogsCut:
         return LogsCut(home=self.mirror.source, standby=self.mirror.target, cuts=cut_rows(cuts))
@@ -103,8 +125,9 @@ class CompareReturned(Effect[ReturnedLogs]):
         if found.lost_records > self.accept_loss:
             said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
             return Failed(said, _detail(result))
-        late = sum(found.tail.values())
-        return Done(result, f"{late:,} records are late, {len(found.set_offsets)} positions do not fit")
+        late, alone = sum(found.tail.values()), len(found.by_end_alone)
+        said = f"{late:,} records are late, {len(found.set_offsets)} positions do not fit"
+        return Done(result, said + (f"; {alone} logs are judged by their ends alone" if alone else ""))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -172,6 +195,19 @@ class AwaitTail(Look[Nothing]):
         ends = run.port(Clusters).cluster(self.mirror.target).end_offsets(before)
         late = sum(max(0, ends[tp] - at) for tp, at in before.items())
         return Done(Nothing(), f"{late:,} records arrived late")
+
+
+def _unknown(found: Returned) -> str:
+    """Why nobody can tell what is missing from some logs; empty where it can be told of all."""
+    texts = []
+    if found.unrecorded:
+        texts.append(f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood")
+    if found.unsure:
+        texts.append(
+            f"in {len(found.unsure)} logs a newer leader epoch begins behind the recorded end, and before "
+            "what was copied"
+        )
+    return "; ".join(texts)
 
 
 def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:

@@ -12,6 +12,7 @@ from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.epoch_ends import read_epoch_ends
 from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.moves.plans import plan_failback
@@ -20,6 +21,7 @@ from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import Asking
+from orchestrator.operations.left import ANSWER_TIMEOUT_S
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import (
     REACHED_WITHIN_S,
@@ -39,6 +41,7 @@ from orchestrator.planning.estate_record import (
     LogsLeft,
     ReverseStarts,
     RunEnded,
+    cuts_since_left,
     journals_unread,
     log_cuts,
     logs_left,
@@ -49,9 +52,11 @@ from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.returned import epochs_left
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Consumer, Topology
+from orchestrator.values import EpochEnd, TopicPartition
 from orchestrator.watch.reader import read_samples
 
 
@@ -94,7 +99,7 @@ class FailbackProcedure:
         read_at_standby = [*own, *(mirror.mirrored(tp) for tp in own)]
         topics = {tp.topic for tp in read_at_standby}
         connect = estate.connect.within(REACHED_WITHIN_S)
-        with servers.threads.pool(12) as pool:
+        with servers.threads.pool(13) as pool:
             base = pool.submit(observe, estate, own_lock=own_lock, own_run=own_run)
             of_standby = Asking(servers, self.topology, pool, standby)
             of_home = Asking(servers, self.topology, pool, estate.target)
@@ -118,6 +123,7 @@ class FailbackProcedure:
                 ),
                 clock,
             )
+            epoch_ends = of_home.ask(lambda: self._epoch_ends(estate, past.result().value or Past()))
             left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate), clock)
             return FailbackPicture(
                 observation=base.result(),
@@ -131,6 +137,7 @@ class FailbackProcedure:
                 last_read=last_read.result(),
                 samples=samples.result(),
                 past=past.result(),
+                epoch_ends=epoch_ends.result(),
                 checkpoints=left.result(),
             )
 
@@ -151,6 +158,15 @@ class FailbackProcedure:
         )
         return EffectActions(MOVE_EFFECTS, session)
 
+    def _epoch_ends(self, estate: Estate, past: Past) -> dict[TopicPartition, EpochEnd]:
+        """Of the primary's logs, as far as it is recorded in which epochs they were left."""
+        epochs = epochs_left(self.topology, self.mirror, past)
+        if not epochs:
+            return {}
+        addresses = estate.target.brokers(REACHED_WITHIN_S).values()
+        with self.servers.log_ends(self.topology, self.mirror.source, ANSWER_TIMEOUT_S) as reader:
+            return read_epoch_ends(reader, addresses, epochs)
+
     def _past(self, estate: Estate) -> Past:
         """What the estate record tells of the two clusters."""
         if estate.coordination is None:
@@ -164,6 +180,7 @@ class FailbackProcedure:
         return Past(
             starts=reverse_starts(facts, home, standby),
             cuts=log_cuts(facts, home, standby),
+            cuts_since_left=cuts_since_left(facts, home, standby),
             left=logs_left(facts, home),
         )
 

@@ -310,8 +310,25 @@ def log_cuts(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
     found = [
         body for body in bodies(standing(facts), LogsCut) if (body.home, body.standby) == (home, standby)
     ]
-    rows = found[-1].cuts if found else ()
-    return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in rows}
+    return _cuts(found[-1]) if found else {}
+
+
+def cuts_since_left(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
+    """Cuts that were found since applications last left `home`; all of them where that is not recorded."""
+    facts = standing(facts)
+    undone = undone_runs(facts)
+    left = [
+        at
+        for at, fact in enumerate(facts)
+        if isinstance(fact.body, LogsLeft) and fact.body.cluster == home and fact.run_id not in undone
+    ]
+    before = log_cuts(facts[: left[-1]], home, standby) if left else {}
+    found = {tp: cuts[len(before.get(tp, ())) :] for tp, cuts in log_cuts(facts, home, standby).items()}
+    return {tp: cuts for tp, cuts in found.items() if cuts}
+
+
+def _cuts(fact: LogsCut) -> dict[TopicPartition, tuple[Cut, ...]]:
+    return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in fact.cuts}
 
 
 def journals_unread(facts: Iterable[Fact], home: str, standby: str) -> list[Fact]:

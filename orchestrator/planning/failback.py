@@ -139,10 +139,12 @@ def _returned(
 ) -> Returned | None:
     """The returned primary as the picture has it; None where something of that is not known."""
     home, copied = picture.observation.log_ends.value, picture.standby.log_ends.value
-    last_read = picture.last_read.value
-    if home is None or copied is None or last_read is None:
+    last_read, epoch_ends = picture.last_read.value, picture.epoch_ends.value
+    if home is None or copied is None or last_read is None or epoch_ends is None:
         return None
-    return returned_side(topology, mirror, home=home, copied=copied, last_read=last_read, past=past)
+    return returned_side(
+        topology, mirror, home=home, copied=copied, last_read=last_read, epoch_ends=epoch_ends, past=past
+    )
 
 
 def _by_topic(mirror: Replication, returned: Returned | None) -> dict[str, int]:

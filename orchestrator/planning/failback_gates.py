@@ -138,8 +138,10 @@ def _returned_log(s: FailbackSituation) -> GateResult:
             absent_part: Part[object] = Part(part.source, part.at_s, None, part.problem, part.hint)
             return absent("returned-log", absent_part, limit)
     found = s.returned
-    if s.picture.past.value is None or found is None:
+    if s.picture.past.value is None:
         return absent("returned-log", s.picture.past, limit)
+    if found is None:
+        return absent("returned-log", s.picture.epoch_ends, limit)
     lost = found.lost_records
     tail = sum(found.tail.values())
     measured = f"{tail:,} records still to arrive (late, not lost), {lost:,} missing"
@@ -153,21 +155,43 @@ def _returned_log(s: FailbackSituation) -> GateResult:
         for tp, count in found.orphans.items()
     ]
     is_too_much = lost > s.accept_loss
-    if found.unrecorded and not s.accept_unrecorded and not is_too_much:
-        names = listed(map(str, found.unrecorded))
-        reason = f"how these logs stood when applications left them is not recorded: {names}"
+    unknown = _unknown_logs(found, s.mirror.target)
+    if unknown and not s.accept_unrecorded and not is_too_much:
         hint = f"compare them with {s.mirror.target} yourself, then --accept-unrecorded"
-        return gate_result("returned-log", "unknown", measured, limit, reason, hint)
-    if found.unrecorded:
-        texts.append(f"of {len(found.unrecorded)} partitions nothing tells what is missing")
+        return gate_result("returned-log", "unknown", measured, limit, "; ".join(unknown), hint)
+    if unknown:
+        count = len(found.unrecorded) + len(found.unsure)
+        texts.append(f"of {count} partitions nothing tells what is missing")
+    by_end = len(found.by_end_alone)
+    said = listed(texts) or "it reaches as far as the mirror had read"
+    if by_end:
+        said += (
+            f"; {by_end} partitions are judged by where they end alone (no newer leader epoch, or none known"
+            " of before): that one was cut, and has grown beyond its old end, would not be seen"
+        )
     return gate_result(
         "returned-log",
         "refused" if is_too_much else "ok",
         measured=measured,
         limit=limit,
-        reason=listed(texts) or "it reaches as far as the mirror had read",
+        reason=said,
         hint=f"--accept-loss {lost}, once the owners of the data know of it" if is_too_much else "",
     )
+
+
+def _unknown_logs(found: Returned, standby: str) -> list[str]:
+    """Why nobody can tell what is missing from some logs."""
+    texts = []
+    if found.unrecorded:
+        names = listed(map(str, found.unrecorded))
+        texts.append(f"how these logs stood when applications left them is not recorded: {names}")
+    if found.unsure:
+        names = listed(map(str, found.unsure))
+        texts.append(
+            "a newer leader epoch begins behind the recorded end of these logs, and before what "
+            f"{standby} had copied of them, so that they were cut there, or had another leader: {names}"
+        )
+    return texts
 
 
 def _standby_healthy(s: FailbackSituation) -> GateResult:

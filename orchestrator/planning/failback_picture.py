@@ -13,18 +13,19 @@ from orchestrator.planning.picture import DigestedPicture
 from orchestrator.planning.plan import digest
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.cuts import Cuts
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
     """What earlier runs have recorded: the landing offsets at which the reverse mirror begins (first of
-    all, whenever that was), every cut of the primary's logs, and how its logs stood when applications left it
-    (None where nobody has recorded that).
+    all, whenever that was), every cut of the primary's logs, those of them that were found since applications
+    left it, and how its logs stood then (None where nobody has recorded that).
     """
 
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     cuts: Cuts = field(default_factory=dict)
+    cuts_since_left: Cuts = field(default_factory=dict)
     left: LogsLeft | None = None
 
 
@@ -44,7 +45,8 @@ class FailbackPicture(DigestedPicture):
 
     `checkpoints`: that of each Spark query at work at the standby, as it lies there.
     `last_read`: stored positions of the mirror's own source connector. `samples`: what the watcher has
-    recorded of the primary.
+    recorded of the primary. `epoch_ends`: where the leader epochs in which its logs were left end in them
+    now; nothing of a partition of which no epoch is recorded.
     """
 
     observation: Observation
@@ -53,6 +55,7 @@ class FailbackPicture(DigestedPicture):
     last_read: Part[Mapping[TopicPartition, int]]
     samples: Part[SampleHistory]
     past: Part[Past]
+    epoch_ends: Part[Mapping[TopicPartition, EpochEnd]]
     checkpoints: Part[Seen]
 
     @property

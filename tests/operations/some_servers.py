@@ -74,11 +74,12 @@ class Hosts:
 
 @dataclass(frozen=True, kw_only=True)
 class SomeServers(RealServers):
-    """Clusters, their Admins and workers by name. `refused`: addresses that take no connection; the others do."""
+    """Clusters, their Admins, workers and who reads where logs end, by name. `refused`: addresses that take no connection; the others do."""
 
     clusters: Mapping[str, Any] = field(default_factory=dict)
     admins: Mapping[str, Any] = field(default_factory=dict)
     workers: Mapping[str, Any] = field(default_factory=dict)
+    log_end_readers: Mapping[str, Any] = field(default_factory=dict)
     refused: Callable[[str], bool] = lambda _: True
 
     def kafka(self, topology: Topology, name: str) -> Any:
@@ -90,6 +91,10 @@ class SomeServers(RealServers):
 
     def connect(self, topology: Topology, name: str) -> Any:
         return self.workers[name] if name in self.workers else super().connect(topology, name)
+
+    def log_ends(self, topology: Topology, name: str, timeout_s: float) -> Any:
+        found = self.log_end_readers.get(name)
+        return super().log_ends(topology, name, timeout_s) if found is None else found
 
     def listening(self, addresses: Iterable[str], timeout_s: float) -> dict[str, Listening]:  # noqa: ARG002
         return {address: "refused" if self.refused(address) else "yes" for address in addresses}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.observation import Part
 from orchestrator.planning.positions import source_partitions
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.operations.some_moves import WithPorts, a_session, performed
 from tests.operations.some_servers import SomeServers
 from tests.planning.failback_pictures import END, REQUEST, picture, topology
@@ -48,8 +49,20 @@ class Side(NamedTuple):
     def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
         return dict.fromkeys(partitions, LogEnd(0, self.end, 1))
 
+    def brokers(self) -> dict[int, str]:
+        return {1: f"{self.name}-1:9092"}
+
     def read_records(self, _ranges: object) -> Iterator[list[Any]]:
         return iter(())
+
+
+class Unchanged:
+    """No log has another leader epoch than before."""
+
+    def epoch_ends(
+        self, _addresses: object, epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd]:
+        return {tp: EpochEnd(epoch, END) for tp, epoch in epochs.items()}
 
 
 class Workers(NamedTuple):
@@ -91,6 +104,7 @@ class Compared:
         servers = SomeServers(
             clusters={"west": Side("west", home), "east": Side("east", copied)},
             workers={"east": Workers(copied - 1)},
+            log_end_readers={"west": nullcontext(Unchanged())},
         )
         session = a_session(
             self._folder, servers, topology(), seen.observation, samples=seen.samples, past=past

@@ -12,7 +12,7 @@ from orchestrator.planning.observation import CoordinationState, EarlierRun, Sou
 from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Topology
-from orchestrator.values import LogEnd
+from orchestrator.values import EpochEnd, LogEnd
 from tests.planning import pictures
 from tests.planning.pictures import MIRROR, MIRRORED, host, part
 
@@ -72,6 +72,7 @@ def picture() -> FailbackPicture:
         home_access=access,
         last_read=part(dict.fromkeys(partitions, MIRRORED - 1)),
         samples=part(pictures.history()),
+        epoch_ends=part(dict.fromkeys(partitions, EpochEnd(1, END))),
         past=part(Past(starts=dict.fromkeys(partitions, 500), left=left)),
         checkpoints=part(
             {

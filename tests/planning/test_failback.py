@@ -232,7 +232,9 @@ def test_the_returned_log_against_what_had_been_read_of_it() -> None:
         copied=dict.fromkeys(tps.values(), LogEnd(0, 100)),
         last_read={tps[name]: read for name, (_, read, _) in found.items()},
         left={tps[name]: LogEnd(0, seen) for name, (_, _, seen) in found.items()},
+        epoch_ends={},
         known_cuts={tps["short"]: (Cut(50, 60),)},
+        cuts_since_left={},
     )
     assert returned.tail == {tps["tail"]: 20, tps["purged"]: 20}
     assert returned.set_offsets == {tps["short"]: 89, tps["empty"]: None}
@@ -249,7 +251,16 @@ def test_a_stored_position_that_lags_behind_the_copies_hides_no_cut() -> None:
     home, copied = {tp: LogEnd(0, 9_500)}, {tp: LogEnd(0, 9_600)}
     syncs = build([(0, 0), (9_599, 9_599)], partition=tp)
     read = last_copied([tp], stored={tp: 9_399}, offset_map=syncs, known_cuts={})
-    returned = compare_returned([tp], home=home, copied=copied, last_read=read, left={}, known_cuts={})
+    returned = compare_returned(
+        [tp],
+        home=home,
+        copied=copied,
+        last_read=read,
+        left={},
+        epoch_ends={},
+        known_cuts={},
+        cuts_since_left={},
+    )
     assert returned.orphans == {tp: 100}
     assert returned.cuts == {tp: (Cut(9_500, 9_600),)}
     assert returned.set_offsets == {tp: 9_499}

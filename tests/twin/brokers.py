@@ -19,6 +19,7 @@ from orchestrator.ports.kafka_values import Authorization, TopicDescription
 from orchestrator.values import (
     Acl,
     BrokerView,
+    EpochEnd,
     LogEnd,
     LogReach,
     PartitionPlace,
@@ -185,6 +186,22 @@ class TwinLogEnds(Held):
             self.crew.wait_for(lambda: False, self._timeout_s)
         topics = dict.fromkeys(tp.topic for tp in found)
         self.record.see("see", self.name, f"how far the logs of {', '.join(topics)} reach")
+        return found
+
+    def epoch_ends(
+        self,
+        addresses: Iterable[str],  # noqa: ARG002 - any broker tells who leads
+        epochs: Mapping[TopicPartition, int],
+    ) -> dict[TopicPartition, EpochEnd | ClusterError]:
+        found: dict[TopicPartition, EpochEnd | ClusterError] = {}
+        for tp, epoch in sorted(epochs.items()):
+            log = self.cluster.log(tp)
+            if log is None or not self.cluster.is_led(log):
+                found[tp] = ClusterError(self.subject, "its leader does not answer", code="_TIMED_OUT")
+            else:
+                found[tp] = log.epoch_end(epoch)
+        if any(isinstance(said, ClusterError) for said in found.values()):
+            self.crew.wait_for(lambda: False, self._timeout_s)
         return found
 
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
 from orchestrator.topology.model import Topology
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import Acl, EpochEnd, TopicPartition
 
 State = Literal["up", "silent", "gone"]
 OPERATOR = "User:operator"
@@ -51,16 +51,39 @@ class Broker:
 
 @dataclass
 class Log:
-    """One partition. `hidden`: the last records, which a replica in sync does not have yet."""
+    """One partition. `hidden`: the last records, which a replica in sync does not have yet.
+
+    `epochs`: where each leader epoch began, as far as it has records; the last one is the leader's.
+    """
 
     replicas: tuple[int, ...]
     leader: int
     isr: tuple[int, ...]
     records: list[TwinRecord | None] = field(default_factory=list)
     start: int = 0
-    epoch: int = 0
+    epochs: dict[int, int] = field(default_factory=lambda: {0: 0})
     hidden: int = 0
     writers: dict[str, tuple[float, bool]] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        """The leader's."""
+        return max(self.epochs)
+
+    def begin_epoch(self) -> None:
+        """Another leader, or the same one anew."""
+        epoch = self.epoch + 1
+        self.epochs = {before: at for before, at in self.epochs.items() if at < self.end}
+        self.epochs[epoch] = self.end
+
+    def epoch_end(self, epoch: int) -> EpochEnd:
+        """What Kafka's `LeaderEpochFileCache.endOffsetFor` says."""
+        if epoch == self.epoch:
+            return EpochEnd(epoch, self.end)
+        later = [at for begun, at in self.epochs.items() if begun > epoch]
+        if not later:
+            return EpochEnd(-1, -1)
+        return EpochEnd(max((begun for begun in self.epochs if begun <= epoch), default=epoch), min(later))
 
     @property
     def end(self) -> int:
@@ -210,7 +233,7 @@ class TwinCluster:
         log = self.log(tp)
         assert log is not None
         del log.records[end:]
-        log.epoch += 1
+        log.begin_epoch()
 
     def live(self, now_s: float) -> None:
         """Elections, and replicas that leave or join those in sync."""
@@ -239,7 +262,7 @@ class TwinCluster:
         )
         leader = log.leader if log.leader in known else next((n for n in isr if n in known), -1)
         if leader != log.leader:
-            log.epoch += 1
+            log.begin_epoch()
         log.isr, log.leader = isr, leader
         if leader != -1 and all(self.brokers[number].state == "up" for number in isr):
             log.hidden = 0

@@ -30,6 +30,13 @@ def failback() -> Iterator[tuple[str, Named]]:
             "wait 5",
             f"{BACK} --accept-loss 100",
         ),
+        "its log is cut, and was written again, nothing accepted": (
+            *moved,
+            cut,
+            "west returns",
+            "wait 5",
+            BACK,
+        ),
         "its log is cut behind the mirror": (
             *lag,
             "west loses the last 5 records of orders-0",
