@@ -263,8 +263,13 @@ def test_a_plan_of_another_version_is_named() -> None:
         LEDGERS.effect(replace(step, arguments={"ledger": "bread"}))
     with pytest.raises(DcctlError, match="step read-bread, its result: page"):
         LEDGERS.result(Handle("read-bread", "read-page"), {"ledger": "bread", "page": "none"})
+
+    class Shout(Say):
+        """Another one of the same name."""
+
     with pytest.raises(DcctlError, match="two effects have this name"):
-        Registry(Say, Say)
+        Registry(Say, Shout)
+    assert list(Registry(Say, Say)) == [Say], "participants may share one"
 
 
 def test_a_result_that_is_not_there_is_named() -> None:
