@@ -87,14 +87,17 @@ def gapless_mirrors() -> st.SearchStrategy[Mirror]:
     return st.binary(min_size=150, max_size=150).map(lambda data: mirror_of(data, is_gapless=True))
 
 
-def mirror_of(data: bytes, *, is_simple: bool = False, is_gapless: bool = False) -> Mirror:
-    """The mirror that a sequence of decisions leads to."""
+def mirror_of(
+    data: bytes, *, is_simple: bool = False, is_gapless: bool = False, source: list[int] | None = None
+) -> Mirror:
+    """The mirror that a sequence of decisions leads to; of this source, if one is given."""
     choose = _Choices(data)
     gaps = (1,) if is_simple or is_gapless else (1, 1, 1, 1, 2, 5)
     markers = (0,) if is_simple else (0, 0, 0, 0, 0, 0, 0, 1, 3)
-    source = [choose.up_to(5)]
-    for _ in range(choose.up_to(choose.of(4, 8, 25))):
-        source.append(source[-1] + choose.of(*gaps))
+    if source is None:
+        source = [choose.up_to(5)]
+        for _ in range(choose.up_to(choose.of(4, 8, 25))):
+            source.append(source[-1] + choose.of(*gaps))
     slots: list[int | None] = [None] * choose.of(*markers)
     pairs: list[Pair] = []
     reached = start = 0
