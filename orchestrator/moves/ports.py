@@ -210,13 +210,16 @@ class EstateRecord(Protocol):
     """Where one run writes its facts, in the ensemble or, without one, on this machine."""
 
     def write(self, body: Body) -> None:
-        """Write a fact; once is enough. A newer one of its kind by this run takes the older one's place."""
+        """Write a fact; once is enough. A newer one by this run about the same takes the older one's place."""
 
-    def withdraw(self, kind: type[Body]) -> None:
-        """Take this run's facts of a kind back; what was written before counts again."""
+    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+        """Take this run's facts of a kind back; what was written before counts again.
 
-    def find(self, kind: type[B]) -> B | None:
-        """This run's newest fact of a kind that holds."""
+        `like`: only those about the same as this one.
+        """
+
+    def find(self, kind: type[B], *, like: B | None = None) -> B | None:
+        """This run's newest fact of a kind that holds; with `like` the newest about the same as this one."""
 
 
 class Words(Protocol):

@@ -42,7 +42,7 @@ class _Recorded(Verified[PrimaryMoved], Reversible, VerifiedUndo, Effect[Primary
 
     def verify(self, run: Running) -> Outcome[PrimaryMoved]:
         """It is there, and says what the step says."""
-        found = run.port(EstateRecord).find(PrimaryMoved)
+        found = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted)
         if found is None:
             return Failed("not recorded")
         said = f"{found.primary}, {len(found.topics)} topics"
@@ -50,12 +50,12 @@ class _Recorded(Verified[PrimaryMoved], Reversible, VerifiedUndo, Effect[Primary
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Withdraw the fact; what was recorded before counts again."""
-        run.port(EstateRecord).withdraw(PrimaryMoved)
+        run.port(EstateRecord).withdraw(PrimaryMoved, like=self._wanted)
         return Done(Nothing())
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
         """It does not hold any more."""
-        is_there = run.port(EstateRecord).find(PrimaryMoved) is not None
+        is_there = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted) is not None
         return Failed("still recorded") if is_there else Done(Nothing(), "as before")
 
     def facts(self, result: PrimaryMoved) -> Iterable[Body]:

@@ -36,6 +36,7 @@ from orchestrator.planning.estate_record import (
     body_from_json,
     body_to_json,
     cluster_ids,
+    is_about_the_same,
     life_of,
     primary_records,
     standing,
@@ -256,18 +257,28 @@ class LocalRecord:
     def write(self, body: Body) -> None:
         """See `moves.ports.EstateRecord`. On the disk before it returns."""
         with self._guard:
-            others = [known for known in self._read() if type(known) is not type(body)]
+            others = [known for known in self._read() if not is_about_the_same(known, body)]
             self._keep([*others, body])
 
-    def withdraw(self, kind: type[Body]) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
         """See `moves.ports.EstateRecord`."""
         with self._guard:
-            self._keep([known for known in self._read() if not isinstance(known, kind)])
+            self._keep(
+                [
+                    known
+                    for known in self._read()
+                    if not isinstance(known, kind) or (like is not None and not is_about_the_same(known, like))
+                ]
+            )
 
-    def find(self, kind: type[B]) -> B | None:
+    def find(self, kind: type[B], *, like: B | None = None) -> B | None:
         """See `moves.ports.EstateRecord`."""
         with self._guard:
-            found = [known for known in self._read() if isinstance(known, kind)]
+            found = [
+                known
+                for known in self._read()
+                if isinstance(known, kind) and (like is None or is_about_the_same(known, like))
+            ]
         return found[-1] if found else None
 
     def forget(self) -> None:

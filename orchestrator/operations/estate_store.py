@@ -19,7 +19,7 @@ from orchestrator.operations.estate_record import (
     written_facts,
 )
 from orchestrator.operations.parts import packed, write_bulk
-from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn
+from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn, is_about_the_same
 from orchestrator.planning.plan import canonical_json, digest
 from orchestrator.ports.clock import Clock
 
@@ -84,18 +84,23 @@ class EnsembleRecord:
 
     def write(self, body: Body) -> None:
         """See `moves.ports.EstateRecord`."""
-        if self.find(type(body)) != body:
+        if self.find(type(body), like=body) != body:
             self.append([body])
 
-    def withdraw(self, kind: type[Body]) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
         """See `moves.ports.EstateRecord`."""
-        own = self._own(kind)
+        own = [fact for fact in self._own(kind) if like is None or is_about_the_same(fact.body, like)]
         if own:
             self.append([Withdrawn(number=fact.number) for fact in own])
 
-    def find(self, kind: type[B]) -> B | None:
+    def find(self, kind: type[B], *, like: B | None = None) -> B | None:
         """See `moves.ports.EstateRecord`."""
-        found = [fact.body for fact in self._own(kind) if isinstance(fact.body, kind)]
+        own = (fact.body for fact in self._own(kind))
+        found = [
+            body
+            for body in own
+            if isinstance(body, kind) and (like is None or is_about_the_same(body, like))
+        ]
         return found[-1] if found else None
 
     def _own(self, kind: type[Any]) -> tuple[Fact, ...]:

@@ -252,6 +252,26 @@ def bodies(facts: Iterable[Fact], kind: type[B]) -> list[B]:
     return [fact.body for fact in facts if isinstance(fact.body, kind)]
 
 
+def is_about_the_same(one: Body, other: Body) -> bool:
+    """Whether of two facts of a run the newer one takes the older one's place.
+
+    A move along several ways records for each of them how logs stood, and where topics are primary.
+    """
+    return type(one) is type(other) and _about(one) == _about(other)
+
+
+def _about(body: Body) -> tuple[Any, ...]:
+    match body:
+        case PrimaryMoved():
+            return body.home, frozenset(body.topics)
+        case LogsLeft():
+            return (body.cluster,)
+        case ReverseStarts() | LogsCut():
+            return body.home, body.standby
+        case _:
+            return ()
+
+
 def undone_runs(facts: Iterable[Fact]) -> frozenset[str]:
     """Runs of which all was taken back: their newest end says so."""
     ended = {fact.run_id: fact.body.outcome for fact in facts if isinstance(fact.body, RunEnded)}
