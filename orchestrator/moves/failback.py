@@ -77,7 +77,7 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
             for one, found in zip(prepared, rules, strict=True):
                 thaw, primary = promote(book, one.way, found, before)
                 thawed.append(behind(thaw, because="what is written at the primary from now on is copied"))
-                promoted.append(replace(one, primary=primary))
+                promoted.append(replace(one, primary=primary, before=(thawed[-1],)))
         begun = begin_at_the_other_side(book, them, promoted)
         with book.section("the standby stands by", on_failure="stop", kept="the standby is to be open"):
             for side, found, order in zip(begun, rules, thawed, strict=True):

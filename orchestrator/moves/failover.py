@@ -113,7 +113,7 @@ def failover(
                 _account(book, way, them, rest, before)
             waited_for = _waited_for(book, move, rests)
             prepared = [
-                replace(one, primary=_record_primary(book, one.way, opening, needed))
+                replace(one, primary=_record_primary(book, one.way, opening, needed), before=tuple(needed))
                 for one, needed in zip(prepared, waited_for, strict=True)
             ]
         begin_at_the_other_side(book, them, prepared)
@@ -153,16 +153,21 @@ def _drain_what_answers(
         deny = DenyLeft(cluster=left, rules=way.who.rules, recorded_by=there)
         heard = book.add(deny, id=way.id("deny"), after=[order])
         order = behind(heard, because="who is denied writes and commits no more")
-    look = AwaitPartStanding(
-        mirror=way.drains[0],
-        rules=way.who.rules if known.is_fenced else (),
-        unread=known.unread,
-        heard=heard,
-    )
-    standing = book.add(look, id=way.id("stands-still"), after=[order])
+    standing = None
+    if way.topics:
+        look = AwaitPartStanding(
+            cluster=left,
+            home=way.home,
+            topics=way.topics,
+            rules=way.who.rules if known.is_fenced else (),
+            unread=known.unread,
+            heard=heard,
+        )
+        standing = book.add(look, id=way.id("stands-still"), after=[order])
     drained = [
         them.engine(way.topology, mirror).drain_what_is_left(book, way, mirror, standing, accepted)
         for mirror in way.drains
+        if standing is not None
     ]
     by_hosts = Left(stopped=stopped)
     return _Drained(

@@ -12,7 +12,7 @@ are denied there too until it is primary.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.moves.effect import Handle, Nothing
 from orchestrator.moves.ends import RecordLogsLeft
@@ -21,10 +21,13 @@ from orchestrator.moves.participants import Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary
 from orchestrator.moves.results import RulesFound, StandingLogs
 from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.moves.stages import keep_off
+from orchestrator.moves.stages import Prepared, keep_off
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
 from orchestrator.planning.estate_record import PrimaryMoved
+
+
+_LET_IN = "who is started there may work there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +160,14 @@ def promote(
     if not way.topics:
         return thawed, None
     record = RecordPrimary(home=way.home, primary=way.entered.cluster, topics=way.topics)
-    needed = behind(thawed, because="who is started there may work there")
+    needed = behind(thawed, because=_LET_IN)
     return thawed, book.add(record, id=way.id("record-primary"), after=[needed])
+
+
+def promoted(book: Runbook, one: Prepared, rules: BothRules, after: Sequence[After]) -> Prepared:
+    """A way whose place entered is primary, and lets its applications in."""
+    thawed, primary = promote(book, one.way, rules, after)
+    return replace(one, primary=primary, before=(behind(thawed, because=_LET_IN),))
 
 
 def kept_off_by(way: Way, rules: BothRules) -> Handle[RulesFound] | None:

@@ -19,13 +19,11 @@ from orchestrator.moves.effect import (
     Unknown,
 )
 from orchestrator.moves.left_rules import READ_TIMEOUT_S
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import LeftClusters, LeftLook
 from orchestrator.moves.results import PartlyStanding, RulesHeard
 from orchestrator.moves.standstill import epochs_of, writers_of
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.left import named
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
@@ -42,7 +40,7 @@ _HEARD_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitPartStanding(Look[PartlyStanding]):
-    """See every log of a mirror's source that can be read stand still; the others are unknown, by partition.
+    """See every log of a cluster's topics that can be read stand still; the others are unknown, by partition.
 
     New leaders are waited for a moment where there is a controller, and so is what the plan could read, and
     anything at all: what nobody has looked at does not stand still. A replica that hangs is waited for until
@@ -50,7 +48,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
     read is said, and the account counts it. What still advances is named. A broker that answers only now has
     to have heard of the rules as well.
 
-    `rules`: those that deny there; none where nobody can be kept from writing. `unread`: partitions whose log
+    `home`: the cluster where the file has the topics. `rules`: those that deny there; none where nobody can be kept from writing. `unread`: partitions whose log
     could not be read as the plan was made. Seconds: each log stands still for `standstill_s`; what cannot be
     read has `election_s` to become readable, what replicas lack has `in_sync_s`, and who still writes
     `patience_s`.
@@ -61,7 +59,9 @@ class AwaitPartStanding(Look[PartlyStanding]):
     PHASE = "fence"
     EXPECTED_S = STANDSTILL_S + 1.5
     TIMEOUT_S = STANDSTILL_S + IN_SYNC_S + SLOW_S
-    mirror: MirrorRef
+    cluster: str
+    home: str
+    topics: tuple[str, ...]
     rules: tuple[Acl, ...]
     unread: tuple[str, ...]
     heard: Handle[RulesHeard] | None = None
@@ -73,9 +73,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
     @property
     def title(self) -> str:
         """See `Effect`."""
-        return (
-            f"See every log at {self.mirror.source} that can be read stand still for {self.standstill_s:g} s"
-        )
+        return f"See every log at {self.cluster} that can be read stand still for {self.standstill_s:g} s"
 
     @property
     def is_fenced(self) -> bool:
@@ -85,7 +83,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
     def perform(self, run: Running) -> Outcome[PartlyStanding]:
         """See `Effect`."""
         begun_at_s = run.port(Clock).now_s()
-        with run.port(LeftClusters).left(self.mirror.source, READ_TIMEOUT_S) as reader:
+        with run.port(LeftClusters).left(self.cluster, READ_TIMEOUT_S) as reader:
             looks = _Looks(run, self, reader)
             is_done = run.await_true(looks.are_over, run.timeout_s, poll_s=_POLL_S)
             silent, brokers = sorted(reader.silent), set(reader.brokers)
@@ -115,7 +113,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
         writing = looks.standing.written(looks.begun_s)
         if not writing:
             return Failed("replicas have come into sync, or into sight, only now: run it again")
-        found = writers_of(run.port(Clusters), self.mirror.source, writing, begun_at_s)
+        found = writers_of(run.port(Clusters), self.cluster, writing, begun_at_s)
         return Failed(
             f"still written: {named(found)}. Stop who writes there, or its brokers",
             {"still_written": {str(tp): said for tp, said in found.items()}},
@@ -126,7 +124,7 @@ class AwaitPartStanding(Look[PartlyStanding]):
         late = set() if self.heard is None else brokers - set(run.of(self.heard).heard)
         if not late:
             return ""
-        unheard = run.port(Clusters).await_brokers(self.mirror.source, _HEARD_TIMEOUT_S, brokers=late)
+        unheard = run.port(Clusters).await_brokers(self.cluster, _HEARD_TIMEOUT_S, brokers=late)
         return f"answers by now, and is not known to have heard of the rules: {unheard}" if unheard else ""
 
 
@@ -135,7 +133,13 @@ class _Looks:
 
     def __init__(self, run: Running, awaited: AwaitPartStanding, reader: LeftLook) -> None:
         topology = run.port(Topology)
-        self.partitions = source_partitions(topology, awaited.mirror.of(topology))
+        known = [(name, topology.topic(name, awaited.home)) for name in awaited.topics]
+        self.partitions = tuple(
+            TopicPartition(name, number)
+            for name, topic in known
+            if topic is not None
+            for number in range(topic.partitions)
+        )
         self.standing = Standstill(awaited.standstill_s)
         self.logs: dict[TopicPartition, LogEnd] = {}
         self.unread: dict[TopicPartition, str] = {}

@@ -21,6 +21,7 @@ from orchestrator.planning.left import LeftPartition
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Access, Closed, Connect
+from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import LogEnd, LogReach, TopicPartition
@@ -76,7 +77,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinalMap:
-    """The offset map of a mirror that stands, with its very last pair, and the logs of its copies."""
+    """The offset map of a mirror, and the logs of its copies; of one that stands with its very last pair."""
 
     offset_map: OffsetMap
     logs: Mapping[TopicPartition, LogEnd]
@@ -87,6 +88,18 @@ class Maps(Protocol):
 
     def final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
         """The map of a mirror that was stopped, and came to `end`. Read once, whoever asks first."""
+
+    def current(self, mirror: MirrorRef) -> FinalMap:
+        """The map of a mirror that runs, as it is now; read anew each time.
+
+        Raises `ClusterError`, and `DcctlError` where nobody knows which of its topics were made anew.
+        """
+
+    def cuts(self, mirror: MirrorRef) -> Cuts:
+        """Where logs of the mirror's source were cut after they had been copied, as runs have recorded it.
+
+        Raises `DcctlError` where that cannot be read.
+        """
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """What the mirror's source says of gaps in its partitions; nothing where it cannot be asked."""
@@ -210,7 +223,7 @@ class EstateRecord(Protocol):
     """Where one run writes its facts, in the ensemble or, without one, on this machine."""
 
     def write(self, body: Body) -> None:
-        """Write a fact; once is enough. A newer one by this run about the same takes the older one's place."""
+        """Write a fact; once is enough. By this run a newer one about the same replaces the older one."""
 
     def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
         """Take this run's facts of a kind back; what was written before counts again.

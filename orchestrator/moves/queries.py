@@ -263,6 +263,30 @@ def _relocated(found: RelocatedQuery) -> Done[RelocatedQuery]:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class NoteBatch(Look[RelocatedQuery]):
+    """The last batch of a query that goes on with the checkpoint that it has: a later one shows it at work."""
+
+    NAME = "note-batch"
+    RESULT = RelocatedQuery
+    PHASE = "relocate"
+    query: str
+    to: str
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Note the last batch of {self.query}"
+
+    def perform(self, run: Running) -> Outcome[RelocatedQuery]:
+        """See `Effect`."""
+        newest = run.port(QueryCheckpoints).newest_batch(self.query, self.to)
+        said = "it has none yet" if newest is None else f"batch {newest}"
+        return Done(
+            RelocatedQuery(query=self.query, from_batch=-1 if newest is None else newest, report={}), said
+        )
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitQueryProgress(Look[Nothing]):
     """Wait until each query has committed a batch of its own at the other side."""
 

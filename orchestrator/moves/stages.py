@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,8 @@ class Prepared:
     """A way on which everybody is ready to go on.
 
     `kept_off_by`: the rules found before those that move themselves were kept off (None: nobody was).
-    `primary`: recorded by that step (None where no topic moves).
+    `primary`: recorded by that step (None where no topic moves). `before`: what comes before anybody starts
+    instead, where no primary is recorded.
     """
 
     way: Way
@@ -91,6 +92,14 @@ class Prepared:
     ready: Ready
     kept_off_by: Handle[RulesFound] | None = None
     primary: Handle[PrimaryMoved] | None = None
+    before: tuple[After, ...] = ()
+
+    @property
+    def may_begin(self) -> tuple[After, ...]:
+        """What comes before anybody works at the place entered."""
+        if self.primary is None:
+            return self.before
+        return (behind(self.primary, because="nobody works where a guard may still close the brokers"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,19 +111,21 @@ class Begun:
     looks: Mapping[str, Handle[Any]]
 
 
-def begin_at_the_other_side(book: Runbook, them: Participants, prepared: Iterable[Prepared]) -> list[Begun]:
-    """Start everybody, and see them at work."""
+def begin_at_the_other_side(book: Runbook, them: Participants, prepared: Sequence[Prepared]) -> list[Begun]:
+    """Start everybody, and see them at work: nobody on one way before all ways may be gone to their ends."""
+    order = [after for one in prepared for after in one.may_begin]
     with book.section("start at the other side", on_failure="stop"):
-        started = [(one, _start(book, them, one)) for one in prepared]
+        started = [(one, _start(book, them, one, order)) for one in prepared]
     with book.section("see them at work", on_failure="stop"):
         return [
-            Begun(prepared=one, started=by, looks=_see_at_work(book, them, one, by)) for one, by in started
+            Begun(prepared=one, started=by, looks=_see_at_work(book, them, one, by, order))
+            for one, by in started
         ]
 
 
-def _start(book: Runbook, them: Participants, one: Prepared) -> Started:
+def _start(book: Runbook, them: Participants, one: Prepared, order: list[After]) -> Started:
     """Start everybody of a way at the place entered, which is primary now."""
-    way, order = one.way, _is_primary(one)
+    way = one.way
     let_in = None
     if one.kept_off_by is not None:
         lift = LetIn(cluster=way.entered.cluster, rules=way.roaming, recorded_by=one.kept_off_by)
@@ -126,22 +137,16 @@ def _start(book: Runbook, them: Participants, one: Prepared) -> Started:
 
 
 def _see_at_work(
-    book: Runbook, them: Participants, one: Prepared, started: Started
+    book: Runbook, them: Participants, one: Prepared, started: Started, order: list[After]
 ) -> dict[str, Handle[Any]]:
     """See everybody of a way at work at the place entered."""
     seen = {}
     for kind in them.kinds:
         by = started.kinds.get(kind.name)
-        order = _is_primary(one) if by is None else []
+        after = order if by is None else []
         if kind.writes and started.let_in is not None:
-            order.append(behind(started.let_in, because="who is kept off writes nothing"))
-        look = kind.see(book, one.way, one.ready[kind.name], by, one.ground, order)
+            after = [*after, behind(started.let_in, because="who is kept off writes nothing")]
+        look = kind.see(book, one.way, one.ready[kind.name], by, one.ground, after)
         if look is not None:
             seen[kind.name] = look
     return seen
-
-
-def _is_primary(one: Prepared) -> list[After]:
-    if one.primary is None:
-        return []
-    return [behind(one.primary, because="nobody works where a guard may still close the brokers")]

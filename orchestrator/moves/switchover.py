@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from orchestrator.moves.handing_over import (
     drain,
     freeze,
     kept_off_by,
     prepared_before,
-    promote,
+    promoted,
     record_both_rules,
     record_logs_left,
 )
@@ -49,8 +47,7 @@ def switchover(
                 by = kept_off_by(way, found)
                 prepared.append(Prepared(way=way, ground=ground, ready=ready, kept_off_by=by))
             before = [prepared_before(book)]
-            promoted = [
-                replace(one, primary=promote(book, one.way, found, before)[1])
-                for one, found in zip(prepared, rules, strict=True)
+            handed_over = [
+                promoted(book, one, found, before) for one, found in zip(prepared, rules, strict=True)
             ]
-        begin_at_the_other_side(book, them, promoted)
+        begin_at_the_other_side(book, them, handed_over)

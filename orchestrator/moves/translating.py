@@ -66,7 +66,7 @@ class TranslatePositions(Look[TranslatedPositions]):
         recorded = self._recorded(run, history)
         rows = self._rows(run, history, recorded)
         landing = landing_offsets(run, self.mirror, recorded.positions)
-        return _translated(rows, landing, "no translation for", self.accept_reread)
+        return outcome_of_rows(rows, landing, "no translation for", self.accept_reread)
 
     def _recorded(self, run: Running, history: SampleHistory) -> _Recorded:
         if self.recorded is None:
@@ -136,10 +136,10 @@ class TranslateBack(ThroughBothMaps, Look[TranslatedPositions]):
         for consumer in consumers_named(run, self.groups):
             own = own_partitions(topology, mirror, consumer)
             rows += positions_back(mirror, consumer, own, recorded.get(consumer.name, {}), maps)
-        return _translated(rows, {}, "no place for", self.accept_reread)
+        return outcome_of_rows(rows, {}, "no place for", self.accept_reread)
 
 
-def _translated(
+def outcome_of_rows(
     rows: Sequence[TargetPosition] | Sequence[BackPosition],
     landing: Mapping[str, Mapping[TopicPartition, int]],
     none_for: str,

@@ -7,11 +7,12 @@ how many there are, or whether a mirror leads from the one place to the other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import EFFECT_CONFIG
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.planning.fence import Fenced
@@ -93,6 +94,17 @@ class Way:
         """Those of one application."""
         return next(item.routes for item in self.items if item.name == name)
 
+    def stays(self, name: str) -> bool:
+        """Whether all positions of an application stay what they are: in the same log."""
+        return not any(self.routes(name))
+
+    def feed(self, name: str) -> MirrorRef | None:
+        """The mirror that has to drain, and that leads all positions of an application together with the one
+        against its direction. None where other maps are needed, or none.
+        """
+        mirrors = {leg.mirror for route in self.routes(name) for leg in route}
+        return next((m for m in self.drains if mirrors and mirrors <= {m, m.other_way}), None)
+
     def id(self, step: str, mirror: MirrorRef | None = None) -> str:
         """A step's id. One of several mirrors in the same role is told from the others."""
         alike = [role for role in (self.drains, self.pauses) if mirror in role and len(role) > 1]
@@ -116,6 +128,30 @@ class Move:
 
     topology: Topology
     ways: tuple[Way, ...]
+
+    @classmethod
+    def of(cls, topology: Topology, ways: Iterable[Way]) -> Move:
+        """Several ways, whose steps are told apart by where they lead; the only one needs no mark."""
+        ways = tuple(ways)
+        if len(ways) > 1:
+            ways = tuple(replace(w, mark=f"-{w.left.cluster}-{w.entered.cluster}") for w in ways)
+        return cls(topology=topology, ways=ways)
+
+    def __post_init__(self) -> None:
+        """Raises `DcctlError` where ways do not fit each other."""
+        gone = {way.left.cluster for way in self.ways if way.reach == "gone" and not way.left.sites}
+        for way in self.ways:
+            if way.entered.cluster in gone:
+                raise DcctlError(f"cluster {way.entered}", "is gone, and cannot be entered")
+            for other in self.ways:
+                both = set(way.who.rules) & set(other.who.rules)
+                if both and way.left.cluster == other.entered.cluster:
+                    who = ", ".join(sorted({rule.principal for rule in both}))
+                    raise DcctlError(
+                        f"cluster {way.left}",
+                        f"is left and entered by applications of the same principal: {who}",
+                        "what denies the one there would deny the other: give each its own",
+                    )
 
     @property
     def left(self) -> str:

@@ -170,7 +170,11 @@ class WriteOffsets(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
-    """Commit every partition that a group will read at the primary again, several groups at a time."""
+    """Commit every partition that a group will read there, several groups at a time.
+
+    `synced_by`: mirrors that go on running, and whose group sync moves an idle group forward to its own
+    translation. Where that stands ahead of ours already, ours would not last.
+    """
 
     NAME = "write-back"
     RESULT = WrittenOffsets
@@ -178,6 +182,7 @@ class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
     EXPECTED_S = 0.3
     TIMEOUT_S = 60.0
     cluster: str
+    synced_by: tuple[MirrorRef, ...] = ()
 
     @property
     def _at(self) -> str:
@@ -186,6 +191,14 @@ class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
     def perform(self, run: Running) -> Outcome[WrittenOffsets]:
         """See `Effect`."""
         wanted = self._wanted(run)
+        ahead = _ahead_of(wanted, run.of(self.saved).offsets)
+        for mirror in self.synced_by if ahead else ():
+            connect = run.port(Workers).connect(mirror.workers)
+            group_sync = mirror.connectors(run.port(Topology)).checkpoint
+            if not is_stopped_in_time(run, connect, group_sync, 0.0):
+                listed = ", ".join(ahead[:_LISTED])
+                said = f"the group sync of {mirror} runs, and would move forward again: {listed}"
+                return Failed(f"{said}. Stop its connector {group_sync} for the time of the move")
         found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
         return Done(WrittenOffsets(written=wanted)) if isinstance(found, Done) else found
 
@@ -202,6 +215,8 @@ class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
         for row in run.of(self.translated).translations:
             to = TopicPartition(row["target_topic"], int(row["partition"]))
             wanted.setdefault(row["group"], {})[to] = int(row["target_offset"])
+        for group, offsets in run.of(self.translated).landing.items():
+            wanted.setdefault(group, {}).update(offsets)
         return wanted
 
 

@@ -267,7 +267,8 @@ class LocalRecord:
                 [
                     known
                     for known in self._read()
-                    if not isinstance(known, kind) or (like is not None and not is_about_the_same(known, like))
+                    if not isinstance(known, kind)
+                    or (like is not None and not is_about_the_same(known, like))
                 ]
             )
 

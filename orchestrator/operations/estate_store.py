@@ -97,9 +97,7 @@ class EnsembleRecord:
         """See `moves.ports.EstateRecord`."""
         own = (fact.body for fact in self._own(kind))
         found = [
-            body
-            for body in own
-            if isinstance(body, kind) and (like is None or is_about_the_same(body, like))
+            body for body in own if isinstance(body, kind) and (like is None or is_about_the_same(body, like))
         ]
         return found[-1] if found else None
 

@@ -28,6 +28,8 @@ from orchestrator.moves.ports import (
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.operations.by_time import samples_for
+from orchestrator.operations.coordination_state import no_ensemble
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.gaps_now import gaps_now
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.left import ANSWER_TIMEOUT_S, LeftReader
@@ -37,6 +39,7 @@ from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.estate_record import JournalUnread, LogsCut, journals_unread, log_cuts
 from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.known_gaps import sampled_gaps
@@ -44,6 +47,7 @@ from orchestrator.planning.observation import Observation, Part, SourceProbe
 from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Access, Connect
+from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
@@ -170,6 +174,32 @@ class MoveSession(RunSession):
             logs=logs,
         )
         return FinalMap(found, logs)
+
+    def current(self, mirror: MirrorRef) -> FinalMap:
+        """See `moves.ports.Maps`. Copies that are there stand before the logs' ends, which are read last."""
+        replication, target = mirror.of(self.topology), self.cluster(mirror.target)
+        history = None if mirror.is_back else self._seen.samples_now(mirror)
+        gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
+        found = read_offset_map(
+            self.cluster(replication.target if replication.offset_syncs == "target" else replication.source),
+            replication,
+            made_anew={} if history is None else history.made_anew,
+            gaps=gaps,
+        )
+        copies = target.topics(map(replication.mirrored_topic, replication.topics))
+        return FinalMap(found, target.log_ends(tp for topic in copies.values() for tp in topic.partitions))
+
+    def cuts(self, mirror: MirrorRef) -> Cuts:
+        """See `moves.ports.Maps`. Of what a standby was written nothing is ever taken back."""
+        if mirror.is_back:
+            return {}
+        if self._coordination is None:
+            raise no_ensemble(self.topology, self._coordination_problem)
+        facts = read_facts(self._coordination, self.topology.name, (LogsCut, JournalUnread))
+        unread = journals_unread(facts, mirror.source, mirror.target)
+        if unread:
+            raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
+        return log_cuts(facts, mirror.source, mirror.target)
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """See `moves.ports.Maps`."""

@@ -103,7 +103,7 @@ def target_positions(
         upstream = _next_to_read(position, sampled_ends.get(source))
         recorded_at_s = None if position is None else position.sampled_at_s
         translated = translate_recorded(offset_map, made_anew, source, upstream, recorded_at_s)
-        placed = _placed(consumer, target_logs.get(target), translated, by_time.get(source))
+        placed = placed_in_log(consumer, target_logs.get(target), translated, by_time.get(source))
         rows.append(
             TargetPosition(
                 group=consumer.name,
@@ -182,7 +182,10 @@ def translate_recorded(
     return offset_map.translate(source, upstream)
 
 
-def _placed(consumer: Consumer, log: LogEnd | None, translated: Translated, by_time: int | None) -> Fitted:
+def placed_in_log(
+    consumer: Consumer, log: LogEnd | None, translated: Translated, by_time: int | None
+) -> Fitted:
+    """A translated position in the target's log, or what the consumer takes where it has no place there."""
     if log is None:
         return Fitted(None, False, None, "the target's log end is not known", "refused")
     if log.end_offset == 0:

@@ -168,31 +168,37 @@ class MirrorMaker2:
             accept_loss=accepted.loss or 0,
             accept_unrecorded=accepted.unrecorded,
         )
-        returned = book.add(compare, id=way.id("compare-returned"))
+        returned = book.add(compare, id=way.id("compare-returned", mirror))
         offsets = SetMirrorOffsets(mirror=ahead, returned=returned)
-        offsets_set = book.add(offsets, id=way.id("set-mirror-offsets"))
+        offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", mirror))
         resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=ahead.workers)
         fits = behind(offsets_set, because="a mirror beyond the end of its log would skip what comes next")
         title = "Let the mirror go on from where it stopped"
-        resumed = book.add(resume, id=way.id("resume-mirror"), title=title, phase="drain", after=[fits])
+        resumed = book.add(
+            resume, id=way.id("resume-mirror", mirror), title=title, phase="drain", after=[fits]
+        )
         runs = behind(resumed, because="nothing arrives before")
         arrives = AwaitTail(mirror=ahead, standing=standing, returned=returned, limit_s=timeout_s)
-        tail = book.add(arrives, id=way.id("tail-arrives"), after=[runs])
+        tail = book.add(arrives, id=way.id("tail-arrives", mirror), after=[runs])
         stands = behind(standing, because="nobody writes where topics and rights are made")
         prepare = PrepareReverse(mirror=mirror)
-        prepared = book.add(prepare, id=way.id("prepare-reverse"), after=[stands])
+        prepared = book.add(prepare, id=way.id("prepare-reverse", mirror), after=[stands])
         has_topics = behind(prepared, because="the mirror back finds its topics as durable as they shall be")
-        created = book.add(CreateReverse(mirror=mirror), id=way.id("create-reverse"), after=[has_topics])
+        created = book.add(
+            CreateReverse(mirror=mirror), id=way.id("create-reverse", mirror), after=[has_topics]
+        )
         is_there = behind(created, because="Connect takes offsets of a connector that it knows")
         begin = SetReverseStarts(mirror=mirror, starts=dict(starts))
-        starts_set = book.add(begin, id=way.id("set-reverse-offsets"), after=[is_there])
+        starts_set = book.add(begin, id=way.id("set-reverse-offsets", mirror), after=[is_there])
         resume = ResumeConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
         is_set = behind(starts_set, because="it begins at the first record that was written at the standby")
         title = "Start the reverse mirror"
-        resumed = book.add(resume, id=way.id("resume-reverse"), title=title, phase="drain", after=[is_set])
+        resumed = book.add(
+            resume, id=way.id("resume-reverse", mirror), title=title, phase="drain", after=[is_set]
+        )
         runs = behind(resumed, because="nothing is brought back before")
         catch_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
-        caught_up = book.add(catch_up, id=way.id("caught-up"), after=[runs])
+        caught_up = book.add(catch_up, id=way.id("caught-up", mirror), after=[runs])
         return Rejoined(returned=returned, starts=starts_set, caught_up=(tail, caught_up))
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:

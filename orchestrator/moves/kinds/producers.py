@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.ends import RecordTopicEnds
 from orchestrator.moves.first_writes import AwaitFirstWrites
 from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
 from orchestrator.moves.participants import Ground, Left
@@ -22,7 +23,7 @@ class Producers(OnHosts):
 
     NAME, STEP, TITLE = "producer", "producers", "producers"
     writes = True
-    effects: Sequence[type[Effect[Any]]] = (*HOST_EFFECTS, AwaitFirstWrites)
+    effects: Sequence[type[Effect[Any]]] = (*HOST_EFFECTS, AwaitFirstWrites, RecordTopicEnds)
 
     def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
         """See `Kind`."""
@@ -51,8 +52,12 @@ class Producers(OnHosts):
         ground: Ground,
         left: Left,
     ) -> tuple[Handle[Any], ...]:
-        """See `Kind`."""
-        return ()
+        """See `Kind`. Where no topic moves they write on in the same logs: their next records count."""
+        if not way.named(self.NAME) or ground.landing is not None:
+            return ()
+        ends = RecordTopicEnds(cluster=way.entered.cluster, topics=self._topics(way))
+        title = "Record where the topics end in which they write on"
+        return (book.add(ends, id=way.id("record-ends"), title=title, after=ground.arrived),)
 
     def see(  # noqa: PLR0917
         self,
@@ -65,18 +70,26 @@ class Producers(OnHosts):
     ) -> Handle[Any] | None:
         """See `Kind`. One that moves itself may have written before: its next record counts."""
         names = way.named(self.NAME)
-        if not names or ground.landing is None:
+        landing = ground.landing if ground.landing is not None else next(iter(ready), None)
+        if not names or landing is None:
             return None
+        topics = way.topics or self._topics(way)
         left, entered = way.left.cluster, way.entered.cluster
         look = AwaitFirstWrites(
             left=left,
             entered=entered,
-            topics=way.topics,
+            topics=topics,
             producers=names,
-            landing=ground.landing,
+            landing=landing,
             lost=way.drains[0] if way.drains and way.written_early else None,
             started=started,
         )
-        writers = landing_writers(way.topology, left, entered, way.topics)
+        writers = landing_writers(way.topology, left, entered, topics)
         title = first_records_wanted(writers, names)
         return book.add(look, id=way.id("producers-write"), title=title, after=after)
+
+    def _topics(self, way: Way) -> tuple[str, ...]:
+        """Those that the producers of a way write."""
+        names = way.named(self.NAME)
+        theirs = (p.topics for p in way.topology.producers if p.name in names)
+        return tuple(dict.fromkeys(topic for topics in theirs for topic in topics))

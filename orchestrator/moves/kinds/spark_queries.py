@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
-from orchestrator.moves.participants import Ground, Left
+from orchestrator.moves.participants import Ground, Left, Stand
 from orchestrator.moves.queries import (
     AwaitQueryProgress,
     CopyCheckpoint,
     CopyLeftCheckpoint,
+    NoteBatch,
     RelocateBack,
     RelocateQuery,
 )
 from orchestrator.moves.results import RecordedPositions, RelocatedQuery, TopicEnds
+from orchestrator.moves.routes import in_words
 from orchestrator.moves.runbook import After, Runbook
 from orchestrator.moves.way import Way
 from orchestrator.planning.clients import query_client
@@ -32,6 +35,7 @@ class SparkQueries(OnHosts):
         AwaitQueryProgress,
         CopyCheckpoint,
         CopyLeftCheckpoint,
+        NoteBatch,
         RelocateBack,
         RelocateQuery,
     )
@@ -55,15 +59,31 @@ class SparkQueries(OnHosts):
         return None
 
     def place(self, book: Runbook, way: Way, ground: Ground, left: Left) -> tuple[Handle[Any], ...]:
-        """See `Kind`. In the same cluster a query goes on with the checkpoint that it has."""
-        if not ground.drained or ground.landing is None:
-            return ()
-        relocated = tuple(
-            self._relocate(book, way, ground, ground.landing, left, query) for query in way.named(self.NAME)
-        )
+        """See `Kind`. In the same cluster a query goes on with the checkpoint that it has.
+
+        Raises `DcctlError` for a query whose positions other maps lead than that of a mirror that drains: its
+        checkpoint would have to be relocated by maps that go on changing.
+        """
+        noted, relocated = [], []
+        for query in way.named(self.NAME):
+            if way.stays(query):
+                note = NoteBatch(query=query, to=way.entered.cluster)
+                noted.append(book.add(note, id=way.id(f"note-{query}"), after=ground.arrived))
+                continue
+            feed = next((stand for stand in ground.drained if stand.mirror == way.feed(query)), None)
+            if feed is None:
+                routes = "; ".join(map(in_words, way.routes(query)))
+                raise DcctlError(
+                    f"query {query}",
+                    f"cannot go from {way.left} to {way.entered} by {routes}: a checkpoint is relocated only "
+                    "by the map of a mirror that stands behind everything",
+                    "move it together with its topics, or let it begin anew there",
+                )
+            if ground.landing is not None:
+                relocated.append(self._relocate(book, way, ground, ground.landing, left, query, feed))
         if relocated:
             book.tell("queries", *relocated)
-        return relocated
+        return (*noted, *relocated)
 
     def see(  # noqa: PLR0917
         self,
@@ -88,12 +108,12 @@ class SparkQueries(OnHosts):
         landing: Handle[TopicEnds],
         left: Left,
         query: str,
+        feed: Stand,
     ) -> Handle[RelocatedQuery]:
-        (feed,) = ground.drained
-        copied, back = self._copy(book, way, left, query), ground.rejoined
+        copied, back = self._copy(book, way, left, query, feed), ground.rejoined
         step = way.id(f"relocate-{query}")
         if back is not None and ground.standing is not None and copied is not None:
-            (paused,) = ground.paused
+            (paused,) = (stand for stand in ground.paused if stand.mirror == feed.mirror.other_way)
             relocate_back = RelocateBack(
                 query=query,
                 mirror=paused.mirror,
@@ -112,7 +132,7 @@ class SparkQueries(OnHosts):
         return book.add(relocate, id=step, after=ground.arrived)
 
     @staticmethod
-    def _copy(book: Runbook, way: Way, left: Left, query: str) -> Handle[Nothing] | None:
+    def _copy(book: Runbook, way: Way, left: Left, query: str, feed: Stand) -> Handle[Nothing] | None:
         """The checkpoint has to be at the place entered whole, its last batch included, as far as that can
         be.
         """
@@ -122,7 +142,7 @@ class SparkQueries(OnHosts):
         if way.reach == "partial":
             max_age_s = way.topology.failover.max_position_age_s
             copy = CopyLeftCheckpoint(
-                query=query, to=to, mirror=way.drains[0], stopped=left.stopped, max_age_s=max_age_s
+                query=query, to=to, mirror=feed.mirror, stopped=left.stopped, max_age_s=max_age_s
             )
             return book.add(copy, id=step)
         return book.add(CopyCheckpoint(query=query, to=to, stopped=left.stopped), id=step)
