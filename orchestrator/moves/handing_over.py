@@ -26,7 +26,6 @@ from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
 from orchestrator.planning.estate_record import PrimaryMoved
 
-
 _LET_IN = "who is started there may work there"
 
 

@@ -48,10 +48,10 @@ class AwaitPartStanding(Look[PartlyStanding]):
     read is said, and the account counts it. What still advances is named. A broker that answers only now has
     to have heard of the rules as well.
 
-    `home`: the cluster where the file has the topics. `rules`: those that deny there; none where nobody can be kept from writing. `unread`: partitions whose log
-    could not be read as the plan was made. Seconds: each log stands still for `standstill_s`; what cannot be
-    read has `election_s` to become readable, what replicas lack has `in_sync_s`, and who still writes
-    `patience_s`.
+    `home`: the cluster where the file has the topics. `rules`: those that deny there; none where nobody can
+    be kept from writing. `unread`: partitions whose log could not be read as the plan was made. Seconds: each
+    log stands still for `standstill_s`; what cannot be read has `election_s` to become readable, what
+    replicas lack has `in_sync_s`, and who still writes `patience_s`.
     """
 
     NAME = "await-left-standing"

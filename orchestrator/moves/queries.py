@@ -264,7 +264,7 @@ def _relocated(found: RelocatedQuery) -> Done[RelocatedQuery]:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class NoteBatch(Look[RelocatedQuery]):
-    """The last batch of a query that goes on with the checkpoint that it has: a later one shows it at work."""
+    """The last batch of a query that goes on with its checkpoint: a later one shows it at work."""
 
     NAME = "note-batch"
     RESULT = RelocatedQuery

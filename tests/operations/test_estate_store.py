@@ -202,3 +202,19 @@ def test_a_run_finds_and_withdraws_its_own_facts_and_no_others(
     assert other.find(PrimaryMoved) == EAST
     if not alone:
         assert reverse_starts(read_facts(ensemble, "t"), "west", "east") == {TopicPartition("orders", 0): 5}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_run_along_two_ways_records_each_of_them(
+    alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two active sites change places: each primary is found and withdrawn without the other."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    (tmp_path / "alone" / "t").mkdir(parents=True)
+    record = LocalRecord("t", "mine") if alone else store(MemoryEnsemble(), "mine")
+    west = PrimaryMoved(home="east", primary="west", topics=("orders",))
+    for body in (EAST, west):
+        record.write(body)
+    assert [record.find(PrimaryMoved, like=body) for body in (EAST, west)] == [EAST, west]
+    record.withdraw(PrimaryMoved, like=west)
+    assert [record.find(PrimaryMoved, like=body) for body in (EAST, west)] == [EAST, None]

@@ -27,8 +27,8 @@ from orchestrator.topology.model import Topology
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Groups of a way that are placed alike. `feed`: by the map of that mirror, which has drained; `is_along`:
-    by others; neither: they stay where they stand. `mark` is in the ids of their steps.
+    """Groups of a way that are placed alike. `feed`: by the map of that mirror, which has drained;
+    `is_along`: by others; neither: they stay where they stand. `mark` is in the ids of their steps.
     """
 
     groups: tuple[str, ...]
@@ -138,7 +138,7 @@ class ConsumerGroups(OnHosts):
         groups, landing = part.groups, ground.landing
         feed = next((stand for stand in ground.drained if stand.mirror == part.feed), None)
         if feed is None or landing is None:
-            return ()
+            raise DcctlError(f"groups {', '.join(groups)}", f"follow {part.feed}, which drains no topic")
         last = behind(feed.stopped, because="the mirror's own offsets move as long as it copies")
         saved = self._save(book, way, part, last)
         if ground.rejoined is not None:
