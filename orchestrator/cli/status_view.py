@@ -84,6 +84,7 @@ def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"primary   {line}" for line in _primary(mirror.get("primary", ())))
     yield from (f"          [red]{escape(drift)}[/]" for drift in mirror.get("primary_drift", ()))
     yield from _not_seen(mirror.get("last_move"))
+    yield from _where_now(mirror.get("last_move"))
     yield from (f"guard     {line}" for line in _guards(mirror.get("guards") or ()))
 
 
@@ -99,6 +100,12 @@ def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for side, topics in by_side.items():
         more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
         yield f"{side}: {escape(', '.join(topics[:_LISTED]))}{more}"
+
+
+def _where_now(move: Mapping[str, Any] | None) -> Iterator[str]:
+    """What a move that is not done holds."""
+    if move is not None and move.get("where_now"):
+        yield f"move      {escape(move['run_id'])} is not done. {escape(move['where_now'])}"
 
 
 def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:

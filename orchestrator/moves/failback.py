@@ -120,7 +120,9 @@ def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Hand
     are_open = behind(opened, because="hosts come up with their brokers")
     title = f"Stop what came up at {home} by itself"
     stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[are_open])
-    nobody = behind(stopped, because="logs of applications that run do not stand still")
+    by_kind = [kind.stop_unhosted(book, way, way.entered, [are_open]) for kind in them.kinds]
+    gone = [stopped, *(handle for handle in by_kind if handle is not None)]
+    nobody = behind(*gone, because="logs of applications that run do not stand still")
     still = AwaitNoWrites(cluster=home, topics=way.topics)
     return book.add(still, id=way.id("returned-stands-still"), after=[nobody])
 

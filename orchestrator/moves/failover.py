@@ -134,17 +134,19 @@ def _drain_what_answers(
     stop = StopAnswering(cluster=left, clients=tuple(programs), sites=way.left.sites)
     stopped = book.add(stop, id=way.id("stop-left"), title=title)
     target_rules = None
-    kept_off: tuple[Handle[Any], ...] = (stopped,)
+    by_kind = {kind.name: kind.stop_unhosted(book, way, way.left, []) for kind in them.kinds}
+    gone = (stopped, *(handle for handle in by_kind.values() if handle is not None))
+    kept_off: tuple[Handle[Any], ...] = gone
     is_identity = any(mirror.of(way.topology).policy == "identity" for mirror in way.drains)
     if known.is_kept_off:
         rules = RecordRules(cluster=entered, rules=way.roaming)
         target_rules = book.add(rules, id=way.id("record-target-rules"))
-        kept_off = (stopped, keep_off(book, way, target_rules))
+        kept_off = (*gone, keep_off(book, way, target_rules))
     elif way.written_early and not is_identity:
         # With equal names nobody could tell it from what the mirror writes.
         early = RecordEarlyEnds(cluster=entered, topics=way.written_early)
         title = f"Record where topics end at {entered} that nobody can be kept from writing"
-        kept_off = (stopped, book.add(early, id=way.id("before-roaming"), title=title))
+        kept_off = (*gone, book.add(early, id=way.id("before-roaming"), title=title))
     order = behind(*kept_off, because="who is stopped, and kept off the other side, ends cleanly")
     heard = None
     if known.is_fenced:
@@ -169,15 +171,15 @@ def _drain_what_answers(
         for mirror in way.drains
         if standing is not None
     ]
-    by_hosts = Left(stopped=stopped)
+    left_by = {name: Left(stopped=by_itself or stopped) for name, by_itself in by_kind.items()}
     return _Drained(
         target_rules=target_rules,
         heard=heard,
         standing=standing,
         drained=tuple(drained),
         left={
-            kind.name: Left(stopped=stopped, recorded=kind.record(book, way, by_hosts, [order]))
-            for kind in them.kinds
+            kind.name: replace(one, recorded=kind.record(book, way, one, [order]))
+            for kind, one in ((kind, left_by[kind.name]) for kind in them.kinds)
         },
     )
 

@@ -33,19 +33,20 @@ class Declared(Protocol):
 
 
 def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
-    """What steps of the run keep from working, or may, and none has let go since, in plan order."""
-    freed: set[tuple[str, ...]] = {
-        _key(held)
-        for step in state.plan.steps
+    """What steps of the run keep from working, or may, and none behind them has let go, in plan order."""
+    # By the last step that lets go of it: what is held anew behind that is held.
+    freed: dict[tuple[str, ...], int] = {
+        _key(held): number
+        for number, step in enumerate(state.plan.steps)
         if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
         for held in declared.frees(step)
     }
     return tuple(
         StillHeld(held, step.id, state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting")
-        for step in state.plan.steps
+        for number, step in enumerate(state.plan.steps)
         if step.id in state.effective and state.status(step.id, "undo") != "ok"
         for held in declared.holds(step)
-        if not {_key(held), _key(held)[:2]} & freed
+        if all(freed.get(key, -1) < number for key in (_key(held), _key(held)[:2]))
     )
 
 

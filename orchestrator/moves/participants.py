@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.acting import World
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.registry import Registry
@@ -25,7 +26,7 @@ from orchestrator.moves.results import (
     TopicEnds,
 )
 from orchestrator.moves.runbook import After, Runbook
-from orchestrator.moves.way import Way
+from orchestrator.moves.way import Place, Way
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
@@ -90,6 +91,10 @@ class Left:
     recorded: Handle[RecordedPositions] | None = None
 
 
+Ports = Mapping[type[Any], Any]
+"""What effects reach of the world, by the class that they ask `Running.port` for."""
+
+
 class Kind(Protocol):
     """A kind of applications. Each method adds the steps of all applications of the kind that go one way.
 
@@ -108,11 +113,22 @@ class Kind(Protocol):
     def effects(self) -> Sequence[type[Effect[Any]]]:
         """All effects that it may add."""
 
+    def ports(self, world: World) -> Ports:
+        """What its effects reach beside the ports that every move has, for one run; by the port's class."""
+
     def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
         """The applications of this kind at a cluster by the file."""
 
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         """What hosts run of them, by the names under which dcctl stops and starts it."""
+
+    def stop_unhosted(
+        self, book: Runbook, way: Way, place: Place, after: Sequence[After]
+    ) -> Handle[Stopped] | None:
+        """Stop at a place those that no host runs, beside the hosts' programs, as far as they can be reached.
+
+        None where hosts run all of them.
+        """
 
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """Stop them cleanly at the place left. None where none of them is to be stopped."""
@@ -151,6 +167,9 @@ class MirrorEngine(Protocol):
     @property
     def effects(self) -> Sequence[type[Effect[Any]]]:
         """All effects that it may add."""
+
+    def ports(self, world: World) -> Ports:
+        """What its effects reach beside the ports that every move has, for one run; by the port's class."""
 
     def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
         """Whether that mirror is one of this engine's."""
@@ -228,6 +247,15 @@ class Participants:
         """All effects of all of them."""
         of_kinds = [effect for kind in self.kinds for effect in kind.effects]
         return Registry(*of_kinds, *(effect for engine in self.engines for effect in engine.effects))
+
+    def ports(self, world: World) -> Ports:
+        """What all of them bring for one run. Raises `DcctlError` where two bring the same port."""
+        found: dict[type[Any], Any] = {}
+        for brought in (*(k.ports(world) for k in self.kinds), *(e.ports(world) for e in self.engines)):
+            for port in found.keys() & brought.keys():
+                raise DcctlError(f"port {port.__name__}", "two participants bring it")
+            found |= brought
+        return found
 
     def kind(self, name: str) -> Kind:
         """The kind of that name. Raises `DcctlError` where there is none."""

@@ -11,10 +11,11 @@ from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.epoch_ends import read_epoch_ends
 from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failback
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.coordination_state import no_ensemble
@@ -70,9 +71,14 @@ class FailbackProcedure:
     )
 
     def __init__(
-        self, topology: Topology, request: FailbackRequest, *, servers: Servers = REAL_SERVERS
+        self,
+        topology: Topology,
+        request: FailbackRequest,
+        *,
+        servers: Servers = REAL_SERVERS,
+        them: Participants = PARTICIPANTS,
     ) -> None:
-        self.servers = servers
+        self.servers, self.them = servers, them
         refuse_unsupported(topology, "failback")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_back(topology, request.to)
@@ -80,9 +86,11 @@ class FailbackProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> FailbackProcedure:
+    def of_run(
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
+    ) -> FailbackProcedure:
         """As an earlier run was asked for."""
-        return cls(topology, FailbackRequest(**plan.request), servers=servers)
+        return cls(topology, FailbackRequest(**plan.request), servers=servers, them=them)
 
     def open_estate(self) -> Estate:
         """The primary as target of the reverse mirror, and the workers at the standby."""
@@ -143,7 +151,7 @@ class FailbackProcedure:
 
     def plan(self, picture: FailbackPicture) -> Plan:
         """See `plan_failback`."""
-        return plan_failback(self.topology, picture, self.request)
+        return plan_failback(self.topology, picture, self.request, them=self.them)
 
     def actions(self, run: Run[Estate], plan: Plan, picture: FailbackPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
@@ -155,8 +163,9 @@ class FailbackProcedure:
             samples={mirror: picture.samples, mirror.other_way: picture.observation.samples},
             past=picture.past,
             are_samples_needed=False,
+            them=self.them,
         )
-        return EffectActions(MOVE_EFFECTS, session)
+        return EffectActions(effects_with(self.them), session)
 
     def _epoch_ends(self, estate: Estate, past: Past) -> dict[TopicPartition, EpochEnd]:
         """Of the primary's logs, as far as it is recorded in which epochs they were left."""
@@ -201,19 +210,20 @@ def run_failback(
     approve: Approve = lambda _: True,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
     """Go back, from the lock to the last verification; see `run_procedure`.
 
     Where a step on the way over does not end well, the move is taken back, and the primary stays a standby.
     """
     ended = run_procedure(
-        FailbackProcedure(topology, request, servers=servers),
+        FailbackProcedure(topology, request, servers=servers, them=them),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,
         folder=folder,
     )
-    return failover_result(ended)
+    return failover_result(ended, effects_with(them))
 
 
 def _checkpoints(estate: Estate) -> dict[str, SeenCheckpoint]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
@@ -52,8 +53,9 @@ class FailoverProcedure:
         offset_shift: int = 0,
         *,
         servers: Servers = REAL_SERVERS,
+        them: Participants = PARTICIPANTS,
     ) -> None:
-        self.servers = servers
+        self.servers, self.them = servers, them
         refuse_unsupported(topology, "failover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_over(topology, request)
@@ -63,13 +65,16 @@ class FailoverProcedure:
         self.about: Mapping[str, Any] = {"sabotage_offset_shift": offset_shift} if offset_shift else {}
 
     @classmethod
-    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent) -> FailoverProcedure:
+    def of_run(
+        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
+    ) -> FailoverProcedure:
         """As an earlier run was asked for."""
         # Once its journal is in the ensemble, it goes on with the ensemble.
         is_alone = has_local_journal(topology.name, first.run_id)
         asked = {**plan.request, "to": plan.target, "without_coordination": is_alone}
         request = FailoverRequest(**asked)
-        return cls(topology, request, int(first.data.get("sabotage_offset_shift", 0)), servers=servers)
+        shift = int(first.data.get("sabotage_offset_shift", 0))
+        return cls(topology, request, shift, servers=servers, them=them)
 
     def open_estate(self) -> Estate:
         """The target's side."""
@@ -85,7 +90,8 @@ class FailoverProcedure:
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""
-        return plan_failover(self.topology, picture, self.request, offset_shift=self._offset_shift)
+        shift = self._offset_shift
+        return plan_failover(self.topology, picture, self.request, offset_shift=shift, them=self.them)
 
     def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
@@ -94,8 +100,9 @@ class FailoverProcedure:
             run,
             picture,
             samples={ref_to(self.mirror): picture.samples},
+            them=self.them,
         )
-        return EffectActions(MOVE_EFFECTS, session)
+        return EffectActions(effects_with(self.them), session)
 
 
 def preview_failover(
@@ -117,25 +124,25 @@ def run_failover(
     offset_shift: int = 0,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
     """Fail over, from the lock to the last verification; see `run_procedure`.
 
     `offset_shift` is a rehearsal's sabotage: translated offsets are written that much too high, and the
-    journal says so.
+    journal says so. `them`: who takes part.
     """
     if request.sick:
-        sick = SickProcedure(topology, request, servers=servers)
-        return failover_result(
-            run_procedure(sick, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-        )
-    procedure = FailoverProcedure(topology, request, offset_shift, servers=servers)
+        sick = SickProcedure(topology, request, servers=servers, them=them)
+        ended = run_procedure(sick, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+        return failover_result(ended, effects_with(them))
+    procedure = FailoverProcedure(topology, request, offset_shift, servers=servers, them=them)
     ended = run_procedure(procedure, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-    return failover_result(ended)
+    return failover_result(ended, effects_with(them))
 
 
 def procedure_of_run(
-    servers: Servers, topology: Topology, plan: Plan, first: RunEvent
+    servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
 ) -> FailoverProcedure | SickProcedure:
     """The procedure of an earlier run: of a lost source, or of a sick one."""
     made = SickProcedure if plan.request.get("sick") else FailoverProcedure
-    return made.of_run(servers, topology, plan, first)
+    return made.of_run(servers, topology, plan, first, them)

@@ -11,6 +11,7 @@ from orchestrator.engine import RunEnd, let_stand
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Told
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.registry import Registry
 from orchestrator.moves.results import (
     LossCounted,
     MirrorEnd,
@@ -81,11 +82,14 @@ class FailoverResult:
         return asdict(self)
 
 
-def failover_result(ended: Ended) -> FailoverResult:
-    """The result of a run from its plan, its journal and the state that it ended in; kept in its folder."""
+def failover_result(ended: Ended, effects: Registry = MOVE_EFFECTS) -> FailoverResult:
+    """The result of a run from its plan, its journal and the state that it ended in; kept in its folder.
+
+    `effects`: those of whoever takes part in the run.
+    """
     if ended.end is None:
         return _nothing_to_do(ended)
-    result = _result(ended, ended.end)
+    result = _result(ended, ended.end, effects)
     file = ended.folder / "result.json"
     # Who could not record the end may have been overtaken: what the other wrote stays.
     is_recorded = bool(ended.events) and ended.events[-1].kind == "run-ended"
@@ -96,9 +100,9 @@ def failover_result(ended: Ended) -> FailoverResult:
     return result
 
 
-def _result(ended: Ended, end: RunEnd) -> FailoverResult:
+def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
     plan, events, timing = ended.plan, ended.events, ended.timing
-    told = _Told(plan, end.state.results)
+    told = _Told(plan, end.state.results, effects)
     steps = _step_rows(plan, events, end)
     mirrored, landing = told.one("mirrored", MirrorEnd), told.one("landing", TopicEnds)
     translated, saved = told.one("translations", TranslatedPositions), told.one("saved", SavedOffsets)
@@ -131,7 +135,7 @@ def _result(ended: Ended, end: RunEnd) -> FailoverResult:
         loss=lost.loss if lost else {},
         sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
         let_stand=let_stand(end.state),
-        where_now=where_now(end.state) if end.outcome in ("incomplete", "unknown") else "",
+        where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
         folder=str(ended.folder),
     )
 
@@ -142,9 +146,10 @@ class _Told:
 
     plan: Plan
     results: Mapping[str, Mapping[str, Any]]
+    effects: Registry
 
     def all(self, shown_as: Told, kind: type[R]) -> list[R]:
-        return MOVE_EFFECTS.told(self.plan, self.results, shown_as, kind)
+        return self.effects.told(self.plan, self.results, shown_as, kind)
 
     def one(self, shown_as: Told, kind: type[R]) -> R | None:
         return next(iter(self.all(shown_as, kind)), None)

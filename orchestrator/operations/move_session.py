@@ -11,7 +11,9 @@ from typing import Any, Literal
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.errors import DcctlError
+from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.ports import (
     BootGuards,
     CopiedCheckpoint,
@@ -104,6 +106,7 @@ class MoveSession(RunSession):
     """One move's connections and knowledge.
 
     `are_samples_needed`: a map is closed only beside what the watcher has recorded of topics made anew.
+    `them`: who takes part, and may bring ports of their own.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class MoveSession(RunSession):
         samples: Mapping[MirrorRef, Part[SampleHistory]],
         past: Part[Past] | None = None,
         are_samples_needed: bool = True,
+        them: Participants = PARTICIPANTS,
     ) -> None:
         super().__init__(
             topology,
@@ -130,13 +134,14 @@ class MoveSession(RunSession):
         self._seen = WhatWasSeen(observation=observation, samples_of=samples, earlier=past, session=self)
         self._attested = frozenset(attested_writers(run.events))
         self._are_samples_needed = are_samples_needed
+        self._own_ports = them.ports(self)
         self._connects: dict[str, Connect] = {}
         self._map_guard = threading.Lock()
         self._final: dict[MirrorRef, FinalMap] = {}
 
     def _ports(self) -> dict[type[Any], Any]:
         own = dict.fromkeys((Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards, Words), self)
-        return {**super()._ports(), **own, Seen: self._seen}
+        return {**self._own_ports, **super()._ports(), **own, Seen: self._seen}
 
     @property
     def attested_writers(self) -> frozenset[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
+from orchestrator.moves.participants import Participants
 from orchestrator.operations.failback import FailbackProcedure
 from orchestrator.operations.failover import procedure_of_run as failover_of_run
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -27,14 +29,18 @@ from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 
+OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[Any, Any]]
+
 # How each verb's procedure is made again from what its run has recorded.
-PROCEDURES: Mapping[str, Callable[[Servers, Topology, Plan, RunEvent], Procedure[Any, Any]]] = {
-    "apply": lambda _, topology, plan, first: LayoutProcedure.of_run(topology, plan, first),
+PROCEDURES: Mapping[str, OfRun] = {
+    "apply": lambda _, topology, plan, first, __: LayoutProcedure.of_run(topology, plan, first),
     "failover": failover_of_run,
     "failback": FailbackProcedure.of_run,
     "switchover": SwitchoverProcedure.of_run,
-    "fence": FenceProcedure.of_run,
-    "unfence": FenceProcedure.of_run,
+    "fence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(servers, topology, plan, first),
+    "unfence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(
+        servers, topology, plan, first
+    ),
 }
 
 
@@ -47,11 +53,12 @@ def resume_run(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
     `attest_writing` names producers that a person has seen writing at the target where dcctl cannot;
-    `reason` is `WHO: why`. Raises `UsageError` for a name that is no producer's.
+    `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a name that is no producer's.
     """
     known = [producer.name for producer in topology.producers]
     for name in attest_writing:
@@ -59,13 +66,13 @@ def resume_run(
             listed = ", ".join(known) or "none"
             raise UsageError(f"--attest-writing {name}", f"there is no such producer; the file has: {listed}")
     ended = resume_procedure(
-        _procedure_of(servers, topology, run_id),
+        _procedure_of(servers, topology, run_id, them),
         run_id,
         attested=attested_writing(attest_writing, reason),
         on_event=on_event,
         on_plan=on_plan,
     )
-    return failover_result(ended)
+    return failover_result(ended, effects_with(them))
 
 
 def abort_run(
@@ -78,10 +85,11 @@ def abort_run(
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
     """Take a run back; see `abort_procedure`."""
     ended = abort_procedure(
-        _procedure_of(servers, topology, run_id),
+        _procedure_of(servers, topology, run_id, them),
         run_id,
         reason=reason,
         leave=leave,
@@ -89,13 +97,15 @@ def abort_run(
         on_plan=on_plan,
         approve=approve,
     )
-    return failover_result(ended)
+    return failover_result(ended, effects_with(them))
 
 
-def _procedure_of(servers: Servers, topology: Topology, run_id: str) -> Procedure[Any, Any]:
+def _procedure_of(
+    servers: Servers, topology: Topology, run_id: str, them: Participants
+) -> Procedure[Any, Any]:
     records = run_records(topology, run_id, servers.coordination)
     plan = plan_of_run(records)
     if plan.verb not in PROCEDURES:
         known = ", ".join(PROCEDURES)
         raise DcctlError(f"run {run_id}", f"is of the verb {plan.verb}; this version knows: {known}")
-    return PROCEDURES[plan.verb](servers, topology, plan, records[0])
+    return PROCEDURES[plan.verb](servers, topology, plan, records[0], them)

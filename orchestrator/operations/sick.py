@@ -7,8 +7,9 @@ from typing import Any
 
 from orchestrator.engine import Actions
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_sick_failover
 from orchestrator.operations.alone import has_local_journal, with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
@@ -39,9 +40,14 @@ class SickProcedure:
     )
 
     def __init__(
-        self, topology: Topology, request: FailoverRequest, *, servers: Servers = REAL_SERVERS
+        self,
+        topology: Topology,
+        request: FailoverRequest,
+        *,
+        servers: Servers = REAL_SERVERS,
+        them: Participants = PARTICIPANTS,
     ) -> None:
-        self.servers = servers
+        self.servers, self.them = servers, them
         refuse_unsupported(topology, "failover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_fail_over(topology, request)
@@ -50,13 +56,16 @@ class SickProcedure:
         self.about: Mapping[str, Any] = {}
 
     @classmethod
-    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent) -> SickProcedure:
+    def of_run(
+        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
+    ) -> SickProcedure:
         """As an earlier run was asked for."""
         is_alone = has_local_journal(topology.name, first.run_id)
         return cls(
             topology,
             FailoverRequest(**{**plan.request, "to": plan.target, "without_coordination": is_alone}),
             servers=servers,
+            them=them,
         )
 
     def open_estate(self) -> Estate:
@@ -89,7 +98,7 @@ class SickProcedure:
 
     def plan(self, picture: SickPicture) -> Plan:
         """See `plan_sick_failover`."""
-        return plan_sick_failover(self.topology, picture, self.request)
+        return plan_sick_failover(self.topology, picture, self.request, them=self.them)
 
     def actions(self, run: Run[Estate], plan: Plan, picture: SickPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
@@ -98,5 +107,6 @@ class SickProcedure:
             run,
             picture.observation,
             samples={ref_to(self.mirror): picture.observation.samples},
+            them=self.them,
         )
-        return EffectActions(MOVE_EFFECTS, session)
+        return EffectActions(effects_with(self.them), session)

@@ -6,21 +6,28 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.guard_words import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate
-from orchestrator.operations.servers import REAL_SERVERS
+from orchestrator.operations.procedure import plan_of_run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.state_folder import run_folder
+from orchestrator.operations.where_now import where_now
 from orchestrator.planning.checkpoints import why_unknown
 from orchestrator.planning.not_copied import COPY_AGAIN
-from orchestrator.planning.observation import Observation, newest_move
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.observation import EarlierRun, Observation, newest_move
+from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
@@ -59,19 +66,26 @@ def _holds(topology: Topology) -> dict[str, Any]:
         return {"holds": None, "holds_problem": f"{error.subject}: {error.problem}"}
 
 
-def mirror_status(topology: Topology, mirror: Replication) -> dict[str, Any]:
-    """The status of one mirror."""
-    estate = open_estate(REAL_SERVERS, topology, mirror)
+def mirror_status(
+    topology: Topology,
+    mirror: Replication,
+    *,
+    servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
+) -> dict[str, Any]:
+    """The status of one mirror. `them`: who takes part in moves along it."""
+    estate = open_estate(servers, topology, mirror)
     try:
         observation = observe(estate)
         health = mirror_health(estate.target, estate.connect, mirror)
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
-        last_move = _last_move(estate, observation)
+        last_move = _last_move(estate, observation, effects_with(them))
     finally:
         estate.close()
     attested = topology.clusters[mirror.source].datacenters
-    plan = plan_failover(topology, observation, FailoverRequest(attested=attested, to=mirror.target))
+    request = FailoverRequest(attested=attested, to=mirror.target)
+    plan = plan_failover(topology, observation, request, them=them)
     history = observation.samples.value or SampleHistory()
     window = history.loss_window()
     judged_at_s = window.first_failed_at_s if window else observation.at_s
@@ -159,10 +173,11 @@ def _primary(
     }
 
 
-def _last_move(estate: Estate, observation: Observation) -> dict[str, Any] | None:
+def _last_move(estate: Estate, observation: Observation, effects: Registry) -> dict[str, Any] | None:
     """The newest move between the two sides, and who has not been seen at work since; None without one.
 
-    `not_seen` is None where the journal cannot tell it.
+    `not_seen` is None where the journal cannot tell it. `where_now`: of a move that is not done, what is
+    recorded as primary and what the move holds, in a sentence.
     """
     state, mirror = observation.coordination.value, estate.mirror
     run = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
@@ -173,8 +188,19 @@ def _last_move(estate: Estate, observation: Observation) -> dict[str, Any] | Non
         folder = run_folder(run.run_id)
         records = journal_records(estate.coordination, estate.topology.name, run.run_id, folder)
     except DcctlError as error:
-        return {**told, "not_seen": None, "problem": f"{error.subject}: {error.problem}"}
-    return {**told, "not_seen": sorted(told_of_clients(records, "not_seen")), "problem": ""}
+        return {**told, "not_seen": None, "where_now": "", "problem": f"{error.subject}: {error.problem}"}
+    not_seen = sorted(told_of_clients(records, "not_seen"))
+    return {**told, "not_seen": not_seen, "where_now": _where_now(run, records, effects), "problem": ""}
+
+
+def _where_now(run: EarlierRun, records: Sequence[RunEvent], effects: Registry) -> str:
+    """Empty for a move that is done, or taken back, and for one whose plan cannot be read."""
+    if run.outcome not in ("incomplete", "unknown"):
+        return ""
+    try:
+        return where_now(state_from_journal(plan_of_run(records), run.run_id, records), effects)
+    except (DcctlError, KeyError):
+        return ""
 
 
 def _source(observation: Observation, window: LossWindow | None) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_switchover
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -42,9 +43,14 @@ class SwitchoverProcedure:
     )
 
     def __init__(
-        self, topology: Topology, request: SwitchoverRequest, *, servers: Servers = REAL_SERVERS
+        self,
+        topology: Topology,
+        request: SwitchoverRequest,
+        *,
+        servers: Servers = REAL_SERVERS,
+        them: Participants = PARTICIPANTS,
     ) -> None:
-        self.servers = servers
+        self.servers, self.them = servers, them
         refuse_unsupported(topology, "switchover")
         self.topology, self.request = topology, request
         self.mirror = mirror_to_switch_over(topology, request.to)
@@ -53,10 +59,10 @@ class SwitchoverProcedure:
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
     ) -> SwitchoverProcedure:
         """As an earlier run was asked for."""
-        return cls(topology, SwitchoverRequest(**plan.request), servers=servers)
+        return cls(topology, SwitchoverRequest(**plan.request), servers=servers, them=them)
 
     def open_estate(self) -> Estate:
         """The target's side; the source's connections are opened as they are needed."""
@@ -96,7 +102,7 @@ class SwitchoverProcedure:
 
     def plan(self, picture: SwitchoverPicture) -> Plan:
         """See `plan_switchover`."""
-        return plan_switchover(self.topology, picture, self.request)
+        return plan_switchover(self.topology, picture, self.request, them=self.them)
 
     def actions(self, run: Run[Estate], plan: Plan, picture: SwitchoverPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
@@ -105,8 +111,9 @@ class SwitchoverProcedure:
             run,
             picture.observation,
             samples={ref_to(self.mirror): picture.observation.samples},
+            them=self.them,
         )
-        return EffectActions(MOVE_EFFECTS, session)
+        return EffectActions(effects_with(self.them), session)
 
 
 def preview_switchover(
@@ -125,16 +132,17 @@ def run_switchover(
     approve: Approve = lambda _: True,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
     """Move over, from the lock to the last verification; see `run_procedure`.
 
     Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
     """
     ended = run_procedure(
-        SwitchoverProcedure(topology, request, servers=servers),
+        SwitchoverProcedure(topology, request, servers=servers, them=them),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,
         folder=folder,
     )
-    return failover_result(ended)
+    return failover_result(ended, effects_with(them))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from orchestrator import __version__
 from orchestrator.engine import RunState
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.held import held_in_words, still_held
+from orchestrator.moves.held import Declared, held_in_words, still_held
 from orchestrator.planning.plan import Step
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 
 
-def where_now(state: RunState) -> str:
-    """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing."""
+def where_now(state: RunState, effects: Declared = MOVE_EFFECTS) -> str:
+    """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing.
+
+    `effects`: those of whoever takes part in the run.
+    """
     record = next((step for step in state.plan.steps if step.id == RECORD_PRIMARY), None)
-    told = held_in_words(still_held(state, MOVE_EFFECTS))
+    told = held_in_words(still_held(state, effects))
     if state.plan.dcctl_version != __version__:
         told = "what it holds that version tells, which began it"
     if record is None:

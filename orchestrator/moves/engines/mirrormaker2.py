@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.moves.account import AccountLeft
+from orchestrator.moves.acting import World
 from orchestrator.moves.draining import AwaitDrained, SeeArrived
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.left_drain import DrainLeft
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.mirrors import LetLand, RecordMirrorEnd, ResumeConnectors, StopConnectors
-from orchestrator.moves.participants import Accepted, Rejoined, Stand
+from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
 from orchestrator.moves.results import LossCounted, PartlyStanding, RulesHeard, StandingLogs
 from orchestrator.moves.returning import AwaitTail, CompareReturned, SetMirrorOffsets
 from orchestrator.moves.reverse import (
@@ -57,7 +58,11 @@ class MirrorMaker2:
         StopConnectors,
     )
 
-    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:  # noqa: ARG002
+    def ports(self, world: World) -> Ports:
+        """See `MirrorEngine`."""
+        return {}
+
+    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
         """Every mirror of a file is MirrorMaker's."""
         return True
 

@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from orchestrator.moves.acting import World
 from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.participants import Ports
 from orchestrator.moves.results import Stopped
 from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.moves.way import Way
+from orchestrator.moves.way import Place, Way
 from orchestrator.topology.model import Topology
 
 HOST_EFFECTS: tuple[type[Effect[Any]], ...] = (StopClients, StartClients)
@@ -33,6 +35,20 @@ class OnHosts(ABC):
     @abstractmethod
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         """See `Kind`."""
+
+    def ports(self, world: World) -> Ports:
+        """See `Kind`."""
+        return {}
+
+    def stop_unhosted(
+        self,
+        book: Runbook,
+        way: Way,
+        place: Place,
+        after: Sequence[After],
+    ) -> Handle[Stopped] | None:
+        """See `Kind`."""
+        return None
 
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """See `Kind`."""
