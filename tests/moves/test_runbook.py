@@ -17,7 +17,7 @@ from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.planning.plan import NEEDS_RESULT, Plan, Step, plan_from_json, to_json
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
-from tests.moves.toy_kind import LEDGERS, CloseLedger, OpenLedger, ReadPage, Say, Shelves, ToyWorld, TurnTo
+from tests.moves.toy_effects import LEDGERS, CloseLedger, OpenLedger, ReadPage, Say, Shelves, ToyWorld, TurnTo
 
 
 def plan_of(book: Runbook) -> Plan:
@@ -175,6 +175,25 @@ def test_at_a_place_it_is_held_until_it_is_freed_there_or_anywhere() -> None:
     before_open = [r for r in world.records if r.step != "open-bread"]
     (found,) = still_held(state_from_journal(plan, "run-1", before_open), LEDGERS)
     assert (found.held, found.step, found.surely) == (Held("ledger bread", "closed"), "close-bread", True)
+
+
+def test_what_is_held_anew_is_held() -> None:
+    """Who lets go of something before that has not let go of it."""
+    book = Runbook()
+    with book.section("all", on_failure="stop"):
+        for number in (1, 2):
+            before = [behind(*book.last(), because="a test")]
+            closed = book.add(CloseLedger(ledger="bread", place="west"), id=f"close-{number}", after=before)
+            page = book.add(ReadPage(ledger="bread", place="west", closed=closed), id=f"read-{number}")
+            book.add(OpenLedger(ledger="bread", place="west", page=page), id=f"open-{number}")
+    plan = plan_of(book)
+    world = new_world(plan)
+    run_inline(plan, world)
+    told = []
+    for count in range(len(world.records) + 1):
+        word = held_in_words(still_held(state_from_journal(plan, "run-1", world.records[:count]), LEDGERS))
+        told += [] if told[-1:] == [word] else [word]
+    assert told == ["", "ledger bread maybe closed", "ledger bread closed"] * 2 + [""]
 
 
 @pytest.mark.parametrize(

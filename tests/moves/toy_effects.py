@@ -1,4 +1,4 @@
-"""A toy kind of application: it works where a dictionary says, from positions in another one."""
+"""Toy effects, of ledgers that are open at a place and lie on a page: what runbooks are tried on by themselves."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class ToyWorld(CrashingJournal):
     def is_cancelled(self) -> bool:
         return self.is_interrupted
 
-    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:  # noqa: ARG002
+    def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
         return condition()
 
     def cancel(self) -> None:

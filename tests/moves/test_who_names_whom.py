@@ -1,0 +1,91 @@
+"""Kinds of applications and mirror engines are known by nobody but themselves and by whoever registers them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "orchestrator"
+MOVES = ROOT / "moves"
+PACKAGES = (MOVES / "kinds", MOVES / "engines")
+REGISTRY = MOVES / "effects.py"
+RUNBOOKS = ("failover", "switchover", "failback", "stages", "handing_over", "way", "participants")
+OF_PARTICIPANTS = ("connector", "group", "query", "queries", "checkpoint", "mirrormaker", "spark")
+
+
+def tree(file: Path) -> ast.Module:
+    """Its syntax."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Every name that it imports, with its module."""
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def names(file: Path) -> Iterator[str]:
+    """Every name in it: of variables, arguments, attributes, functions, classes, and what it imports."""
+    for node in ast.walk(tree(file)):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.keyword(arg=str(name)):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield name.rpartition(".")[2]
+                yield other or ""
+
+
+def participants() -> dict[str, Path]:
+    """The classes of kinds and engines, with their modules."""
+    return {
+        node.name: file
+        for package in PACKAGES
+        for file in package.glob("*.py")
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def test_a_participant_is_named_where_it_is_registered_only() -> None:
+    """Who wants another one adds a module and registers it."""
+    known = participants()
+    assert {"ConsumerGroups", "MirrorMaker2"} <= known.keys()
+    assert known.keys() & set(imported_names(REGISTRY)) >= {"ConsumerGroups", "MirrorMaker2"}
+    others = [
+        file
+        for file in ROOT.rglob("*.py")
+        if file != REGISTRY and not any(package in file.parents for package in PACKAGES)
+    ]
+    assert len(others) > 300
+    for file in others:
+        assert not known.keys() & set(names(file)), file
+        found = [name for name in imported(file) if name.startswith(tuple(_dotted(p) for p in PACKAGES))]
+        assert found == [], file
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS)
+def test_runbooks_know_no_engine_and_no_kind(runbook: str) -> None:
+    """Neither by an import nor by a word of theirs."""
+    file = MOVES / f"{runbook}.py"
+    assert not [name for name in imported(file) if name.startswith(tuple(_dotted(p) for p in PACKAGES))]
+    found = {name for name in names(file) for word in OF_PARTICIPANTS if word in name.lower()}
+    assert found == set()
+
+
+def imported_names(file: Path) -> list[str]:
+    """Without their modules."""
+    return [name.rpartition(".")[2] for name in imported(file)]
+
+
+def _dotted(package: Path) -> str:
+    return ".".join(package.relative_to(ROOT.parent).parts)
