@@ -25,6 +25,8 @@ from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, run_inline
+from tests.moves import test_ways
+from tests.moves.test_runbook import plan_of
 from tests.operations.layout.test_apply_crashes import a_changing_world
 from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import failback_pictures, pictures, sick_pictures, test_switchover
@@ -60,13 +62,27 @@ def plans() -> Mapping[str, Plan]:
         "switchover": plan_switchover(file, picture, test_switchover.REQUEST),
         "roaming": plan_switchover(roaming, picture, test_switchover.REQUEST),
         "failback": plan_failback(file, failback_pictures.picture(), failback_pictures.REQUEST),
+        "along": plan_of(test_ways.between_copies().book),
+        "within": plan_of(test_ways.switched(test_ways.within_one_cluster("whole")).book),
         "fence": fence_plan("fence"),
         "unfence": fence_plan("unfence"),
         "apply": a_changing_world().plan(),
     }
 
 
-VERBS = ("failover", "sick", "open", "switchover", "roaming", "failback", "fence", "unfence", "apply")
+VERBS = (
+    "failover",
+    "sick",
+    "open",
+    "switchover",
+    "roaming",
+    "failback",
+    "along",
+    "within",
+    "fence",
+    "unfence",
+    "apply",
+)
 
 
 @dataclass

@@ -91,13 +91,17 @@ def both_active() -> Topology:
 
 
 def stretched() -> Topology:
-    return replace(load_topology(TOPOLOGIES / "stretched-3dc-kraft.yaml"), hooks=HOOKS)
+    """One cluster over three sites, with a Spark query beside the groups."""
+    file = load_topology(TOPOLOGIES / "stretched-3dc-kraft.yaml")
+    query = replace(file.consumers[0], name="totals", kind="spark", checkpoint="/checkpoints/totals")
+    return replace(file, consumers=(*file.consumers, query), hooks=HOOKS)
 
 
 class Planned:
     """Steps of a runbook: each of them an effect with arguments that fit, in an order without a circle."""
 
     def __init__(self, book: Runbook) -> None:
+        self.book = book
         self.steps = {step.id: step for step in book.steps}
         assert len(self.steps) == len(book.steps)
         self.effects: Mapping[str, Any] = {step.id: MOVE_EFFECTS.effect(step) for step in book.steps}
@@ -390,11 +394,15 @@ def test_ways_that_do_not_fit_each_other_are_refused() -> None:
 # Between two clusters without a mirror
 
 
+def between_copies() -> Planned:
+    """One group from a copy to another."""
+    return switched(group(three(), "fraud", "east", "south", AGAINST_THEN_SOUTH))
+
+
 def test_a_group_goes_between_two_copies_by_a_route_of_two_maps() -> None:
     """Against the one mirror and along the other; both run on, and what is waited for is the second."""
-    topology = three()
-    assert topology.mirror("east", "south") is None
-    planned = switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH))
+    assert three().mirror("east", "south") is None
+    planned = between_copies()
     assert planned.clients("stop-clients") == {("east", ("consumer-fraud",), ())}
     assert planned.clients("start-clients") == {("south", ("consumer-fraud",), ())}
     assert planned.mirrors() == set()
@@ -442,8 +450,8 @@ def test_of_a_place_that_is_partial_nobody_starts_before_it_is_recorded() -> Non
 # Within one cluster
 
 
-def test_a_site_of_one_cluster_is_gone_and_its_applications_begin_at_another() -> None:
-    """No mirror, no map, nothing recorded as primary; they start at hosts of the other site, and are seen."""
+def within_one_cluster(reach: Reach) -> Move:
+    """All applications of a stretched cluster from one of its sites to another."""
     topology = stretched()
     kinds = {kind.name: kind for kind in PARTICIPANTS.kinds}
     producers = [Item(name=name, kind="producer") for name in kinds["producer"].at(topology, "main")]
@@ -454,10 +462,18 @@ def test_a_site_of_one_cluster_is_gone_and_its_applications_begin_at_another() -
         topology=topology,
         left=Place("main", ("dc1",)),
         entered=Place("main", ("dc2",)),
-        reach="gone",
+        reach=reach,
         items=(*producers, *consumers),
     )
-    planned = failed_over(Move.of(topology, [way]))
+    return Move.of(topology, [way])
+
+
+def test_a_site_of_one_cluster_is_gone_and_its_applications_begin_at_another() -> None:
+    """No mirror, no map, nothing recorded as primary; they start at hosts of the other site, and are seen."""
+    topology = stretched()
+    move = within_one_cluster("gone")
+    (way,) = move.ways
+    planned = failed_over(move)
     starts = planned.clients("start-clients")
     assert {(cluster, sites) for cluster, _, sites in starts} == {("main", ("dc2",))}
     started = {name for _, clients, _ in starts for name in clients}
