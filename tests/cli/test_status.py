@@ -183,6 +183,15 @@ def test_who_was_not_seen_since_the_last_move_is_told(move: dict[str, Any], word
     assert words in " ".join(shown(found, width=200).split())
 
 
+def test_what_a_move_that_is_not_done_holds_is_told() -> None:
+    """In the words of the run itself."""
+    move = {"run_id": "r1", "target": "east", "outcome": "incomplete", "not_seen": [], "problem": ""}
+    held = "Recorded as primary: west; held: producer-checkout stopped"
+    words = " ".join(shown(mirror(last_move={**move, "where_now": held}), width=200).split())
+    assert f"move r1 is not done. {held}" in words
+    assert "is not done" not in shown(mirror(last_move={**move, "where_now": ""}))
+
+
 def test_after_a_move_that_all_have_followed_nothing_is_said_of_it() -> None:
     """Nor where there was none."""
     move = {"run_id": "r1", "target": "east", "outcome": "ok", "not_seen": [], "problem": ""}

@@ -47,14 +47,15 @@ Positions = dict[TopicPartition, int]
 class Tallies:
     """The port: where each tally runs, and the dictionary of positions, by tally and cluster.
 
-    `counted`: values by tally; `rounds`: looks of a tally that was started at a cluster. `problems`: what must
-    never be.
+    `counted`: values by tally; `at_most`: records of a partition that a slow one takes in a round; `rounds`:
+    looks of a tally that was started at a cluster. `problems`: what must never be.
     """
 
     topology: Topology
     clusters: Mapping[str, TwinCluster]
     record: Record
     topics: Mapping[str, tuple[str, ...]]
+    at_most: Mapping[str, int] = field(default_factory=dict)
     running: set[tuple[str, str]] = field(default_factory=set)
     positions: dict[tuple[str, str], Positions] = field(default_factory=dict)
     counted: dict[str, set[bytes]] = field(default_factory=dict)
@@ -129,9 +130,21 @@ class Tallies:
                 continue
             # What nobody has given a position begins at the end.
             begin = max(log.start, known.get(tp, log.readable_end))
-            values = [r.value for r in log.records[begin : log.readable_end] if r is not None]
+            end = min(log.readable_end, begin + self.at_most.get(name, log.readable_end))
+            values = [r.value for r in log.records[begin:end] if r is not None]
             self.counted.setdefault(name, set()).update(value for value in values if value is not None)
-            known[tp] = max(begin, log.readable_end)
+            known[tp] = max(begin, end)
+
+    def passed_over(self, name: str, at: str) -> int:
+        """Records before its positions at a cluster that it has never counted, there or elsewhere."""
+        values = {
+            record.value
+            for tp, end in self.positions[name, at].items()
+            if (log := self.clusters[at].log(tp)) is not None
+            for record in log.records[log.start : end]
+            if record is not None and record.value is not None
+        }
+        return len(values - self.counted.get(name, set()))
 
     def _do(self, verb: str, name: str, cluster: str, effect: Callable[[], object]) -> None:
         self.record.do(verb, cluster, name, effect, failed=lambda why: DcctlError(f"tally {name}", why))
