@@ -187,7 +187,7 @@ class Verified(ABC, Generic[R]):
 
     @abstractmethod
     def verify(self, run: Running) -> Outcome[R]:
-        """Look whether it is there. Changes nothing."""
+        """Look whether it is there. Changes nothing, but may record what was seen."""
 
 
 class Reversible(ABC):

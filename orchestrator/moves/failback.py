@@ -37,9 +37,9 @@ from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Move, Way
-from orchestrator.planning.boot_guard import HOLD_STEP
 from orchestrator.planning.fence import Fenced
 from orchestrator.planning.looking import OPEN_STANDBY
+from orchestrator.planning.writers import denied_topics, opened_topics
 from orchestrator.values import TopicPartition
 
 _STANDBY = "the primary stays a standby: the next failback finds it so"
@@ -106,9 +106,11 @@ def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Hand
     home = way.entered.cluster
     record = RecordRules(cluster=home, rules=who_home.rules)
     rules = book.add(record, id=way.id("record-returned-rules"))
-    hold = DenyRules(cluster=home, rules=who_home.rules, recorded_by=rules)
+    topics = denied_topics(way.topology, home, who_home.rules)
+    hold = DenyRules(cluster=home, rules=who_home.rules, recorded_by=rules, topics=topics)
     title = f"Hold {home}: nobody writes or commits there before it takes over"
-    held = book.add(hold, id=way.id(HOLD_STEP), title=title)
+    # Guards of version 0.1.0 know it by this id.
+    held = book.add(hold, id=way.id("hold-returned"), title=title)
     title = f"Let brokers of {home} that their guard has kept closed open, one after the other"
     is_held = behind(held, because="a broker that opens lets nobody write")
     let_open = AwaitOpen(cluster=home, topics=way.topics)
@@ -176,5 +178,6 @@ def _stand_by(book: Runbook, them: Participants, begun: Begun, rules: BothRules,
         if way.roaming and kind.writes and kind.name in begun.looks:
             seen = begun.looks[kind.name]
             order.append(behind(seen, because="who moves itself writes at the primary by now"))
-    lift = LiftRules(cluster=way.left.cluster, rules=way.who.rules, recorded_by=rules.left)
+    topics = opened_topics(way.topology, way.left.cluster, way.who.rules)
+    lift = LiftRules(cluster=way.left.cluster, rules=way.who.rules, recorded_by=rules.left, topics=topics)
     book.add(lift, id=way.id(OPEN_STANDBY), after=order)

@@ -11,6 +11,7 @@ from orchestrator.planning.fence import EXPIRES_AFTER_S, Fenced, FenceRequest, f
 from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
 from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
 from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.planning.writers import denied_topics, opened_topics
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
@@ -25,7 +26,8 @@ def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest)
     book = Runbook()
     with hooks_around(book, topology, "fence", cluster, ""), book.section("fence", on_failure="undo"):
         found = book.add(RecordRules(cluster=cluster, rules=who.rules))
-        denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found))
+        kept_off = denied_topics(topology, cluster, who.rules)
+        denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=kept_off))
         topics = _topics_written_at(topology, cluster)
         standing = AwaitNoWrites(cluster=cluster, topics=topics)
         book.add(standing, id="stands-still", after=[behind(denied, because="who is denied writes no more")])
@@ -40,7 +42,8 @@ def plan_unfence(topology: Topology, picture: FencePicture, request: FenceReques
     book = Runbook()
     with hooks_around(book, topology, "unfence", cluster, ""), book.section("unfence", on_failure="stop"):
         found = book.add(RecordRules(cluster=cluster, rules=who.rules))
-        book.add(LiftRules(cluster=cluster, rules=who.rules, recorded_by=found), id="lift")
+        opened = opened_topics(topology, cluster, who.rules)
+        book.add(LiftRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=opened), id="lift")
     gates = unfence_gates(topology, picture, cluster, request.acknowledge, request.accept_cluster)
     return _plan(topology, picture, request, "unfence", who, book, gates)
 

@@ -28,7 +28,10 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
+from orchestrator.moves.ports import EstateRecord
 from orchestrator.moves.results import RulesFound
+from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
+from orchestrator.planning.writers import denied_principals
 from orchestrator.values import Acl
 
 _SETTLED_S = 5.0
@@ -62,7 +65,11 @@ class RecordRules(Look[RulesFound]):
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
-    """Bring rules in that deny, at every broker. Those that are there stay, and are not taken back."""
+    """Bring rules in that deny, at every broker. Those that are there stay, and are not taken back.
+
+    `topics`: those of which the rules keep every writer of the file off. Once that was seen in force it is
+    recorded, and guards go by it (`planning.boot_guard`).
+    """
 
     NAME = "deny"
     PHASE = "fence"
@@ -70,6 +77,7 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
     cluster: str
     rules: tuple[Acl, ...]
     recorded_by: Handle[RulesFound]
+    topics: Topics = ()
 
     @property
     def title(self) -> str:
@@ -86,7 +94,7 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
         return Done(Nothing())
 
     def verify(self, run: Running) -> Outcome[Nothing]:
-        """Every rule is there, and every broker has heard of it."""
+        """Every rule is there, and every broker has heard of it; then that is recorded."""
         wanted = frozenset(self.rules)
         missing = _awaited(run, lambda: wanted - rules_there(run, self.cluster, self.rules))
         if missing:
@@ -94,10 +102,14 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
         behind = run.port(Clusters).await_brokers(self.cluster, run.timeout_s / 2)
         if behind:
             return Unknown(f"not known to have heard of it: {behind}")
+        if self.topics:
+            run.port(EstateRecord).write(self._denial)
         return Done(Nothing(), f"{len(wanted)} rules in force at every broker")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Take away what this run brought in; what was there before stays."""
+        """Take away what this run brought in, after what it has recorded; what was there before stays."""
+        if self.topics:
+            run.port(EstateRecord).withdraw(DenialInForce, like=self._denial)
         run.port(Clusters).access(self.cluster).remove(self._own(run))
         return Done(Nothing())
 
@@ -107,13 +119,26 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
         left = _awaited(run, lambda: own & rules_there(run, self.cluster, self.rules))
         return Failed(f"still there: {rules_in_words(left)}") if left else Done(Nothing(), "as before")
 
+    def facts(self, result: Nothing) -> Iterable[Body]:  # noqa: ARG002 - it is what was asked for
+        """See `Effect`."""
+        return (self._denial,) if self.topics else ()
+
+    @property
+    def _denial(self) -> DenialInForce:
+        return DenialInForce(
+            cluster=self.cluster, topics=self.topics, principals=denied_principals(self.rules)
+        )
+
     def _own(self, run: Running) -> frozenset[Acl]:
         return frozenset(self.rules) - frozenset(run.of(self.recorded_by).had)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
-    """Take the rules of a fence away, whoever brought them in."""
+    """Take the rules of a fence away, whoever brought them in.
+
+    `topics`: those of which not every writer is denied any more. That is recorded before the first rule goes.
+    """
 
     NAME = "lift-rules"
     PHASE = "fence"
@@ -121,6 +146,7 @@ class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
     cluster: str
     rules: tuple[Acl, ...]
     recorded_by: Handle[RulesFound]
+    topics: Topics = ()
 
     @property
     def title(self) -> str:
@@ -133,6 +159,8 @@ class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
+        if self.topics:
+            run.port(EstateRecord).write(self._lifted)
         run.port(Clusters).access(self.cluster).remove(self.rules)
         return Done(Nothing())
 
@@ -152,10 +180,22 @@ class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
         return Done(Nothing())
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
-        """All that had been there is there."""
+        """All that had been there is there. Where nobody had been let write, that counts as denied again."""
         had = self._had(run)
         missing = _awaited(run, lambda: had - rules_there(run, self.cluster, self.rules))
-        return Failed(rules_in_words(missing)) if missing else Done(Nothing(), "as before")
+        if missing:
+            return Failed(rules_in_words(missing))
+        if self.topics and all(rule in had for rule in self.rules if rule.operation == "WRITE"):
+            run.port(EstateRecord).withdraw(DenialLifted, like=self._lifted)
+        return Done(Nothing(), "as before")
+
+    def facts(self, result: Nothing) -> Iterable[Body]:  # noqa: ARG002 - it is what was asked for
+        """See `Effect`."""
+        return (self._lifted,) if self.topics else ()
+
+    @property
+    def _lifted(self) -> DenialLifted:
+        return DenialLifted(cluster=self.cluster, topics=self.topics)
 
     def _had(self, run: Running) -> frozenset[Acl]:
         return frozenset(run.of(self.recorded_by).had) & frozenset(self.rules)

@@ -25,6 +25,7 @@ from orchestrator.moves.stages import Prepared, keep_off
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
 from orchestrator.planning.estate_record import PrimaryMoved
+from orchestrator.planning.writers import denied_topics, opened_topics
 
 _LET_IN = "who is started there may work there"
 
@@ -112,7 +113,8 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
 
 
 def _deny_writing(book: Runbook, way: Way, rules: BothRules, quiet: Sequence[After]) -> Handle[StandingLogs]:
-    deny = DenyRules(cluster=way.left.cluster, rules=way.writing_rules, recorded_by=rules.left)
+    topics = denied_topics(way.topology, way.left.cluster, way.writing_rules)
+    deny = DenyRules(cluster=way.left.cluster, rules=way.writing_rules, recorded_by=rules.left, topics=topics)
     denied = book.add(deny, id=way.id("deny-writing"), after=quiet)
     still = AwaitNoWrites(cluster=way.left.cluster, topics=way.topics)
     proven = behind(denied, because="that logs stand proves something once nobody may write them")
@@ -154,7 +156,8 @@ def promote(
     may write for good.
     """
     lifted = tuple(rule for rule in way.who.rules if rule not in way.roaming)
-    lift = LiftRules(cluster=way.entered.cluster, rules=lifted, recorded_by=rules.entered)
+    topics = opened_topics(way.topology, way.entered.cluster, lifted)
+    lift = LiftRules(cluster=way.entered.cluster, rules=lifted, recorded_by=rules.entered, topics=topics)
     thawed = book.add(lift, id=way.id("thaw"), after=after)
     if not way.topics:
         return thawed, None

@@ -14,6 +14,7 @@ from orchestrator.moves.results import RulesFound, TopicEnds
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.way import Way
 from orchestrator.planning.estate_record import PrimaryMoved
+from orchestrator.planning.writers import opened_topics
 
 Ready = Mapping[str, tuple[Handle[Any], ...]]
 """By kind what its applications go on from."""
@@ -128,7 +129,10 @@ def _start(book: Runbook, them: Participants, one: Prepared, order: list[After])
     way = one.way
     let_in = None
     if one.kept_off_by is not None:
-        lift = LetIn(cluster=way.entered.cluster, rules=way.roaming, recorded_by=one.kept_off_by)
+        topics = opened_topics(way.topology, way.entered.cluster, way.roaming)
+        lift = LetIn(
+            cluster=way.entered.cluster, rules=way.roaming, recorded_by=one.kept_off_by, topics=topics
+        )
         let_in = book.add(lift, id=way.id("let-in"), phase="redirect", after=order)
     started = {kind.name: kind.start(book, way, one.ready[kind.name], order) for kind in them.kinds}
     return Started(

@@ -14,7 +14,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.operations.earlier_results import facts_before_the_record
-from orchestrator.operations.estate_record import FIRST, fact_names, written_facts
+from orchestrator.operations.estate_record import FIRST, FactName, fact_names, written_facts
 from orchestrator.operations.journal import journal_records, runs_path
 from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run_outline import read_outline
@@ -39,14 +39,17 @@ _IN_RESULTS = frozenset({ReverseStarts, LogsCut, JournalUnread})
 
 
 def read_facts(
-    coordination: Coordination, topology: str, kinds: Collection[type[Body]] = _ALL
+    coordination: Coordination,
+    topology: str,
+    kinds: Collection[type[Body]] = _ALL,
+    known: dict[FactName, Fact] | None = None,
 ) -> tuple[Fact, ...]:
-    """The facts of some kinds that hold, the oldest first.
+    """The facts of some kinds that hold, the oldest first. `known`: see `written_facts`.
 
     Raises `CoordinationError` where one cannot be read or understood.
     """
     if fact_names(coordination, topology):
-        return written_facts(coordination, topology, kinds)
+        return written_facts(coordination, topology, kinds, known=known)
     return old_facts(coordination, topology, kinds)
 
 

@@ -92,16 +92,28 @@ def fact_from_node(coordination: Coordination, topology: str, name: FactName, va
 
 
 def written_facts(
-    coordination: Coordination, topology: str, kinds: Collection[type[Body]], *, of_run: str = ""
+    coordination: Coordination,
+    topology: str,
+    kinds: Collection[type[Body]],
+    *,
+    of_run: str = "",
+    known: dict[FactName, Fact] | None = None,
 ) -> tuple[Fact, ...]:
-    """The facts of some kinds that are there and hold, in their order; all runs' or those of one."""
+    """The facts of some kinds that are there and hold, in their order; all runs' or those of one.
+
+    `known`: those that were read before, for they never change; further ones are put there.
+    """
     wanted = {kind.KIND for kind in (*kinds, Withdrawn)}
     names = [
         name
         for name in fact_names(coordination, topology)
         if name.kind in wanted and of_run in {"", name.run_id}
     ]
-    return standing(read_fact(coordination, topology, name) for name in names)
+    read = {} if known is None else known
+    for name in names:
+        if name not in read:
+            read[name] = read_fact(coordination, topology, name)
+    return standing(read[name] for name in names)
 
 
 def bulk_path(topology: str, name: FactName, digested: str) -> str:

@@ -15,7 +15,8 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.operations.observe import Estate, asked
-from orchestrator.planning.estate_record import ClusterIds, Fact, cluster_ids, encode_copy, life_of
+from orchestrator.planning.estate_record import ClusterIds, Fact, cluster_ids, life_of
+from orchestrator.planning.fact_copy import encode_copy
 from orchestrator.planning.observation import Part
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import kafka_cluster

@@ -101,7 +101,13 @@ class FenceProcedure:
 
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: FencePicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
-        session = RunSession(self.topology, run.folder, run_id=run.run_id, servers=self.servers)
+        session = RunSession(
+            self.topology,
+            run.folder,
+            run_id=run.run_id,
+            estate_record=run.estate_record,
+            servers=self.servers,
+        )
         return EffectActions(FENCE_EFFECTS, session)
 
 

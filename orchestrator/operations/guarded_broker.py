@@ -23,8 +23,8 @@ from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.operations.boot_guard import Guarded, refuse_slips
 from orchestrator.operations.coordination import coordination_connection
+from orchestrator.operations.guard_reading import GuardReading
 from orchestrator.operations.guard_words import guards_path
-from orchestrator.operations.past_runs import GuardReading
 from orchestrator.planning.guard_events import (
     Ask,
     Begun,
@@ -82,7 +82,7 @@ class GuardedBroker:
         self._ensemble = _Ensemble(
             guarded,
             topology.name,
-            GuardReading(topology.name, guarded.cluster, guarded.data),
+            GuardReading(topology, guarded.cluster, guarded.data),
             lambda: coordination_connection(topology),
             lambda event: self._inbox.put((None, event)),
         )

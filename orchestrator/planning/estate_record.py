@@ -9,8 +9,6 @@ A fact is never changed. `Withdrawn` takes one back, where the effect that wrote
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
@@ -27,6 +25,8 @@ _CONFIG = ConfigDict(extra="ignore")
 
 Rows: TypeAlias = tuple[tuple[str, int, int], ...]
 """[topic, partition, offset], …"""
+Topics: TypeAlias = tuple[tuple[str, str], ...]
+"""[home, topic], …: each by the cluster that the file gives it."""
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -76,6 +76,31 @@ class PrimaryMoved:
     home: str
     primary: str
     topics: tuple[str, ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class DenialInForce:
+    """Access rules in the metadata of `cluster` keep every writer of topics off, and were seen in force.
+
+    `principals`: who is denied writing.
+    """
+
+    KIND: ClassVar[str] = "denial"
+    cluster: str
+    topics: Topics
+    principals: tuple[str, ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class DenialLifted:
+    """From here on no denial at `cluster` counts for these topics, whoever made it.
+
+    Written before the first of its rules is gone.
+    """
+
+    KIND: ClassVar[str] = "denial_lifted"
+    cluster: str
+    topics: Topics
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -150,6 +175,8 @@ Body: TypeAlias = (
     | RunBegun
     | RunEnded
     | PrimaryMoved
+    | DenialInForce
+    | DenialLifted
     | LogsLeft
     | ReverseStarts
     | LogsCut
@@ -160,8 +187,6 @@ Body: TypeAlias = (
 B = TypeVar("B", bound=Body)
 
 KINDS: Mapping[str, type[Body]] = {kind.KIND: kind for kind in get_args(Body)}
-# Unlike the keys of samples, which are lists: a reader of samples alone passes it over.
-_COPY_KEY = b'{"fact":'
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in KINDS.items()}
 
 
@@ -214,27 +239,6 @@ def body_from_json(data: Mapping[str, Any]) -> Body:
     return body
 
 
-def is_copy(key: bytes) -> bool:
-    """Whether a record of a samples topic is the copy of a fact."""
-    return key.startswith(_COPY_KEY)
-
-
-def encode_copy(life: str, fact: Fact) -> tuple[bytes, bytes]:
-    """Key and value of the copy of a fact in a samples topic; `life` is that of its record."""
-    value = json.dumps({"v": 1, "life": life, **fact.as_json()}, separators=(",", ":")).encode()
-    key = _COPY_KEY + json.dumps([life, fact.number], separators=(",", ":")).encode() + b"}"
-    return key, zlib.compress(value)
-
-
-def decode_copy(value: bytes) -> tuple[str, Fact]:
-    """Life and fact in such a record. Raises `ValueError` for what is none."""
-    try:
-        data = json.loads(zlib.decompress(value))
-        return str(data["life"]), Fact.from_json(data)
-    except (zlib.error, KeyError, TypeError) as error:
-        raise ValueError(f"is none that this version understands: {error}") from None
-
-
 def life_of(facts: Iterable[Fact]) -> str:
     """Which record these facts are of; empty where its first one is not among them."""
     return next((fact.body.life for fact in facts if isinstance(fact.body, RecordBegun)), "")
@@ -264,6 +268,8 @@ def _about(body: Body) -> tuple[Any, ...]:
     match body:
         case PrimaryMoved():
             return body.home, frozenset(body.topics)
+        case DenialInForce() | DenialLifted():
+            return body.cluster, frozenset(body.topics)
         case LogsLeft():
             return (body.cluster,)
         case ReverseStarts() | LogsCut():

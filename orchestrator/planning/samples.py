@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from orchestrator.planning.estate_record import is_copy
+from orchestrator.planning.fact_copy import is_copy
 from orchestrator.planning.known_writers import KnownWriters
 from orchestrator.planning.outage import LossWindow, loss_window
 from orchestrator.planning.rates import Reading, largest_rate

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from orchestrator.errors import ClusterError
-from orchestrator.planning.estate_record import Fact, decode_copy, is_copy
+from orchestrator.planning.estate_record import Fact
+from orchestrator.planning.fact_copy import decode_copy, is_copy
 from orchestrator.ports.servers import Kafka
 from orchestrator.values import TopicPartition
 

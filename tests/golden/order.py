@@ -42,6 +42,7 @@ PAUSE_MIRROR: Pattern = ("stop connector", ".*", "{entered}-to-{left}-source")
 COMMIT: Pattern = ("commit offset", "{entered}", ".*")
 COPY: Pattern = ("copy checkpoint", ".*", ".*")
 RELOCATE: Pattern = ("relocate checkpoint", ".*", ".*")
+DENIED: Pattern = ("record fact", ".*", 'denial:.*"cluster":"{left}".*')
 LEFT: Pattern = ("record fact", ".*", "logs_left.*")
 STARTS: Pattern = ("record fact", ".*", "reverse_starts.*")
 STARTS_SET: Pattern = ("record fact", ".*", 'reverse_starts.*"is_set":true.*')
@@ -190,6 +191,7 @@ PAIRS: tuple[Pair, ...] = (
     _pair(STANDS_STILL, PRIMARY, "what is lost is known before anything of it is for good", *_FENCED),
     _pair(DENY_WRITING, PRIMARY, "two sides must not take writes", *_FENCED),
     _pair(DENY_READING, PRIMARY, "a group must not commit at two sides", *_FENCED),
+    _pair(DENIED, PRIMARY, "guards open the side that was left only behind rules that are recorded", *_PLANNED),
     _pair(COMMIT, PRIMARY, "behind the point of no return nothing may fail for want of preparation", *_FENCED),
     _pair(RELOCATE, PRIMARY, "behind the point of no return nothing may fail for want of preparation", *_FENCED),
     _pair(STOP_SYNC, PRIMARY, "the group sync must not move a group that has come over", "switchover"),

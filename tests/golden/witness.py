@@ -125,6 +125,10 @@ class Witness:
             return f"{cluster.name} to {body['home']}, {is_set}: {'; '.join(starts)}"
         if kind == "primary":
             return f"{', '.join(body['topics'])} of {body['home']} at {body['primary']}"
+        if kind in {"denial", "denial_lifted"}:
+            topics = ", ".join(f"{name} of {home}" for home, name in body["topics"])
+            whom = f" to {', '.join(body['principals'])}" if kind == "denial" else ""
+            return f"{topics} at {body['cluster']}{whom}"
         if kind == "cluster_ids":
             return ", ".join(f"{name} is {found}" for name, found in sorted(body["ids"].items()))
         return json.dumps(body, sort_keys=True)

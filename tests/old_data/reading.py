@@ -16,10 +16,11 @@ from typing import Any
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.coordination_state import read_coordination
 from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.guard_reading import GuardReading
 from orchestrator.operations.journal import journal_records
-from orchestrator.operations.past_runs import GuardReading
 from orchestrator.operations.run_story import run_story
-from orchestrator.planning.estate_record import decode_copy, is_copy, log_cuts, logs_left, reverse_starts
+from orchestrator.planning.estate_record import log_cuts, logs_left, reverse_starts
+from orchestrator.planning.fact_copy import decode_copy, is_copy
 from orchestrator.planning.observation import newest_move
 from orchestrator.planning.primary import primary_rows
 from orchestrator.planning.samples import SampleHistory
@@ -93,12 +94,16 @@ class OldData:
 
 
 def guards(data: OldData, ensemble: Coordination, folder: Path) -> dict[str, Any]:
-    """What the guard of a broker of each cluster decides, with a data folder that is not new."""
+    """What the guard of a broker of each cluster decides, with a data folder that is not new; why, if closed.
+
+    Topics are named since guards judge them one by one: they stand apart from the reason.
+    """
     (folder / "orders-0").mkdir(parents=True, exist_ok=True)
     found = {}
     for cluster in sorted(data.topology.clusters):
-        word = GuardReading(data.topology.name, cluster, folder).word(ensemble)
-        found[cluster] = {"is_open": word.is_open, "reason": word.reason}
+        word = GuardReading(data.topology, cluster, folder).word(ensemble)
+        reason, _, topics = word.reason.partition(": ")
+        found[cluster] = {"is_open": word.is_open, **({} if word.is_open else _closed(reason, topics))}
     return found
 
 
@@ -185,6 +190,10 @@ def copied_facts(data: OldData) -> list[dict[str, Any]]:
 def facts(data: OldData, ensemble: Coordination) -> list[dict[str, Any]]:
     """The facts of the estate record in the ensemble, by their numbers."""
     return [fact.as_json() for fact in read_facts(ensemble, data.topology.name)]
+
+
+def _closed(reason: str, topics: str) -> dict[str, Any]:
+    return {"reason": reason, "topics": topics.split(", ")}
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,6 @@ from orchestrator.moves.runbook import Runbook
 from orchestrator.operations.guard_disk import is_new
 from orchestrator.operations.guard_words import guards_path, guards_said
 from orchestrator.operations.guarded_broker import broker_id, listens
-from orchestrator.operations.past_runs import past_runs
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
 from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.topology.loading import load_topology
@@ -124,27 +123,6 @@ def test_help_explains_each_option() -> None:
     assert "--open FILE the" in shown
     assert "--closed FILE its" in shown
     assert "COMMAND after `--`: what starts the broker, with {properties}" in shown
-
-
-def test_runs_are_read_newest_first_with_what_the_guard_has_to_know() -> None:
-    """Those that have begun: ended how, and whether a failback holds the cluster."""
-    about = {"verb": "failback", "source": "east", "target": "west"}
-    runs = "/dcctl/payments/runs"
-    store = ensemble(
-        {
-            f"{runs}/1-failover/000001-run-started": {"data": {**about, "verb": "failover"}},
-            f"{runs}/1-failover/000002-step-intent-stop-mirror": {},
-            f"{runs}/3-failover/000001-run-started": {"data": {**about, "verb": "failover"}},
-            f"{runs}/2-failback/000001-run-started": {"data": about},
-            f"{runs}/2-failback/000002-step-intent-hold-returned": {},
-            f"{runs}/2-failback/000003-step-outcome-hold-returned": {"outcome": "ok"},
-            f"{runs}/2-failback/000004-run-ended": {"kind": "run-ended", "data": {"outcome": "refused"}},
-        }
-    )
-    newest, oldest = past_runs(store, "payments")
-    assert (newest.verb, newest.has_begun, newest.is_held) == ("failback", True, True)
-    assert newest.outcome == "", "a resumption that was refused ends nothing"
-    assert (oldest.verb, oldest.has_begun, oldest.outcome) == ("failover", True, "")
 
 
 def said(*states: str, age_s: float = 1.0) -> list[GuardSaid]:

@@ -10,14 +10,26 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome, standing, state_from_journal
+from orchestrator.engine import Results, StepOutcome, state_from_journal
+from orchestrator.engine import standing as standing_steps
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.operations.run_session import RunSession
+from orchestrator.planning.boot_guard import Disk, guard_word
+from orchestrator.planning.estate_record import (
+    Body,
+    DenialInForce,
+    Fact,
+    RunBegun,
+    Withdrawn,
+    is_about_the_same,
+    standing,
+)
 from orchestrator.planning.fence import FenceRequest, fenced
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.planning.writers import denied_principals, denied_topics, writers_at
 from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 from tests.engine.crashes import (
@@ -32,6 +44,11 @@ from tests.planning.pictures import NOW_S, part, topology
 
 FILE = topology()
 RULES = fenced(FILE, "west", with_consumers=False).rules
+DENIAL = DenialInForce(
+    cluster="west",
+    topics=denied_topics(FILE, "west", RULES),
+    principals=denied_principals(RULES),
+)
 # Somebody else's, put before: one that a fence wants as well, and one that it knows nothing of.
 THEIRS = frozenset({RULES[0], Acl("User:guest", "READ", "DENY", "TOPIC", "orders")})
 WITHOUT = frozenset(THEIRS - {RULES[0]})
@@ -56,14 +73,21 @@ def fence_plan(verb: str) -> Plan:
 
 @dataclass
 class World(CrashingJournal):
-    """One cluster's rules, each change of which is a point; whoever is not denied writes."""
+    """One cluster's rules, each change of which is a point; whoever is not denied writes.
+
+    The estate record, in which each fact is a point as well, has whom the rules had denied before.
+    """
 
     rules_there: set[Acl] = field(default_factory=lambda: set(THEIRS))
+    facts: list[Fact] = field(default_factory=list)
     calls: list[tuple[str, frozenset[Acl]]] = field(default_factory=list)
+    was_unguarded: bool = False
     stays_written: bool = False
     offset: int = 100
 
     def __post_init__(self) -> None:
+        if set(RULES) <= self.rules_there:
+            self._record("before", DENIAL)
         self._actions = EffectActions(FENCE_EFFECTS, _Instant(self))
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
@@ -91,6 +115,41 @@ class World(CrashingJournal):
 
     def remove(self, rules: Iterable[Acl]) -> None:
         self._change("remove", rules, self.rules_there.discard)
+
+    def write(self, body: Body) -> None:
+        if self.find(type(body), like=body) != body:
+            self.point()
+            self._record("run-1", body)
+            self.point()
+
+    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+        for fact in self._own(kind, like):
+            self.point()
+            self._record("run-1", Withdrawn(number=fact.number))
+
+    def find(self, kind: type[Body], *, like: Body | None = None) -> Body | None:
+        return next((fact.body for fact in reversed(self._own(kind, like))), None)
+
+    @property
+    def is_open_to_guards(self) -> bool:
+        """Whether a guard would open west, though its topics are primary elsewhere: it counts on the rules."""
+        begun = Fact(
+            number=0, run_id="1", at_s=0.0, body=RunBegun(verb="failover", source="west", target="east")
+        )
+        return guard_word("west", writers_at(FILE, "west"), [begun, *self.facts], disk=Disk()).is_open
+
+    def _own(self, kind: type[Body], like: Body | None) -> list[Fact]:
+        facts = [fact for fact in standing(self.facts) if fact.run_id == "run-1"]
+        facts = [fact for fact in facts if isinstance(fact.body, kind)]
+        return [fact for fact in facts if like is None or is_about_the_same(fact.body, like)]
+
+    def _record(self, run_id: str, body: Body) -> None:
+        self.facts.append(Fact(number=len(self.facts) + 1, run_id=run_id, at_s=0.0, body=body))
+
+    def point(self) -> None:
+        # A broker that asks at this moment may let writers in that no rule keeps off.
+        self.was_unguarded |= self.is_open_to_guards and not set(RULES) <= self.rules_there
+        super().point()
 
     def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         return {name: TopicDescription(name, "id", (1,), ((1,),), ((1,),)) for name in names}
@@ -130,7 +189,7 @@ class _Instant(RunSession):
     """The world in place of connections; what is not there now will not come."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(FILE, Path("/nowhere"), run_id="run-1")
+        super().__init__(FILE, Path("/nowhere"), run_id="run-1", estate_record=world)
         self._world: Any = world
 
     def cluster(self, name: str) -> Any:
@@ -153,10 +212,17 @@ class _Instant(RunSession):
 
 
 FENCED = THEIRS | set(RULES)
+assert DENIAL.topics, "the file's topics have writers, whom the rules keep off"
 CASES = [
     pytest.param("fence", THEIRS, FENCED, id="fence"),
     pytest.param("unfence", FENCED, WITHOUT, id="unfence"),
 ]
+
+
+def check_record(world: World) -> None:
+    """Guards go by what is recorded: never by rules that are not there, and in the end by those that are."""
+    assert not world.was_unguarded
+    assert world.is_open_to_guards is (set(RULES) <= world.rules_there)
 
 
 @pytest.mark.parametrize(("verb", "before", "after"), CASES)
@@ -166,6 +232,7 @@ def test_killed_anywhere_and_resumed_it_ends_as_if_undisturbed(
     """Killed twice, at each pair of points: the rules are as they have to be, and nobody else's are touched."""
 
     def check(world: World) -> None:
+        check_record(world)
         assert frozenset(world.rules_there) == after
         assert not any(rules & WITHOUT for _, rules in world.calls)
         assert world.records[-1].data["outcome"] == "ok"
@@ -180,6 +247,7 @@ def test_killed_anywhere_and_aborted_the_rules_are_as_before(
     """Killed on the way there, and again at each point of the way back: what was there before is what stays."""
 
     def check(world: World) -> None:
+        check_record(world)
         assert frozenset(world.rules_there) == before
         assert frozenset(world.rules_there) != after
         assert world.records[-1].data["outcome"] == "undone"
@@ -196,6 +264,7 @@ def test_an_exception_anywhere_and_resumed_it_ends_as_if_undisturbed(
 
     def check(world: World) -> None:
         is_undone = world.records[-1].data["outcome"] == "undone"
+        check_record(world)
         assert frozenset(world.rules_there) == (before if is_undone else after)
         assert is_undone or world.records[-1].data["outcome"] == "ok"
 
@@ -211,6 +280,7 @@ def test_an_exception_anywhere_and_aborted_the_rules_are_as_before(
 
     def check(world: World) -> None:
         is_done = world.records[-1].data["outcome"] == "ok"
+        check_record(world)
         assert frozenset(world.rules_there) == (after if is_done else before)
 
     plan = fence_plan(verb)
@@ -221,6 +291,7 @@ def test_a_fence_that_somebody_writes_through_takes_itself_back_wherever_it_is_k
     """Its own rules go, those that were there before stay."""
 
     def check(world: World) -> None:
+        check_record(world)
         assert frozenset(world.rules_there) == THEIRS
         assert world.records[-1].data["outcome"] == "undone"
         assert "still written" in world.records[-1].message
@@ -266,5 +337,5 @@ def test_of_a_lifting_that_nothing_takes_back_the_half_that_was_lifted_stands() 
             continue
         halves += 0 < gone < len(RULES)
         state = state_from_journal(plan, "run-1", world.records)
-        assert lift in [step.id for step in standing(state)] or not gone
+        assert lift in [step.id for step in standing_steps(state)] or not gone
     assert halves > 2

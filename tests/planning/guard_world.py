@@ -4,17 +4,21 @@ What decides here is the product's own: `guarding.decide` for each guard, `guard
 functions by which a failover judges the guards' words and the source. The rest is the world: machines with their
 own clocks, power and pauses, brokers that take their time to listen, calls that answer late, twice as late or
 never, operators that die between two steps and others that go on.
+
+Each site has topics of its own, and any of them may be moved, alone or with others: west's to east and back, and
+east's to west. West stands behind guards; at east whoever writes is started and stopped by the moves alone.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from orchestrator.planning.boot_guard import Disk, PastRun, guard_word
+from orchestrator.planning.boot_guard import Disk, guard_word, newest_begun
+from orchestrator.planning.estate_record import DenialInForce, PrimaryMoved, primary_records
 from orchestrator.planning.guard_events import (
     Ask,
     Begun,
@@ -36,37 +40,30 @@ from orchestrator.planning.guarding import WAITED_FOR_S, Guard, decide
 from orchestrator.planning.guards import GuardSaid, kept_closed, may_open_yet, not_clear
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.opening import source_back
-from orchestrator.planning.primaries import PrimaryRecord, primaries_of
+from orchestrator.planning.primaries import primaries_of
+from orchestrator.planning.writers import Topic
+from tests.planning.guard_facts import REFUNDS, TOPICS, WRITERS, Story
 
 TICK_S = 0.4
 NAMED_WITHIN_S = 5.0
-TOPICS = ("orders",)
+OF_WEST = frozenset(topic for topic in TOPICS if topic[0] == "west")
 
 
 @dataclass
 class Run:
-    """One run in the journal."""
+    """One run in the journal, and what it has done. `topics` are those that it moves, or denies."""
 
     id: str
     verb: str
     source: str
     target: str
+    topics: frozenset[Topic]
     begun: bool = False
     outcome: str = ""
     held: bool = False
     waited: bool = False
+    frozen: bool = False
     recorded: bool = False
-
-    def past(self) -> PastRun:
-        return PastRun(
-            run_id=self.id,
-            verb=self.verb,
-            source=self.source,
-            target=self.target,
-            has_begun=self.begun,
-            outcome=self.outcome,
-            is_held=self.held,
-        )
 
 
 @dataclass
@@ -103,10 +100,11 @@ class Habits:
     asks_again: bool = True
     claims: bool = True
     knows_disks: bool = True
+    looks_at_each: bool = True
 
 
 class World:
-    """`problems` is what must not be; `named` and `lies` are counted to see that the model gets there."""
+    """`problems` is what must not be; `named`, `lies` and `apart` are counted to see that it gets there."""
 
     def __init__(self, seed: int, brokers: int = 2, habits: Habits | None = None) -> None:
         self.random = Random(seed)  # noqa: S311 - a story is to be told again by its seed
@@ -115,12 +113,14 @@ class World:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self.runs: list[Run] = []
-        self.primaries: list[PrimaryRecord] = []
+        self.record = Story()
         self.turn = ""
         self.lock = 0
         self.is_ensemble_up = True
-        self.rules_at_west = False
-        self.east_writes = False
+        self.rules_at_west: set[Topic] = set()
+        # Who comes up at west with its hosts, and writes as soon as a broker lets it in; who writes at east.
+        self.at_home_in_west = set(OF_WEST)
+        self.east_writes = set(TOPICS) - OF_WEST
         self.is_operator_cut_off = False
         self.is_lie = False
         self.beside_since_s: float | None = None
@@ -128,6 +128,7 @@ class World:
         self.problems: list[str] = []
         self.log: list[str] = []
         self.named = 0
+        self.apart = 0
         self.last_good_s = self.now_s
         self.brokers = [
             Broker(f"kafka{n}", self.random.uniform(-3600, 3600), self.random.uniform(0.99, 1.01))
@@ -166,16 +167,17 @@ class World:
 
     def _check(self) -> None:
         west = [b for b in self.brokers if b.takes_writes(self.now_s)]
-        if (
-            any(b.mode == "open" and b.is_listening(self.now_s) for b in self.brokers)
-            and not self.east_writes
-        ):
+        if any(b.mode == "open" and b.is_listening(self.now_s) for b in self.brokers):
             self.last_good_s = self.now_s
-        if not (west and self.east_writes and not self.rules_at_west):
+        # Both sites take writes, each of other topics of west.
+        self.apart += bool(west and self.east_writes & OF_WEST and OF_WEST - self.east_writes)
+        both = (self.at_home_in_west - self.rules_at_west) & self.east_writes
+        if not (west and both):
             self.beside_since_s = None
             return
         if not self.is_lie:
-            self.problems.append(f"{self.now_s - 1000:.2f}: {west[0].name} and east take writes")
+            names = ", ".join(sorted(name for _, name in both))
+            self.problems.append(f"{self.now_s - 1000:.2f}: {west[0].name} and east take writes of {names}")
         self.beside_since_s = self.beside_since_s or self.now_s
         since_s = max(self.beside_since_s, self.calls_well_since_s)
         names = {name for name, word in self.said.items() if word.beside}
@@ -199,12 +201,17 @@ class World:
         return late, what, back
 
     def word(self, broker: Broker) -> object:
-        newest_first = [run.past() for run in reversed(self.runs)]
+        facts = self.record.facts
         if broker.disk.is_new and broker.disk.after is None:
-            broker.disk = Disk(True, newest_first[0].run_id if newest_first else "")
+            broker.disk = Disk(True, newest_begun(facts))
         disk = broker.disk if self.habits.knows_disks else Disk()
-        primaries = primaries_of(self.primaries) if self.habits.knows_disks else {}
-        return guard_word("west", newest_first, primaries=primaries, disk=disk)
+        seen = WRITERS if self.habits.looks_at_each else {TOPICS[0]: WRITERS[TOPICS[0]]}
+        return guard_word("west", seen, facts, disk=disk)
+
+    def at_west(self) -> frozenset[Topic]:
+        """Topics that are recorded as primary at west."""
+        known = primaries_of(primary_records(self.record.facts))
+        return frozenset(t for t in TOPICS if (known[t].cluster if t in known else t[0]) == "west")
 
     # guards
 
@@ -405,6 +412,18 @@ class Operator:
 
         go_on(0)
 
+    def _begun(self, run: Run) -> None:
+        """With its first effect."""
+        if not run.begun:
+            run.begun = True
+            self.world.runs.append(run)
+            self.world.record.begin(run.id, run.verb, run.source, run.target)
+            self.world.tell(f"{run.id} of {_in_words(run.topics)} has begun")
+
+    def _ended(self, run: Run, outcome: str) -> None:
+        run.outcome = outcome
+        self.world.record.end(run.id, outcome)
+
     def failover(self, run: Run) -> Steps:
         """From the plan on, or from where an earlier process has stopped."""
         world = self.world
@@ -413,12 +432,8 @@ class Operator:
         if not run.begun and not_clear(world.said.values(), world.last_good_s):
             return
         yield world.random.choice((0.0, 0.5, 5.0, 20.0))  # a person thinks it over
-        if not run.begun:
-            world.runs.append(run)
-            yield 0.1
-            run.begun = True
-            world.tell(f"{run.id} has begun")
-            yield world.random.uniform(0.0, 0.3)
+        self._begun(run)
+        yield world.random.uniform(0.0, 0.3)
         if not run.waited:
             until_s = world.now_s + (WAITED_FOR_S if world.habits.waits else 0.0)
             while world.now_s < until_s and may_open_yet(world.said.values(), world.last_good_s):
@@ -429,92 +444,146 @@ class Operator:
         if not run.recorded:
             if world.habits.looks and world.seen_back():
                 world.tell(f"{run.id} sees west: {world.seen_back()}")
-                run.outcome = "incomplete"
+                self._ended(run, "incomplete")
                 return
             world.is_lie = world.is_lie or world.is_attested_wrongly()
             yield 0.05
             run.recorded = True
-            self._record(run, "east")
-            world.east_writes = True
-            world.tell(f"east is primary{', and west is not down' if world.is_lie else ''}")
+            world.record.move(run.id, "east", *sorted(run.topics))
+            world.east_writes |= run.topics
+            lie = ", and west is not down" if world.is_lie else ""
+            world.tell(f"east is primary for {_in_words(run.topics)}{lie}")
             yield 1.0
-        run.outcome = "ok"
-
-    def _record(self, run: Run, primary: str) -> None:
-        self.world.primaries.append(
-            PrimaryRecord(home="west", primary=primary, topics=TOPICS, at_s=0.0, run_id=run.id)
-        )
+        self._ended(run, "ok")
 
     def abort(self, run: Run) -> Steps:
         """What the run has done is taken back, the newest first; then it counts as undone."""
         world = self.world
         yield 0.1
-        if run.recorded:
-            world.east_writes = False
+        if run.target == "west":
+            world.at_home_in_west -= run.topics
             yield 0.2
-            world.primaries = [record for record in world.primaries if record.run_id != run.id]
+        elif run.recorded:
+            world.east_writes -= run.topics
+            yield 0.2
+        if run.recorded:
+            world.record.withdraw(run.id, PrimaryMoved)
             run.recorded = False
             yield 0.2
-        if run.verb == "switchover":
-            world.rules_at_west = False
+        if run.target == "west":
+            world.east_writes |= run.topics
+        elif run.verb == "switchover":
+            world.record.withdraw(run.id, DenialInForce)
             yield 0.2
-        run.outcome = "undone"
+            world.at_home_in_west |= run.topics
+            world.rules_at_west -= run.topics
+            yield 0.2
+        self._ended(run, "undone")
         world.tell(f"{run.id} is taken back")
 
     def failback(self, run: Run) -> Steps:
-        """Hold west by rules, let its guards open it, and move back."""
+        """Hold west by rules, let its guards open it, and move back; what is not moved stays held."""
         world = self.world
         yield 0.1
         if not any(b.is_listening(world.now_s) and not b.is_paused for b in world.brokers):
             return
-        if not run.begun:
-            world.runs.append(run)
-            yield 0.1
-            run.begun = True
+        self._begun(run)
+        yield 0.1
         if not run.held:
-            world.rules_at_west = True
+            away = sorted(set(TOPICS) - world.at_west())
+            world.rules_at_west |= set(away)
             yield 0.2
             run.held = True
+            world.record.deny(run.id, *away)
             world.tell(f"{run.id} holds west")
         patience = 0
         while any(word.state != "open" for word in world.said.values()):
             patience += 1
             if patience > 120:
-                run.outcome = "incomplete"
+                self._ended(run, "incomplete")
                 return
             yield 0.5
         if not run.recorded:
-            world.east_writes = False
+            world.east_writes -= run.topics
             yield 0.5
+            yield from self._lifted(run)
             run.recorded = True
-            self._record(run, "west")
-            world.tell("west is primary")
+            world.record.move(run.id, "west", *sorted(run.topics))
+            world.tell(f"west is primary for {_in_words(run.topics)}")
             yield 0.5
-            world.rules_at_west = False
-            yield 0.5
-        run.outcome = "ok"
+        self._ended(run, "ok")
         world.is_lie = False
 
+    def _lifted(self, run: Run) -> Steps:
+        """The rules go, and before them what is recorded of them."""
+        world = self.world
+        world.record.lift(run.id, *sorted(run.topics))
+        yield 0.2
+        world.rules_at_west -= run.topics
+        yield 0.5
+
     def switchover(self, run: Run) -> Steps:
-        """A planned move away: rules first, then the other side."""
+        """A planned move away: rules first, then the other side. A topic of east goes home, and is stopped here."""
         world = self.world
         yield 0.1
         if not any(b.takes_writes(world.now_s) for b in world.brokers):
             return
-        world.runs.append(run)
-        run.begun = True
+        self._begun(run)
         yield 0.2
-        world.rules_at_west = True
+        world.rules_at_west |= run.topics
         yield 1.0
-        if not world.rules_at_west:  # the whole cluster was made anew meanwhile
-            run.outcome = "incomplete"
+        if not run.topics <= world.rules_at_west:  # the whole cluster was made anew meanwhile
+            self._ended(run, "incomplete")
             return
+        world.record.deny(run.id, *sorted(run.topics))
+        yield 0.3
+        world.at_home_in_west -= run.topics - OF_WEST
         run.recorded = True
-        self._record(run, "east")
-        world.east_writes = True
-        world.tell(f"{run.id} has moved to east by rules")
+        world.record.move(run.id, "east", *sorted(run.topics))
+        world.east_writes |= run.topics
+        world.tell(f"{run.id} has moved {_in_words(run.topics)} to east by rules")
         yield 0.5
-        run.outcome = "ok"
+        self._ended(run, "ok")
+
+    def bring(self, run: Run) -> Steps:
+        """A planned move of what is at home in east to west, as planned: it is stopped there first."""
+        world = self.world
+        yield 0.1
+        if not any(b.takes_writes(world.now_s) for b in world.brokers):
+            return
+        self._begun(run)
+        world.east_writes -= run.topics
+        yield 0.5
+        yield from self._lifted(run)
+        run.recorded = True
+        world.record.move(run.id, "west", *sorted(run.topics))
+        yield 0.2
+        world.at_home_in_west |= run.topics
+        world.tell(f"{run.id} has moved {_in_words(run.topics)} to west")
+        yield 0.5
+        self._ended(run, "ok")
+
+    def fence(self, run: Run) -> Steps:
+        """Writers of some topics are denied, or let in again, by a person who wants nothing else."""
+        world = self.world
+        yield 0.1
+        if not any(b.takes_writes(world.now_s) for b in world.brokers):
+            return
+        self._begun(run)
+        yield 0.1
+        if run.verb == "unfence":
+            yield from self._lifted(run)
+        else:
+            world.rules_at_west |= run.topics
+            yield 0.5
+            if run.topics <= world.rules_at_west:
+                world.record.deny(run.id, *sorted(run.topics))
+            yield 0.2
+        self._ended(run, "ok")
+
+
+def _in_words(topics: Iterable[Topic]) -> str:
+    return ", ".join(sorted(name for _, name in topics))
 
 
 def scenario(seed: int, habits: Habits | None = None) -> World:
@@ -581,22 +650,47 @@ def _new(world: World) -> None:
         broker.is_empty = True
     if brokers is world.brokers:
         world.tell("west is made anew")
-        world.rules_at_west = False
+        world.rules_at_west = set()
+
+
+def _part(world: World, topics: frozenset[Topic]) -> frozenset[Topic]:
+    """All of them, or some."""
+    known = sorted(topics)
+    if world.random.random() < 0.4:
+        return topics
+    return frozenset(world.random.sample(known, world.random.randint(1, len(known))))
 
 
 def _move(world: World, operator: Operator, count: int) -> None:
-    """Go on with the run that is open, or take it back; else there or back again."""
+    """Go on with the run that is open, or take it back; else something new, of all topics or of some."""
     random, newest = world.random, world.runs[-1] if world.runs else None
     dies = random.choice((None, None, None, random.randint(1, 12)))
-    begun = [run for run in world.runs if run.begun and run.outcome != "undone"]
-    is_away = any(run.recorded for run in begun[-1:]) and world.primaries[-1].primary == "east"
-    if newest is not None and newest.begun and newest.outcome in {"", "incomplete"}:
-        go_on = operator.failback if newest.verb == "failback" else operator.failover
+    here = world.at_west()
+    away = OF_WEST - here
+    go_on = {
+        "failover": operator.failover,
+        "failback": operator.failback,
+        "fence": operator.fence,
+        "unfence": operator.fence,
+    }
+    if newest is not None and newest.outcome in {"", "incomplete"}:
         is_taken_back = newest.verb == "switchover" or (newest.verb == "failover" and random.random() < 0.4)
-        operator.begin(operator.abort(newest) if is_taken_back else go_on(newest), dies)
-    elif is_away:
-        operator.begin(operator.failback(Run(f"{count}-failback", "failback", "east", "west")), dies)
-    elif random.random() < 0.2:
-        operator.begin(operator.switchover(Run(f"{count}-switchover", "switchover", "west", "east")), None)
-    else:
-        operator.begin(operator.failover(Run(f"{count}-failover", "failover", "west", "east")), dies)
+        operator.begin(operator.abort(newest) if is_taken_back else go_on[newest.verb](newest), dies)
+        return
+    kind = random.random()
+    if away and kind < 0.6:
+        run = Run(f"{count}-failback", "failback", "east", "west", _part(world, away))
+        operator.begin(operator.failback(run), dies)
+    elif kind < 0.15 and here:
+        run = Run(f"{count}-switchover", "switchover", "west", "east", _part(world, here))
+        operator.begin(operator.switchover(run), dies)
+    elif kind < 0.25 and REFUNDS not in here:
+        run = Run(f"{count}-switchover", "switchover", "east", "west", frozenset({REFUNDS}))
+        operator.begin(operator.bring(run), dies)
+    elif kind < 0.35 and here:
+        verb = "unfence" if here & world.rules_at_west and random.random() < 0.7 else "fence"
+        run = Run(f"{count}-{verb}", verb, "west", "", _part(world, here))
+        operator.begin(operator.fence(run), dies)
+    elif here:
+        run = Run(f"{count}-failover", "failover", "west", "east", _part(world, here))
+        operator.begin(operator.failover(run), dies)

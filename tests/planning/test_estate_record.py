@@ -21,9 +21,6 @@ from orchestrator.planning.estate_record import (
     RunEnded,
     Withdrawn,
     cut_rows,
-    decode_copy,
-    encode_copy,
-    is_copy,
     log_cuts,
     logs_left,
     offsets,
@@ -32,6 +29,7 @@ from orchestrator.planning.estate_record import (
     standing,
     undone_runs,
 )
+from orchestrator.planning.fact_copy import decode_copy, encode_copy, is_copy
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.cuts import Cut
 from orchestrator.values import TopicPartition

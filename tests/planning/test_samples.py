@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.estate_record import is_copy
+from orchestrator.planning.fact_copy import is_copy
 from orchestrator.planning.rates import mean_rate
 from orchestrator.planning.samples import (
     CheckpointCopy,

@@ -136,7 +136,7 @@ class TwinEstate:
 
     def guard(self, cluster: str) -> None:
         """From now on each broker of a cluster has a boot guard."""
-        self.guards.append(TwinGuards(self.topology.name, self.clusters[cluster], self.ensemble))
+        self.guards.append(TwinGuards(self.topology, self.clusters[cluster], self.ensemble))
 
     def live(self, seconds: float) -> None:
         """Let time pass with nobody of dcctl about."""

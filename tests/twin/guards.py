@@ -6,12 +6,12 @@ What they may do is decided by dcctl's own `guard_word`; how a broker is started
 from __future__ import annotations
 
 from orchestrator.errors import CoordinationError
+from orchestrator.operations.guard_reading import GuardFacts
 from orchestrator.operations.guard_words import guards_path
-from orchestrator.operations.past_runs import past_runs
-from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.boot_guard import Disk, GuardWord, guard_word
 from orchestrator.planning.guards import GuardSaid, Said
-from orchestrator.planning.primaries import primaries_of
+from orchestrator.planning.writers import writers_at
+from orchestrator.topology.model import Topology
 from tests.twin.clusters import Broker, TwinCluster
 from tests.twin.crew import EPOCH_S
 from tests.twin.ensemble import TwinEnsemble
@@ -22,8 +22,10 @@ _ASKS_EVERY_S, _OPENS_IN_S = 1.0, 3.0
 class TwinGuards:
     """Guards of all brokers of one cluster. A broker that has come back is closed until its guard opens it."""
 
-    def __init__(self, topology: str, cluster: TwinCluster, ensemble: TwinEnsemble) -> None:
+    def __init__(self, topology: Topology, cluster: TwinCluster, ensemble: TwinEnsemble) -> None:
         self._topology, self._cluster, self._ensemble = topology, cluster, ensemble
+        self._facts = GuardFacts(topology, cluster.name)
+        self._writers = writers_at(topology, cluster.name)
         self._asks_s = 0.0
         self._opening: dict[int, float] = {}
         for broker in cluster.brokers.values():
@@ -55,9 +57,8 @@ class TwinGuards:
 
     def _word(self) -> GuardWord | None:
         try:
-            runs = past_runs(self._ensemble, self._topology)
-            primaries = primaries_of(read_primaries(self._ensemble, self._topology))
-            return guard_word(self._cluster.name, runs, primaries=primaries, disk=Disk())
+            facts = self._facts.read(self._ensemble)
+            return guard_word(self._cluster.name, self._writers, facts, disk=Disk())
         except CoordinationError:
             return None
 
@@ -71,5 +72,5 @@ class TwinGuards:
             broker_id=broker.number,
             has_listened=state == "open",
         )
-        path = f"{guards_path(self._topology, self._cluster.name)}/{said.server}"
+        path = f"{guards_path(self._topology.name, self._cluster.name)}/{said.server}"
         self._ensemble.write_json(path, said.as_json())

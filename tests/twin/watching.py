@@ -10,7 +10,8 @@ from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
-from orchestrator.planning.estate_record import encode_copy, life_of
+from orchestrator.planning.estate_record import life_of
+from orchestrator.planning.fact_copy import encode_copy
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.planning.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
 from orchestrator.replication.source_gaps import TopicWriters

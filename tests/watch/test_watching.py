@@ -16,7 +16,8 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
-from orchestrator.planning.estate_record import ClusterIds, Fact, encode_copy
+from orchestrator.planning.estate_record import ClusterIds, Fact
+from orchestrator.planning.fact_copy import encode_copy
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.reader import read_samples

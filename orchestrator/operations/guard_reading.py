@@ -1,0 +1,55 @@
+"""What the guard of a broker reads in the ensemble, and its word from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.operations.earlier_denials import EarlierDenials
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_record import FactName
+from orchestrator.operations.guard_disk import came_after, guarded_disk
+from orchestrator.planning.boot_guard import GUARD_FACTS, Disk, GuardWord, guard_word, newest_begun
+from orchestrator.planning.estate_record import Fact
+from orchestrator.planning.writers import writers_at
+from orchestrator.topology.model import Topology
+
+
+class GuardFacts:
+    """The facts by which guards of one cluster decide; each is read once, for they never change."""
+
+    def __init__(self, topology: Topology, cluster: str) -> None:
+        self._topology = topology.name
+        self._known: dict[FactName, Fact] = {}
+        self._earlier = EarlierDenials(topology, cluster)
+
+    def read(self, coordination: Coordination) -> tuple[Fact, ...]:
+        """Those that hold, the oldest first, with what earlier versions have left in journals alone.
+
+        Raises `CoordinationError`.
+        """
+        facts = read_facts(coordination, self._topology, GUARD_FACTS, self._known)
+        return (*facts, *self._earlier.among(coordination, facts))
+
+
+@dataclass(slots=True)
+class GuardReading:
+    """What one guard has read so far: of the ensemble, and of its broker's data folder."""
+
+    topology: Topology
+    cluster: str
+    data: Path
+    disk: Disk = field(init=False)
+    facts: GuardFacts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.disk = guarded_disk(self.data)
+        self.facts = GuardFacts(self.topology, self.cluster)
+
+    def word(self, coordination: Coordination) -> GuardWord:
+        """What the ensemble says now. Raises `DcctlError`, and `ValueError` for what cannot be understood."""
+        facts = self.facts.read(coordination)
+        if self.disk.is_new and self.disk.after is None:
+            self.disk = came_after(self.data, newest_begun(facts))
+        return guard_word(self.cluster, writers_at(self.topology, self.cluster), facts, disk=self.disk)
