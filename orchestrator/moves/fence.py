@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
-from orchestrator.moves.hooks import RunHook, hooks_around
+from orchestrator.moves.hooks import HOOK_EFFECTS, hooks_around
 from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.moves.standstill import AwaitNoWrites
@@ -15,7 +15,7 @@ from orchestrator.planning.writers import denied_topics, opened_topics
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
-FENCE_EFFECTS = Registry(RunHook, RecordRules, DenyRules, AwaitNoWrites, LiftRules)
+FENCE_EFFECTS = HOOK_EFFECTS | Registry(RecordRules, DenyRules, AwaitNoWrites, LiftRules)
 """Every effect that a plan of these verbs may name."""
 
 

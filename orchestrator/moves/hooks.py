@@ -19,6 +19,7 @@ from orchestrator.moves.effect import (
     Reversible,
     Running,
 )
+from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.planning.hooks import ACTION, POST, PRE, hook_variables
 from orchestrator.topology.model import Topology
@@ -79,6 +80,10 @@ class RunHook(Reversible, Effect[HookRun]):
     def undo(self, run: Running) -> Outcome[Nothing]:  # noqa: ARG002
         """A hook is not taken back."""
         return Done(Nothing(), "what the hook itself has done stays")
+
+
+HOOK_EFFECTS = Registry(RunHook)
+"""What a plan of any verb may name."""
 
 
 @contextmanager

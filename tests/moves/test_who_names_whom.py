@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.moves.effects import MOVE_EFFECTS
+from scripts.measure.coupling import read_by_string
+from scripts.measure.source import read_product
+
 ROOT = Path(__file__).parents[2] / "orchestrator"
 MOVES = ROOT / "moves"
 PACKAGES = (MOVES / "kinds", MOVES / "engines")
@@ -89,3 +93,40 @@ def imported_names(file: Path) -> list[str]:
 
 def _dotted(package: Path) -> str:
     return ".".join(package.relative_to(ROOT.parent).parts)
+
+
+def effects() -> dict[str, Path]:
+    """The classes of effects that a plan may name, with their modules."""
+    return {
+        effect.__name__: ROOT.parent / (effect.__module__.replace(".", "/") + ".py")
+        for effect in MOVE_EFFECTS
+    }
+
+
+def test_an_effect_knows_no_other_effect() -> None:
+    """It takes results, whose types are apart from whoever brings them."""
+    known = effects()
+    assert len(known) > 50
+    for file in set(known.values()):
+        others = {name for name, of in known.items() if of != file}
+        # One that is another one with a word more inherits from it.
+        taken = {name.rpartition(".")[2] for name in imported(file)} & others
+        assert taken == set(), file.name
+
+
+def test_nothing_above_moves_names_an_effect() -> None:
+    """Who reads a run asks what its effects declare: what they hold, the facts they wrote, what is told of them."""
+    known = effects()
+    naming = {
+        (file.relative_to(ROOT).as_posix(), name)
+        for file in ROOT.rglob("*.py")
+        if MOVES not in file.parents
+        for name in {name.rpartition(".")[2] for name in imported(file)} & set(known)
+    }
+    assert naming == set()
+
+
+def test_no_result_of_a_step_is_read_by_string() -> None:
+    """But for runs of earlier versions, which had no types: one module reads these."""
+    found = {path for path, _ in read_by_string(read_product(ROOT.parent))}
+    assert found == {"orchestrator/operations/earlier_results.py"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.hooks import RunHook
-from orchestrator.moves.registry import Registry
+from orchestrator.moves.hooks import HOOK_EFFECTS
 from orchestrator.operations.layout.actions.access import (
     create_acls,
     delete_acls,
@@ -42,7 +41,7 @@ from orchestrator.operations.layout.actions.topics import (
 from orchestrator.operations.layout.session import LayoutSession
 
 LAYOUT_TABLE: ActionTable[LayoutSession] = ActionTable(
-    effects=Registry(RunHook),
+    effects=HOOK_EFFECTS,
     perform={
         "create-topics": create_topics,
         "delete-topics": delete_topics,
