@@ -133,16 +133,22 @@ class FailbackProcedure:
             )
             epoch_ends = of_home.ask(lambda: self._epoch_ends(estate, past.result().value or Past()))
             left = pool.submit(asked, f"checkpoints at {mirror.target}", lambda: _checkpoints(estate), clock)
+            seen = base.result()
+            copies, read = logs.result(), last_read.result()
+            # Behind what was copied: of a primary that is written, a mirror at work would seem to have more.
+            home_ends = of_home.ask(lambda: estate.target.log_ends(seen.log_ends.value or ())).result()
+            if seen.log_ends.value is not None:
+                seen = replace(seen, log_ends=home_ends)
             return FailbackPicture(
-                observation=base.result(),
+                observation=seen,
                 standby=StandbySide(
                     topics=states.result(),
-                    log_ends=logs.result(),
+                    log_ends=copies,
                     committed=committed.result(),
                     access=access.result(),
                 ),
                 home_access=home_access.result(),
-                last_read=last_read.result(),
+                last_read=read,
                 samples=samples.result(),
                 past=past.result(),
                 epoch_ends=epoch_ends.result(),
