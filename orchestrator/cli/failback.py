@@ -52,8 +52,8 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.failback import preview_failback, run_failback
-    from orchestrator.planning.failback import FailbackRequest
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.request import FailbackRequest
     from orchestrator.planning.same_clusters import accepted_clusters
 
     topology = given_topology(file)

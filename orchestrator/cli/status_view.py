@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.cli.status_headline import has_price, headline
+from orchestrator.planning.gate import by_cause, hints_of, listed
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.situation import by_cause, hints_of, listed
 from orchestrator.planning.watcher_records import CLOCKS_APART_S
 from orchestrator.ports.clock import utc_text
 

@@ -47,8 +47,8 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.verb import run_verb
     from orchestrator.operations.switchover import preview_switchover, run_switchover
     from orchestrator.planning.overrides import acknowledgement
+    from orchestrator.planning.request import SwitchoverRequest
     from orchestrator.planning.same_clusters import accepted_clusters
-    from orchestrator.planning.switchover import SwitchoverRequest
 
     topology = given_topology(file)
     request = SwitchoverRequest(

@@ -115,7 +115,7 @@ def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -
 
 def refusal_of(plan: Plan) -> str:
     """Which gates are closed, and why, in a line as a run says it; empty where all are open."""
-    from orchestrator.planning.situation import closed_text
+    from orchestrator.planning.gate import closed_text
 
     return closed_text(plan.gates)[0]
 

@@ -20,11 +20,11 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import LeftClusters, Maps, Seen
 from orchestrator.moves.results import LossCounted, MirrorEnd, PartlyStanding, RulesHeard
 from orchestrator.planning.left import named
 from orchestrator.planning.losses import PartitionAccount, account_loss, losses_to_json
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.not_copied import COPY_AGAIN, passed_over
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogReach, TopicPartition

@@ -12,7 +12,6 @@ from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import (
     GroupOffsets,
@@ -24,6 +23,7 @@ from orchestrator.moves.results import (
 from orchestrator.moves.routes import Led, read_along
 from orchestrator.moves.translating import outcome_of_rows
 from orchestrator.moves.way import Route
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions import TargetPosition, placed_in_log
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.watcher_records import age_s

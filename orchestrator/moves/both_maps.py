@@ -6,9 +6,9 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import EFFECT_CONFIG, Handle, Running
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Maps
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, ReturnedLogs, StandingLogs, TopicEnds
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import BothMaps
 from orchestrator.replication.cuts import cuts_from_json
 from orchestrator.values import LogEnd

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import Running
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Maps
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import landing_position
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.offset_map import OffsetMap, Translated

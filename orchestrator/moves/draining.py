@@ -19,9 +19,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import MirrorEnd, StandingLogs
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import source_isolation
 from orchestrator.topology.model import Topology

@@ -19,10 +19,10 @@ from orchestrator.moves.effect import (
     Reversible,
     Running,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import EstateRecord, Seen
 from orchestrator.moves.results import StandingLogs, TopicEnds
 from orchestrator.planning.estate_record import Body, LogsLeft, ReverseStarts, rows
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Kafka
 from orchestrator.values import TopicPartition

@@ -7,10 +7,11 @@ from orchestrator.moves.hooks import HOOK_EFFECTS, hooks_around
 from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.moves.standstill import AwaitNoWrites
-from orchestrator.planning.fence import EXPIRES_AFTER_S, Fenced, FenceRequest, fenced
-from orchestrator.planning.fence_gates import FencePicture, fence_gates, unfence_gates
-from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
+from orchestrator.planning.fence import Fenced, FenceRequest, fenced
+from orchestrator.planning.fence_gates import fence_gates, unfence_gates
+from orchestrator.planning.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
 from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.planning.writers import denied_topics, opened_topics
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
@@ -19,7 +20,7 @@ FENCE_EFFECTS = HOOK_EFFECTS | Registry(RecordRules, DenyRules, AwaitNoWrites, L
 """Every effect that a plan of these verbs may name."""
 
 
-def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
+def plan_fence(topology: Topology, seen: Snapshot, request: FenceRequest) -> Plan:
     """What fencing would do now, and which gates allow it: deny, and see that nothing is written any more."""
     cluster = request.cluster
     who = fenced(topology, cluster, principals=request.principals, with_consumers=request.consumers)
@@ -31,11 +32,11 @@ def plan_fence(topology: Topology, picture: FencePicture, request: FenceRequest)
         topics = _topics_written_at(topology, cluster)
         standing = AwaitNoWrites(cluster=cluster, topics=topics)
         book.add(standing, id="stands-still", after=[behind(denied, because="who is denied writes no more")])
-    gates = fence_gates(topology, picture, cluster, who.principals, request.accept_cluster)
-    return _plan(topology, picture, request, "fence", who, book, gates)
+    gates = fence_gates(topology, seen, cluster, who.principals, request.accept_cluster)
+    return _plan(topology, seen, request, "fence", who, book, gates)
 
 
-def plan_unfence(topology: Topology, picture: FencePicture, request: FenceRequest) -> Plan:
+def plan_unfence(topology: Topology, seen: Snapshot, request: FenceRequest) -> Plan:
     """What lifting a fence would do now, whoever brought it in. What is lifted in part stays so."""
     cluster = request.cluster
     who = fenced(topology, cluster, principals=request.principals, with_consumers=True)
@@ -44,8 +45,8 @@ def plan_unfence(topology: Topology, picture: FencePicture, request: FenceReques
         found = book.add(RecordRules(cluster=cluster, rules=who.rules))
         opened = opened_topics(topology, cluster, who.rules)
         book.add(LiftRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=opened), id="lift")
-    gates = unfence_gates(topology, picture, cluster, request.acknowledge, request.accept_cluster)
-    return _plan(topology, picture, request, "unfence", who, book, gates)
+    gates = unfence_gates(topology, seen, cluster, request.acknowledge, request.accept_cluster)
+    return _plan(topology, seen, request, "unfence", who, book, gates)
 
 
 def _topics_written_at(topology: Topology, cluster: str) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def _topics_written_at(topology: Topology, cluster: str) -> tuple[str, ...]:
 
 def _plan(  # noqa: PLR0917 - what a plan is made of
     topology: Topology,
-    picture: FencePicture,
+    seen: Snapshot,
     request: FenceRequest,
     verb: str,
     who: Fenced,
@@ -77,14 +78,14 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
             source=request.cluster,
             target="",
             request=request.as_json(),
-            created_at_s=picture.at_s,
-            expires_at_s=picture.at_s + EXPIRES_AFTER_S,
+            created_at_s=seen.at_s,
+            expires_at_s=seen.at_s + EXPIRES_AFTER_S,
             topology_digest=digest(dump_topology(topology)),
-            observed=picture.digests(),
+            observed=seen.digests(),
             gates=gates,
             steps=book.steps,
             facts={
-                **ids_to_remember(picture.coordination, picture.cluster_ids(request.cluster)),
+                **ids_to_remember(seen.coordination, seen.cluster_ids()),
                 "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
                 "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
             },

@@ -19,10 +19,10 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Seen, Words
 from orchestrator.moves.results import FirstWrites, TopicEnds
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition, WrittenRecord

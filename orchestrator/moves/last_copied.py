@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.returned import last_copied
+from orchestrator.planning.returned import Past, last_copied
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Kafka
 from orchestrator.replication.offset_syncs import read_offset_map

@@ -19,9 +19,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import LeftClusters, Seen
 from orchestrator.moves.results import PartlyStanding, RecordedPositions
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 
 

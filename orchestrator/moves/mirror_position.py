@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from orchestrator.moves.asking import ask_connect, is_stopped_in_time
 from orchestrator.moves.effect import Done, Nothing, Outcome, Running, Unknown
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Workers
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 

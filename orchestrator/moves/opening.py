@@ -20,8 +20,8 @@ from orchestrator.moves.effect import (
 )
 from orchestrator.moves.ports import BootGuards
 from orchestrator.moves.topic_states import topic_states
-from orchestrator.planning.gates import sick_partitions
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
+from orchestrator.planning.observation import sick_partitions
 from orchestrator.ports.clock import Clock, utc_text
 from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology

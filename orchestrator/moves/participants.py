@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import World
 from orchestrator.moves.effect import Effect, Handle, Nothing
-from orchestrator.moves.mirror_ref import MirrorRef
+from orchestrator.moves.ports import Looks
 from orchestrator.moves.registry import Registry
 from orchestrator.moves.results import (
     LossCounted,
@@ -26,7 +26,10 @@ from orchestrator.moves.results import (
     TopicEnds,
 )
 from orchestrator.moves.runbook import After, Runbook
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Way
+from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
@@ -95,8 +98,12 @@ Ports = Mapping[type[Any], Any]
 """What effects reach of the world, by the class that they ask `Running.port` for."""
 
 
+Reread = Mapping[str, Mapping[str, int | None]]
+"""Records that each consumer reads again: by the map, by the age of its position, and at most."""
+
+
 class Kind(Protocol):
-    """A kind of applications. Each method adds the steps of all applications of the kind that go one way.
+    """A kind of applications: what is judged and foretold of those that go one way, and their steps.
 
     `writes`: they are stopped before it is looked whether logs stand still; the others beside that.
     """
@@ -121,6 +128,18 @@ class Kind(Protocol):
 
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         """What hosts run of them, by the names under which dcctl stops and starts it."""
+
+    def look(self, looks: Looks, way: Way) -> Any:
+        """What of them has to be seen before they move; kept in the snapshot under the kind's name."""
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """What has to hold for them to move."""
+
+    def reread(self, s: Situation) -> Reread:
+        """What they would read again."""
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        """What that rests on, for people who read the plan later."""
 
     def stop_unhosted(
         self, book: Runbook, way: Way, place: Place, after: Sequence[After]
@@ -173,6 +192,15 @@ class MirrorEngine(Protocol):
 
     def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
         """Whether that mirror is one of this engine's."""
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """What has to hold of the mirror that feeds the place entered."""
+
+    def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """Records by topic that would be lost: at least, expected and at most, as far as it can be told."""
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        """What that rests on, for people who read the plan later."""
 
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]

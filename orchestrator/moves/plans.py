@@ -2,124 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from orchestrator.errors import UsageError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.failback import failback
 from orchestrator.moves.failover import Degraded, Opening, failover
-from orchestrator.moves.mirror_ref import MirrorRef, ref_to
+from orchestrator.moves.gates import gates_of
+from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
+from orchestrator.moves.gates.left import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.runbook import Runbook
+from orchestrator.moves.situation import Situation, Words
 from orchestrator.moves.switchover import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
-from orchestrator.planning.failback import (
-    FailbackRequest,
-    failback_plan,
-    mirror_to_fail_back,
-    principals_back,
-)
-from orchestrator.planning.failback_picture import FailbackPicture, Past
-from orchestrator.planning.failover import failover_plan, failover_situation
 from orchestrator.planning.fence import Fenced, roaming_rules
 from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gates import gate_results
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
-from orchestrator.planning.observation import Observation
+from orchestrator.planning.mirror_ref import MirrorRef, ref_to
 from orchestrator.planning.opening import guards_of, open_since_s
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
-from orchestrator.planning.samples import LossWindow
-from orchestrator.planning.sick_gates import SickPicture, SickSituation, can_fence, sick_gates, symptoms
-from orchestrator.planning.switchover import (
+from orchestrator.planning.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
+from orchestrator.planning.request import (
+    FailbackRequest,
+    FailoverRequest,
+    MoveRequest,
     SwitchoverRequest,
+    mirror_to_fail_back,
+    mirror_to_fail_over,
     mirror_to_switch_over,
     moved_principals,
-    switchover_plan,
+    principals_back,
 )
-from orchestrator.planning.switchover_picture import SwitchoverPicture
-from orchestrator.topology.model import Topology
+from orchestrator.planning.returned import Past
+from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.planning.snapshot import Snapshot
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Replication, Topology
 
 _AT_ONCE_S = 0.1
 _SILENT_S = 1.0
+_NOBODY = Fenced({}, {}, ())
 
 
 def plan_failover(
     topology: Topology,
-    observation: Observation,
+    seen: Snapshot,
     request: FailoverRequest,
     *,
     offset_shift: int = 0,
     them: Participants = PARTICIPANTS,
 ) -> Plan:
-    """What the failover of a lost source would do now, what it would cost, and which gates allow it.
+    """What leaving a lost place, or a sick one, would do now, what it would cost, and which gates allow it.
 
     `offset_shift`: a rehearsal's sabotage, in offsets. Raises `UsageError` where the request fits no mirror
     of the topology, or several.
     """
-    mirror = mirror_to_fail_over(topology, request)
-    s = failover_situation(topology, mirror, observation, request)
-    book, move = Runbook(), along(topology, ref_to(mirror), _NOBODY, them, reach="gone")
-    opening, accepted = _opening(observation, s.window), Accepted(offset_shift=offset_shift)
-    failover(book, move, them, opening, accepted, degraded={})
-    return failover_plan(s, gate_results(s), book, observation.digests())
-
-
-def plan_sick_failover(
-    topology: Topology, picture: SickPicture, request: FailoverRequest, *, them: Participants = PARTICIPANTS
-) -> Plan:
-    """What leaving a sick site would do now, what it would cost, and which gates allow it.
-
-    Raises `UsageError` where the request fits no mirror of the topology, or several.
-    """
-    mirror = mirror_to_fail_over(topology, request)
-    try:
-        who = moved_principals(topology, mirror)
-    except UsageError:
-        if not request.accept_unfenced:
-            raise
-        who = _NOBODY
-    left = picture.left.value
-    common = failover_situation(topology, mirror, picture.observation, request, left)
-    s = SickSituation(common=common, left=picture.left, principals=who.principals)
-    unread = {} if left is None else left.unread
-    known = Degraded(
-        is_fenced=can_fence(s),
-        is_kept_off=_is_kept_off(topology, picture, mirror.source, mirror.target, who),
-        unread=tuple(sorted(map(str, unread))),
+    mirror, is_sick = mirror_to_fail_over(topology, request), bool(request.sick)
+    who = _whom_to_deny(topology, mirror, request) if is_sick else _NOBODY
+    move = along(topology, ref_to(mirror), who, them, reach="partial" if is_sick else "gone")
+    s = Situation(
+        way=move.ways[0],
+        seen=seen,
+        words=Words(
+            attested=request.attested,
+            sick=request.sick,
+            accept_loss=request.accept_loss,
+            accept_unfenced=request.accept_unfenced,
+            acknowledge=request.acknowledge,
+            accept_cluster=request.accept_cluster,
+            without_coordination=request.without_coordination,
+        ),
     )
-    book, move = Runbook(), along(topology, ref_to(mirror), who, them, reach="partial")
-    opening = _opening(picture.observation, common.window)
-    failover(book, move, them, opening, Accepted(loss=_allowed(s)), degraded={mirror.source: known})
-    facts = {
-        "symptoms": symptoms(s),
-        "unread": {str(tp): why for tp, why in sorted(unread.items())},
-        "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
-        "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
-    }
-    return failover_plan(common, sick_gates(s), book, picture.digests(), facts)
+    degraded, accepted, book = {}, Accepted(offset_shift=offset_shift), Runbook()
+    facts: dict[str, Any] = {}
+    if is_sick:
+        left = s.source.left.value
+        unread = {} if left is None else left.unread
+        degraded[s.left] = Degraded(
+            is_fenced=can_fence(s),
+            is_kept_off=_is_kept_off(s),
+            unread=tuple(sorted(map(str, unread))),
+        )
+        accepted = Accepted(loss=_allowed(s), offset_shift=offset_shift)
+        facts = {"symptoms": symptoms(s), "unread": {str(tp): why for tp, why in sorted(unread.items())}}
+        facts |= _denied(who)
+    failover(book, move, them, _opening(s), accepted, degraded=degraded)
+    return _plan("failover", request, s, them, book, facts=facts)
 
 
 def plan_switchover(
-    topology: Topology,
-    picture: SwitchoverPicture,
-    request: SwitchoverRequest,
-    *,
-    them: Participants = PARTICIPANTS,
+    topology: Topology, seen: Snapshot, request: SwitchoverRequest, *, them: Participants = PARTICIPANTS
 ) -> Plan:
     """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
     mirror = mirror_to_switch_over(topology, request.to)
-    move = along(topology, ref_to(mirror), moved_principals(topology, mirror), them)
-    book = Runbook()
+    who = moved_principals(topology, mirror)
+    move = along(topology, ref_to(mirror), who, them)
+    words = Words(
+        acknowledge=request.acknowledge, accept_cluster=request.accept_cluster, timeout_s=request.timeout_s
+    )
+    s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
-    return switchover_plan(topology, picture, request, book)
+    return _plan("switchover", request, s, them, book, kept_off=_roaming(s), facts=_denied(who))
 
 
 def plan_failback(
-    topology: Topology,
-    picture: FailbackPicture,
-    request: FailbackRequest,
-    *,
-    them: Participants = PARTICIPANTS,
+    topology: Topology, seen: Snapshot, request: FailbackRequest, *, them: Participants = PARTICIPANTS
 ) -> Plan:
     """What going back would do now, what would be late or missing, and which gates allow it."""
     mirror = mirror_to_fail_back(topology, request.to)
@@ -127,11 +116,64 @@ def plan_failback(
     accepted = Accepted(
         loss=request.accept_loss, unrecorded=request.accept_unrecorded, reread=request.accept_reread
     )
-    starts = (picture.past.value or Past()).starts
     move = along(topology, ref_to(mirror).other_way, who_standby, them)
-    book = Runbook()
+    words = Words(
+        accept_loss=request.accept_loss,
+        accept_unrecorded=request.accept_unrecorded,
+        acknowledge=request.acknowledge,
+        accept_cluster=request.accept_cluster,
+    )
+    s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
+    starts = (seen.past.value or Past()).starts
     failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
-    return failback_plan(topology, picture, request, book)
+    return _plan("failback", request, s, them, book, kept_off=who_home.principals)
+
+
+def _plan(
+    verb: str,
+    request: MoveRequest,
+    s: Situation,
+    them: Participants,
+    book: Runbook,
+    *,
+    kept_off: tuple[str, ...] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Plan:
+    """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""
+    engine, done_by, passed = them.engine(s.topology, s.feed), done_by_run(s), passed_by_word(s)
+    state = s.seen.coordination.value
+    # Of a run without the ensemble: behind which fact of the estate record it stands once it is imported.
+    alone = (
+        {"newest_fact": state.newest_fact, "record_life": state.record_life} if state and state.alone else {}
+    )
+    plan = Plan(
+        verb=verb,
+        topology=s.topology.name,
+        source=s.left,
+        target=s.entered,
+        request=request.as_json(),
+        created_at_s=s.seen.at_s,
+        expires_at_s=s.seen.at_s + EXPIRES_AFTER_S,
+        topology_digest=digest(dump_topology(s.topology)),
+        observed=s.seen.digests(),
+        gates=gates_of(s, them, kept_off),
+        steps=book.steps,
+        told=book.told,
+        predicted=Predicted(
+            loss=engine.loss(s),
+            reread={name: row for kind in them.kinds for name, row in kind.reread(s).items()},
+        ),
+        facts={
+            **({"done_by": done_by} if done_by else {}),
+            **({"passed": passed} if passed else {}),
+            **alone,
+            **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
+            **engine.facts(s),
+            **{key: value for kind in them.kinds for key, value in kind.facts(s).items()},
+            **(facts or {}),
+        },
+    )
+    return with_seconds(plan)
 
 
 def along(
@@ -168,11 +210,30 @@ def along(
     return Move(topology=topology, ways=(way,))
 
 
-_NOBODY = Fenced({}, {}, ())
+def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reach: Reach = "whole") -> Way:
+    """The way that a verb looks at; whom the place left is denied is for its plan."""
+    return along(topology, mirror, _NOBODY, them, reach=reach).ways[0]
 
 
-def _opening(seen: Observation, window: LossWindow | None) -> Opening:
-    since_s, said, probe = open_since_s(seen, window), guards_of(seen), seen.source.value
+def _whom_to_deny(topology: Topology, mirror: Replication, request: FailoverRequest) -> Fenced:
+    """Whom a sick place is denied; nobody, where the file does not tell and a person answers for that."""
+    try:
+        return moved_principals(topology, mirror)
+    except UsageError:
+        if not request.accept_unfenced:
+            raise
+        return _NOBODY
+
+
+def _denied(who: Fenced) -> dict[str, Any]:
+    return {
+        "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
+        "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
+    }
+
+
+def _opening(s: Situation) -> Opening:
+    since_s, said, probe = open_since_s(s.seen, s.once(loss_window)), guards_of(s.seen), s.source.probe.value
     is_waited_for = bool(may_open_yet(said, since_s) or not_clear(said, since_s))
     is_silent = probe is not None and "silent" in probe.addresses.values()
     return Opening(
@@ -182,14 +243,19 @@ def _opening(seen: Observation, window: LossWindow | None) -> Opening:
     )
 
 
-def _is_kept_off(topology: Topology, picture: SickPicture, home: str, target: str, who: Fenced) -> bool:
-    """Whether there are producers that move themselves, and the target can keep them off."""
-    rules = roaming_rules(topology, home, who)
-    principals = tuple(sorted({rule.principal for rule in rules}))
-    return bool(rules) and fenceable(picture.target_access, topology, target, principals).outcome == "ok"
+def _roaming(s: Situation) -> tuple[str, ...]:
+    """Principals of producers that move themselves, who are kept off the place entered for a while."""
+    return tuple(sorted({rule.principal for rule in s.way.roaming}))
 
 
-def _allowed(s: SickSituation) -> int | None:
+def _is_kept_off(s: Situation) -> bool:
+    """Whether there are producers that move themselves, and the place entered can keep them off."""
+    principals = _roaming(s)
+    found = fenceable(s.target.access, s.topology, s.entered, principals)
+    return bool(principals) and found.outcome == "ok"
+
+
+def _allowed(s: Situation) -> int | None:
     """Records that may be left uncopied where they can be counted; None for any number."""
-    accepted, budget = s.common.request.accept_loss, s.common.topology.failover.max_loss
-    return accepted if accepted is not None else budget.records
+    budget = s.topology.failover.max_loss.records
+    return budget if s.words.accept_loss is None else s.words.accept_loss

@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
+from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.estate_record import Body
-from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.left import LeftPartition
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import SourceProbe
+from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Access, Closed, Connect
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
+from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, LogReach, TopicPartition
 
 B = TypeVar("B", bound=Body)
@@ -138,6 +140,13 @@ class CopiedCheckpoint:
 
     is_whole: bool
     message: str
+
+
+class Looks(Protocol):
+    """What kinds of applications may look at before anything is decided. It changes nothing."""
+
+    def checkpoint(self, query: Consumer, *, at_standby: bool) -> SeenCheckpoint:
+        """That of a Spark query where it works `at_standby`, or the watcher's copy there."""
 
 
 class QueryCheckpoints(Protocol):

@@ -26,10 +26,10 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery, Stopped, TopicEnds
 from orchestrator.planning.checkpoints import placed_by
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import own_partitions, place_back
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.replication.offset_map import Translated

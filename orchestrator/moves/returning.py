@@ -26,10 +26,10 @@ from orchestrator.moves.effect import (
 from orchestrator.moves.epoch_ends import read_epoch_ends
 from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import EstateRecord, Seen
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.returned import Returned, epochs_left, returned_side

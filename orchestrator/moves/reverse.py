@@ -22,13 +22,13 @@ from orchestrator.moves.effect import (
     Verified,
 )
 from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import EstateRecord, Workers
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
+from orchestrator.planning.after_move import after_move
 from orchestrator.planning.estate_record import Body, ReverseStarts, rows
-from orchestrator.planning.failback_flip import flipped
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import Offsets, offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
@@ -62,7 +62,7 @@ class PrepareReverse(Effect[Nothing]):
         topology, clusters = run.port(Topology), run.port(Clusters)
         home, standby, mirror = self.mirror.target, self.mirror.source, self.mirror.of(topology)
         # A file in which applications work at the standby: by it the primary is the target of a mirror.
-        back = flipped(topology, self.mirror.other_way.of(topology))
+        back = after_move(topology, self.mirror.other_way.of(topology))
         wanted = desired_topics(back, home)
         copies = {mirror.mirrored_topic(name) for name in mirror.topics}
         clusters.cluster(home).create_topics(

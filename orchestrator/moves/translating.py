@@ -13,9 +13,9 @@ from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Outcome, Running
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Maps, Seen
 from orchestrator.moves.results import MirrorEnd, RecordedPositions, StandingLogs, TranslatedPositions
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import TargetPosition, target_positions
 from orchestrator.planning.positions_back import BackPosition, own_partitions, positions_back

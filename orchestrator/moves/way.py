@@ -14,11 +14,15 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import EFFECT_CONFIG
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.planning.fence import Fenced
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
 
+Case = Literal["gone", "partial", "planned", "back"]
+"""What a way is like: of a place that is gone, or partial; planned, while both places are whole; or back to a
+place that rejoins first.
+"""
 Reach = Literal["whole", "partial", "gone"]
 """What of a place can be asked and told: all of it, part of it, nothing. A person attests it, and it is
 looked at.
@@ -85,6 +89,13 @@ class Way:
     roaming: tuple[Acl, ...] = ()
     written_early: tuple[str, ...] = ()
     mark: str = ""
+
+    @property
+    def case(self) -> Case:
+        """See `Case`."""
+        if any(mirror.is_back for mirror in self.drains):
+            return "back"
+        return "planned" if self.reach == "whole" else self.reach
 
     def named(self, kind: str) -> tuple[str, ...]:
         """The applications of a kind that move, in file order."""

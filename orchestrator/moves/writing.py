@@ -26,7 +26,6 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import (
     GroupOffsets,
@@ -36,6 +35,7 @@ from orchestrator.moves.results import (
     TranslatedPositions,
     WrittenOffsets,
 )
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions import TargetPosition, offsets_to_write
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition

@@ -41,7 +41,7 @@ from orchestrator.planning.estate_record import (
     primary_records,
     standing,
 )
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, Part
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import (
     Plan,
     RunEvent,
@@ -52,6 +52,7 @@ from orchestrator.planning.plan import (
 )
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
+from orchestrator.planning.snapshot import Snapshot
 
 IMPORTED = ".imported"
 B = TypeVar("B", bound=Body)
@@ -196,8 +197,8 @@ def runs_of(facts: Iterable[Fact]) -> Iterator[EarlierRun]:
 
 
 def with_local_journals(
-    seen: Observation, topology: str, own_run: str, copied: Part[Sequence[Fact]]
-) -> Observation:
+    seen: Snapshot, topology: str, own_run: str, copied: Part[Sequence[Fact]]
+) -> Snapshot:
     """The picture with what is known without the ensemble, where a person goes on without one."""
     away = seen.coordination
     if away.value is not None:

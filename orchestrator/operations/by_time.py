@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.samples import HISTORY_S, SampleHistory
 from orchestrator.ports.servers import Kafka
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.watch.reader import RECENT_S, read_samples
 
 
-def samples_for(topology: Topology, mirror: Replication, cluster: Kafka) -> SampleHistory:
+def samples_for(topology: Topology, mirror: MirrorRef, cluster: Kafka) -> SampleHistory:
     """The watcher's samples, as far back as the consumers' rules need them. Raises `ClusterError`."""
-    rules = {consumer.on_untranslatable for consumer in topology.consumers_of(mirror.source)}
+    rules = {consumer.on_untranslatable for consumer in topology.consumers_of(mirror.home)}
     reach_s = HISTORY_S if "timestamp" in rules else RECENT_S
-    return read_samples(cluster, mirror.samples_topic, history_s=reach_s)
+    return read_samples(cluster, mirror.of(topology).samples_topic, history_s=reach_s)

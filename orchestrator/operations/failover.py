@@ -1,39 +1,35 @@
-"""The failover of one mirror's source: what is its own beside `procedure`."""
+"""The failover of a place that is gone, or that answers in part: what is its own beside `move_procedure`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from orchestrator.engine import Actions, OnEvent
-from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import PARTICIPANTS, effects_with
-from orchestrator.moves.mirror_ref import ref_to
+from orchestrator.engine import OnEvent
+from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.alone import has_local_journal, with_local_journals
-from orchestrator.operations.fact_copies import copied_facts
-from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.move_session import MoveSession
-from orchestrator.operations.observe import Estate, observe, open_estate
-from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
-from orchestrator.operations.run import Run
+from orchestrator.operations.alone import has_local_journal
+from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.operations.move_procedure import MoveProcedure
+from orchestrator.operations.procedure import Approve, OnPlan, preview
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.sick import SickProcedure
-from orchestrator.planning.observation import Observation
+from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.topology.model import Topology
 
 __all__ = ["FailoverProcedure", "FailoverRequest", "FailoverResult", "preview_failover", "run_failover"]
 
+_SHIFT = "sabotage_offset_shift"
 
-class FailoverProcedure:
-    """See `operations.procedure.Procedure`. `offset_shift` is a rehearsal's sabotage; see `run_failover`."""
+
+class FailoverProcedure(MoveProcedure):
+    """`offset_shift` is a rehearsal's sabotage; see `run_failover`."""
 
     verb = "failover"
+    # Whatever has become of a place that answers in part: what is begun is gone on with, or taken back.
     gates_of_resumed = frozenset(
         {
             "attested",
@@ -55,62 +51,38 @@ class FailoverProcedure:
         servers: Servers = REAL_SERVERS,
         them: Participants = PARTICIPANTS,
     ) -> None:
-        self.servers, self.them = servers, them
         refuse_unsupported(topology, "failover")
-        self.topology, self.request = topology, request
-        self.mirror = mirror_to_fail_over(topology, request)
-        self.command = f"failover {self.mirror.source} → {self.mirror.target}"
-        self._offset_shift = offset_shift
-        self.is_alone = request.without_coordination
-        self.about: Mapping[str, Any] = {"sabotage_offset_shift": offset_shift} if offset_shift else {}
+        super().__init__(
+            topology,
+            ref_to(mirror_to_fail_over(topology, request)),
+            reach="partial" if request.sick else "gone",
+            is_alone=request.without_coordination,
+            servers=servers,
+            them=them,
+        )
+        self._request, self._offset_shift = request, offset_shift
+        self.about = {_SHIFT: offset_shift} if offset_shift else {}
 
     @classmethod
     def of_run(
         cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
     ) -> FailoverProcedure:
-        """As an earlier run was asked for."""
-        # Once its journal is in the ensemble, it goes on with the ensemble.
+        """As an earlier run was asked for; once its journal is in the ensemble, it goes on with that."""
         is_alone = has_local_journal(topology.name, first.run_id)
         asked = {**plan.request, "to": plan.target, "without_coordination": is_alone}
-        request = FailoverRequest(**asked)
-        shift = int(first.data.get("sabotage_offset_shift", 0))
-        return cls(topology, request, shift, servers=servers, them=them)
+        shift = int(first.data.get(_SHIFT, 0))
+        return cls(topology, FailoverRequest(**asked), shift, servers=servers, them=them)
 
-    def open_estate(self) -> Estate:
-        """The target's side."""
-        return open_estate(self.servers, self.topology, self.mirror)
-
-    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
-        """Both sides, from the target."""
-        seen = observe(estate, own_lock=own_lock, own_run=own_run)
-        if not self.is_alone or estate.coordination is not None:
-            # An ensemble that answers, and only does not let itself be read, is none that is gone.
-            return seen
-        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
-
-    def plan(self, picture: Observation) -> Plan:
+    def plan(self, picture: Snapshot) -> Plan:
         """See `plan_failover`."""
         shift = self._offset_shift
-        return plan_failover(self.topology, picture, self.request, offset_shift=shift, them=self.them)
-
-    def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:  # noqa: ARG002
-        """The effects, for one run."""
-        session = MoveSession(
-            self.topology,
-            run,
-            picture,
-            samples={ref_to(self.mirror): picture.samples},
-            them=self.them,
-        )
-        return EffectActions(effects_with(self.them), session)
+        return plan_failover(self.topology, picture, self._request, offset_shift=shift, them=self.them)
 
 
 def preview_failover(
     topology: Topology, request: FailoverRequest, *, servers: Servers = REAL_SERVERS
 ) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
-    if request.sick:
-        return preview(SickProcedure(topology, request, servers=servers))
     return preview(FailoverProcedure(topology, request, servers=servers))
 
 
@@ -131,18 +103,5 @@ def run_failover(
     `offset_shift` is a rehearsal's sabotage: translated offsets are written that much too high, and the
     journal says so. `them`: who takes part.
     """
-    if request.sick:
-        sick = SickProcedure(topology, request, servers=servers, them=them)
-        ended = run_procedure(sick, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-        return failover_result(ended, effects_with(them))
     procedure = FailoverProcedure(topology, request, offset_shift, servers=servers, them=them)
-    ended = run_procedure(procedure, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-    return failover_result(ended, effects_with(them))
-
-
-def procedure_of_run(
-    servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
-) -> FailoverProcedure | SickProcedure:
-    """The procedure of an earlier run: of a lost source, or of a sick one."""
-    made = SickProcedure if plan.request.get("sick") else FailoverProcedure
-    return made.of_run(servers, topology, plan, first, them)
+    return procedure.run(on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -13,18 +12,18 @@ from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.operations.asking import REACHED_WITHIN_S, asked, read_access
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.left import read_access
-from orchestrator.operations.observe import REACHED_WITHIN_S, asked, once_reached, open_coordination
+from orchestrator.operations.observe import open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.snapshot import ClusterView, Snapshot
 from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology
 
@@ -89,17 +88,17 @@ class FenceProcedure:
             raise
         return ClusterEstate(cluster, coordination, problem, self.servers)
 
-    def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> FencePicture:  # noqa: ARG002
+    def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         """Its brokers, and who is above its rules."""
         coordination = coordination_state(self.topology, estate, own_lock)
-        return fence_picture(self.servers, self.topology, estate.cluster, coordination)
+        return fence_snapshot(self.servers, self.topology, estate.cluster, coordination)
 
-    def plan(self, picture: FencePicture) -> Plan:
+    def plan(self, picture: Snapshot) -> Plan:
         """See `plan_fence`."""
         make = plan_fence if self.verb == "fence" else plan_unfence
         return make(self.topology, picture, self.request)
 
-    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: FencePicture) -> Actions:  # noqa: ARG002
+    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         session = RunSession(
             self.topology,
@@ -140,19 +139,18 @@ def run_fence(
     return failover_result(ended)
 
 
-def fence_picture(
+def fence_snapshot(
     servers: Servers, topology: Topology, cluster: Kafka, coordination: Part[CoordinationState]
-) -> FencePicture:
-    """One cluster as a fence sees it."""
+) -> Snapshot:
+    """One cluster as a fence sees it: its brokers, and who is above its rules."""
     clock, access = servers.clock, servers.access(topology, cluster.name)
     brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S), clock)
-    return FencePicture(
-        at_s=clock.now_s(),
+    view = ClusterView(
         brokers=brokers,
         access=asked(cluster.subject, lambda: read_access(access, brokers.value or {}), clock),
-        coordination=coordination,
         cluster_id=None if brokers.value is None else cluster.cluster_id,
     )
+    return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
 
 
 def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool) -> Part[CoordinationState]:
@@ -164,23 +162,3 @@ def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool
         )
 
     return asked(coordination_subject(topology), ask, estate.servers.clock)
-
-
-class Asking:
-    """One cluster that is asked for several parts of a picture side by side: nothing, if it is not there."""
-
-    def __init__(self, servers: Servers, topology: Topology, pool: Executor, cluster: Kafka) -> None:
-        self._pool, self._cluster, self._clock = pool, cluster, servers.clock
-        self._access = servers.access(topology, cluster.name)
-        self._brokers = self._asked(lambda: cluster.brokers(REACHED_WITHIN_S))
-
-    def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
-        """The answer, once it is there."""
-        return self._asked(lambda: once_reached(self._brokers, question))
-
-    def access(self) -> Future[Part[AccessState]]:
-        """How it decides who may do what."""
-        return self.ask(lambda: read_access(self._access, self._brokers.result().value or {}))
-
-    def _asked(self, question: Callable[[], T]) -> Future[Part[T]]:
-        return self._pool.submit(asked, self._cluster.subject, question, self._clock)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.observe import asked
+from orchestrator.errors import ClusterError
+from orchestrator.operations.asking import asked, read_access
 from orchestrator.operations.servers import Servers
-from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, LeftPartition, answering, places_of
-from orchestrator.planning.observation import Part
+from orchestrator.planning.observation import AccessState, Part
 from orchestrator.ports.admin_values import Quorum
-from orchestrator.ports.servers import Access
 from orchestrator.topology.model import Topology
 from orchestrator.values import BrokerView, LogReach, TopicPartition
 
@@ -155,14 +153,6 @@ def _access(servers: Servers, topology: Topology, name: str, brokers: Mapping[in
     """Who is above the rules, by those brokers that answer."""
     access = servers.access(topology, name, addresses=brokers.values(), timeout_s=_RULES_TIMEOUT_S)
     return read_access(access, brokers)
-
-
-def read_access(access: Access, brokers: Mapping[int, str]) -> AccessState:
-    """How a cluster decides who may do what. Raises where its brokers do not say it."""
-    if not brokers:
-        raise DcctlError(access.subject, "no broker answers")
-    found = access.authorization(sorted(brokers))
-    return AccessState(found.authorizer, found.super_users, access.operator)
 
 
 def _controller(servers: Servers, topology: Topology, name: str, reader: LeftReader) -> str:

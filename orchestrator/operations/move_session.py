@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import PARTICIPANTS
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.ports import (
     BootGuards,
@@ -29,6 +28,7 @@ from orchestrator.moves.ports import (
     Workers,
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
+from orchestrator.moves.way import Way
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.coordination_state import no_ensemble
 from orchestrator.operations.estate_facts import read_facts
@@ -42,12 +42,14 @@ from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.estate_record import JournalUnread, LogsCut, journals_unread, log_cuts
-from orchestrator.planning.failback_picture import Past
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.known_gaps import sampled_gaps
-from orchestrator.planning.observation import Observation, Part, SourceProbe
+from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.observation import Part, SourceProbe
 from orchestrator.planning.overrides import attested_writers
+from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.ports.servers import Access, Connect
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import Translated
@@ -56,68 +58,62 @@ from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import TopicPartition
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatWasSeen:
-    """See `moves.ports.Seen`. `samples_of`: by mirror, as far as the picture has them."""
+    """See `moves.ports.Seen`."""
 
-    observation: Observation
-    samples_of: Mapping[MirrorRef, Part[SampleHistory]]
-    earlier: Part[Past] | None
+    snapshot: Snapshot
+    way: Way
     session: RunSession
 
     @property
     def at_s(self) -> float:
-        return self.observation.at_s
+        return self.snapshot.at_s
 
     def samples(self, mirror: MirrorRef) -> SampleHistory:
-        part = self.samples_of[mirror]
-        if part.value is None:
-            raise DcctlError(part.source, part.problem)
-        return part.value
+        return _had(self.snapshot.mirror(mirror).samples)
 
     def samples_at_s(self, mirror: MirrorRef) -> float:
-        return self.samples_of[mirror].at_s
+        return self.snapshot.mirror(mirror).samples.at_s
 
     def samples_now(self, mirror: MirrorRef) -> SampleHistory:
-        topology = self.session.topology
-        return samples_for(topology, mirror.of(topology), self.session.cluster(mirror.target))
+        return samples_for(self.session.topology, mirror, self.session.cluster(mirror.target))
 
     def lost_at_s(self, mirror: MirrorRef) -> float:
         window = self.samples(mirror).loss_window()
-        return window.first_failed_at_s if window else self.observation.at_s
+        return window.first_failed_at_s if window else self.at_s
 
     def has_stood_still(self, ends: Mapping[TopicPartition, int]) -> bool:
-        seen, logs = self.observation, self.observation.log_ends.value or {}
-        return seen.stands_still(ends) and all(logs[tp].end_offset == end for tp, end in ends.items())
+        entered = self.snapshot.cluster(self.way.entered.cluster)
+        logs = entered.log_ends.value or {}
+        return entered.stands_still(ends) and all(logs[tp].end_offset == end for tp, end in ends.items())
 
     def hosts(self) -> tuple[ClientHost, ...] | None:
-        return self.observation.inventory.value
+        return self.snapshot.inventory.value
 
     def past(self) -> Past:
-        if self.earlier is None:
-            raise DcctlError("estate record", "is not read for this verb")
-        if self.earlier.value is None:
-            raise DcctlError(self.earlier.source, self.earlier.problem)
-        return self.earlier.value
+        return _had(self.snapshot.past)
+
+
+def _had(part: Part[T]) -> T:
+    if part.value is None:
+        raise DcctlError(part.source, part.problem)
+    return part.value
 
 
 class MoveSession(RunSession):
-    """One move's connections and knowledge.
-
-    `are_samples_needed`: a map is closed only beside what the watcher has recorded of topics made anew.
-    `them`: who takes part, and may bring ports of their own.
-    """
+    """One move's connections and knowledge. `them`: who takes part, and may bring ports of their own."""
 
     def __init__(
         self,
         topology: Topology,
         run: Run[Estate],
-        observation: Observation,
+        seen: Snapshot,
+        way: Way,
         *,
-        samples: Mapping[MirrorRef, Part[SampleHistory]],
-        past: Part[Past] | None = None,
-        are_samples_needed: bool = True,
         them: Participants = PARTICIPANTS,
     ) -> None:
         super().__init__(
@@ -131,9 +127,8 @@ class MoveSession(RunSession):
         self._clusters[run.estate.target.name] = run.estate.target
         self._coordination = run.estate.coordination
         self._coordination_problem = run.estate.coordination_problem
-        self._seen = WhatWasSeen(observation=observation, samples_of=samples, earlier=past, session=self)
+        self._way, self._seen = way, WhatWasSeen(snapshot=seen, way=way, session=self)
         self._attested = frozenset(attested_writers(run.events))
-        self._are_samples_needed = are_samples_needed
         self._own_ports = them.ports(self)
         self._connects: dict[str, Connect] = {}
         self._map_guard = threading.Lock()
@@ -163,9 +158,10 @@ class MoveSession(RunSession):
             return self._final[mirror]
 
     def _read_final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
-        history = None if mirror.is_back else self._seen.samples_of[mirror].value
-        if history is None and self._are_samples_needed and not mirror.is_back:
-            history = self._seen.samples(mirror)  # says why there are none
+        history = None if mirror.is_back else self._seen.snapshot.mirror(mirror).samples.value
+        if history is None and not mirror.is_back and mirror in self._way.drains:
+            # A map is closed only beside what the watcher has recorded of topics made anew: says why not.
+            history = self._seen.samples(mirror)
         replication, target = mirror.of(self.topology), self.cluster(mirror.target)
         gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
         logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}

@@ -1,58 +1,76 @@
-"""Makes the picture that a decision is taken from: everything is asked at once, nothing is assumed."""
+"""Makes the snapshot that a decision is taken from: everything is asked at once, nothing is assumed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.errors import DcctlError
 from orchestrator.moves.by_time import offsets_by_time
+from orchestrator.moves.effects import PARTICIPANTS
+from orchestrator.moves.epoch_ends import read_epoch_ends
+from orchestrator.moves.last_copied import read_last_copied
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.topic_states import topic_states
+from orchestrator.moves.way import Reach, Way
+from orchestrator.operations.asking import REACHED_WITHIN_S, Asking, asked
 from orchestrator.operations.by_time import samples_for
-from orchestrator.operations.coordination_state import coordination_subject, read_coordination
+from orchestrator.operations.coordination_state import coordination_subject, no_ensemble, read_coordination
+from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.left import ANSWER_TIMEOUT_S, left_cluster
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.known_gaps import sampled_gaps
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import (
     STANDSTILL_S,
     CoordinationState,
+    GroupOffsets,
     MirrorSettings,
-    Observation,
     Part,
     SourceProbe,
 )
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.returned import PAST_KINDS, Past, epochs_left, past_of
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.ports.clock import Clock
+from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer, Replication, Topology
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+from orchestrator.watch.reader import read_samples
 
 T = TypeVar("T")
 
-CONNECT_OFFSETS_TIMEOUT_S = 1.0
-# A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
-REACHED_WITHIN_S = 7.0
+# How long Connect may take to tell how far a mirror has read. While something burns its word, which makes the
+# prediction tighter, is not waited for; a planned move cannot tell without it whether it can drain.
+_READ_WITHIN_S: Mapping[Reach, float] = {"gone": 1.0, "partial": 5.0, "whole": 10.0}
 _WATCHER_POLL_S = 0.3
+_AT_ONCE = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Estate:
-    """The connections of one failover: opened once, used by observing and acting."""
+    """The connections of one move, opened once, used by observing and acting.
+
+    `feed`: the mirror along which it goes. `target`: the cluster that is entered; `connect`: the workers that
+    run the mirrors between the two sides.
+    """
 
     topology: Topology
-    mirror: Replication
+    feed: MirrorRef
     target: Kafka
     connect: Connect
     coordination: Coordination | None
@@ -60,15 +78,20 @@ class Estate:
     servers: Servers = REAL_SERVERS
 
     @property
+    def mirror(self) -> Replication:
+        """As the file has it, or as dcctl makes it."""
+        return self.feed.of(self.topology)
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """Consumer groups that move."""
-        return tuple(c.name for c in self.topology.consumers_of(self.mirror.source) if c.kind == "group")
+        return tuple(c.name for c in self.topology.consumers_of(self.feed.home) if c.kind == "group")
 
     @property
     def target_topics(self) -> tuple[str, ...]:
         """Mirrored and landing topics."""
-        names = [self.mirror.mirrored_topic(name) for name in self.mirror.topics]
-        return tuple(dict.fromkeys([*names, *self.mirror.topics]))
+        mirror = self.mirror
+        return tuple(dict.fromkeys([*map(mirror.mirrored_topic, mirror.topics), *mirror.topics]))
 
     def close(self) -> None:
         """End the session with the ensemble; Kafka's connections end with their clients."""
@@ -76,21 +99,21 @@ class Estate:
             self.coordination.close()
 
 
-def open_estate(servers: Servers, topology: Topology, mirror: Replication) -> Estate:
-    """Connections to the target's cluster and workers, and to the coordination ensemble.
+def open_estate(servers: Servers, topology: Topology, feed: MirrorRef) -> Estate:
+    """Connections to the cluster that is entered, to the mirror's workers, and to the coordination ensemble.
 
-    Raises where the file lacks addresses of the target. An ensemble that does not answer is no error
+    Raises where the file lacks their addresses. An ensemble that does not answer is no error
     here: a gate says so, beside everything else that can be measured.
     """
     coordination, problem = open_coordination(servers, topology)
     try:
-        target = servers.kafka(topology, mirror.target)
-        connect = servers.connect(topology, mirror.target)
+        target = servers.kafka(topology, feed.target)
+        connect = servers.connect(topology, feed.workers)
     except DcctlError:
         if coordination is not None:
             coordination.close()
         raise
-    return Estate(topology, mirror, target, connect, coordination, problem, servers)
+    return Estate(topology, feed, target, connect, coordination, problem, servers)
 
 
 def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordination | None, str]:
@@ -105,177 +128,330 @@ def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordinatio
 
 def observe(
     estate: Estate,
+    way: Way,
     *,
+    them: Participants = PARTICIPANTS,
     own_lock: bool = False,
     own_run: str = "",
-    mirror_offsets_timeout_s: float = CONNECT_OFFSETS_TIMEOUT_S,
-) -> Observation:
-    """One observation of the mirror's both sides. What cannot be had is a part with a problem.
+) -> Snapshot:
+    """All that a decision about this way needs, asked at once. What cannot be had is a part with a problem.
 
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
     process's run, which is no earlier one.
     """
-    target, connect, servers = estate.target, estate.connect, estate.servers
-    with servers.threads.pool(16) as pool:
+    with estate.servers.threads.pool(_AT_ONCE) as pool:
+        look = (_LookBack if way.case == "back" else _LookAhead)(estate, way, pool)
+        return look.snapshot(them, own_lock=own_lock, own_run=own_run)
 
-        def ask(source: str, question: Callable[[], T]) -> Future[Part[T]]:
-            return pool.submit(asked, source, question, servers.clock)
 
-        subject = target.subject
-        brokers = ask(subject, lambda: target.brokers(REACHED_WITHIN_S))
+Questions = dict[str, "Future[Part[Any]]"]
+"""Parts of a view by their names, while they are asked for."""
 
-        def ask_target(question: Callable[[], T]) -> Future[Part[T]]:
-            return ask(subject, lambda: once_reached(brokers, question))
 
-        source = ask(
-            f"cluster {estate.mirror.source}",
-            lambda: probe_source(servers, estate.topology, estate.mirror.source),
-        )
-        samples = ask_target(lambda: _samples(estate, source))
-        offset_map = ask_target(lambda: _offset_map(estate, samples))
-        by_time = ask_target(lambda: _by_time(estate, samples, offset_map))
-        topics = ask_target(lambda: topic_states(target, estate.target_topics))
-        first_ends = ask_target(lambda: _mirrored_ends(estate))
-        log_ends = ask_target(lambda: _log_ends(estate, source, first_ends, offset_map))
-        members = ask_target(lambda: target.group_members(estate.groups))
-        committed = ask_target(lambda: target.committed(estate.groups))
-        connectors = ask(f"Connect at {connect.name}", lambda: _connectors(estate))
-        mirror_offsets = ask(
-            f"Connect at {connect.name}", lambda: _mirror_offsets(estate, mirror_offsets_timeout_s)
-        )
-        mirror_settings = ask(f"Connect at {connect.name}", lambda: _mirror_settings(estate))
-        checkpoints = ask("checkpoint copies", lambda: _checkpoints(estate))
-        coordination = ask(
-            coordination_subject(estate.topology), lambda: _coordination(estate, own_lock, own_run)
-        )
-        inventory = ask("inventory", lambda: _inventory(estate))
-        return Observation(
-            source=source.result(),
-            brokers=brokers.result(),
-            topics=topics.result(),
-            earlier_ends=_earlier_ends(source.result(), first_ends.result()),
-            log_ends=log_ends.result(),
-            members=members.result(),
-            committed=committed.result(),
-            connectors=connectors.result(),
-            mirror_offsets=mirror_offsets.result(),
-            mirror_settings=mirror_settings.result(),
-            samples=samples.result(),
-            offset_map=offset_map.result(),
-            by_time=by_time.result(),
-            checkpoints=checkpoints.result(),
-            coordination=coordination.result(),
-            inventory=inventory.result(),
-            target_id=None if brokers.result().value is None else target.cluster_id,
-            at_s=servers.clock.now_s(),
+class _Look:
+    """One look. Each question has a thread; one that builds on another waits for its answer."""
+
+    def __init__(self, estate: Estate, way: Way, pool: Executor) -> None:
+        self.estate, self.way, self.pool, self.topology = estate, way, pool, estate.topology
+        self.servers, self.target, self.mirror = estate.servers, estate.target, estate.mirror
+        self.entered = Asking(self.servers, self.topology, pool, self.target)
+        self.probe = self.ask(
+            f"cluster {way.left}", lambda: probe_source(self.servers, self.topology, way.left.cluster)
         )
 
+    def ask(self, subject: str, question: Callable[[], T]) -> Future[Part[T]]:
+        return self.pool.submit(asked, subject, question, self.servers.clock)
 
-def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:
-    """The answer as a part of a picture; where there is none, why.
+    def ask_connect(self, question: Callable[[Connect], T], within_s: float) -> Future[Part[T]]:
+        connect = self.estate.connect.within(within_s)
+        return self.ask(f"Connect at {connect.name}", lambda: question(connect))
 
-    `at_s` is when the answer came: what it says held then, or a moment before.
+    def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
+        """Parts of the cluster left and of the one entered, of mirrors, and of the snapshot itself."""
+        raise NotImplementedError
+
+    def snapshot(self, them: Participants, *, own_lock: bool, own_run: str) -> Snapshot:
+        left, entered, mirrors, further = self.clusters_and_mirrors()
+        further["coordination"] = self.ask(
+            coordination_subject(self.topology), lambda: self._coordination(own_lock, own_run)
+        )
+        further["inventory"] = self.ask("inventory", self._inventory)
+        own = {kind.name: self.ask(kind.name, partial(kind.look, _Looks(), self.way)) for kind in them.kinds}
+        probe, brokers = self.probe.result().value, self.entered.brokers.result()
+        left_id = probe.cluster_id if probe is not None and probe.answers else None
+        entered_id = None if brokers.value is None else self.target.cluster_id
+        return Snapshot(
+            clusters={
+                self.way.left.cluster: ClusterView(**_answers(left), cluster_id=left_id),
+                self.way.entered.cluster: ClusterView(**_answers(entered), cluster_id=entered_id),
+            },
+            mirrors={mirror: MirrorView(**_answers(parts)) for mirror, parts in mirrors.items()},
+            own=_answers(own),
+            **_answers(further),
+            at_s=self.servers.clock.now_s(),
+        )
+
+    def _coordination(self, own_lock: bool, own_run: str) -> CoordinationState:
+        estate, left = self.estate, self.way.left.cluster
+        found = read_coordination(
+            estate.coordination,
+            estate.coordination_problem,
+            self.topology,
+            own_lock=own_lock,
+            own_run=own_run,
+            between=[(left, self.way.entered.cluster)],
+        )
+        if estate.coordination is None:
+            return found
+        said, closed = words_of_guards(self.servers, estate.coordination, self.topology, left)
+        return replace(found, guards=said, kept_closed=closed)
+
+    def _inventory(self) -> tuple[ClientHost, ...]:
+        """The hosts, as Ansible reads them."""
+        if self.topology.inventory is None:
+            raise DcctlError("inventory", "the topology file names none")
+        return tuple(
+            ClientHost(
+                name=name,
+                dc=str(said.get("dc", "")),
+                service_manager=str(said.get("service_manager", "")),
+                clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
+            )
+            for name, said in self.servers.playbooks.hosts(Path(self.topology.inventory)).items()
+        )
+
+
+class _LookAhead(_Look):
+    """Along a mirror of the file: of a place that is gone, partial or whole."""
+
+    def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
+        estate, entered, target = self.estate, self.entered, self.target
+        samples = entered.ask(self._samples)
+        offset_map = entered.ask(lambda: self._offset_map(samples))
+        names = connector_names(self.mirror)
+        by_time = entered.ask(lambda: self._by_time(samples, offset_map))
+        topics = entered.ask(lambda: topic_states(target, estate.target_topics))
+        first_ends = entered.ask(self._mirrored_ends)
+        there: Questions = {
+            "brokers": entered.brokers,
+            "topics": topics,
+            "log_ends": entered.ask(lambda: self._log_ends(first_ends, offset_map)),
+            "members": entered.ask(lambda: target.group_members(estate.groups)),
+        }
+        copying: Questions = {
+            "states": self.ask_connect(_states, REACHED_WITHIN_S),
+            "read": self.ask_connect(
+                lambda connect: connect.source_offsets(names.source), _READ_WITHIN_S[self.way.reach]
+            ),
+            "settings": self.ask_connect(partial(_settings, names.source), REACHED_WITHIN_S),
+            "samples": samples,
+            "offset_map": offset_map,
+            "by_time": by_time,
+        }
+        if self.way.reach != "gone":
+            there["access"] = entered.access()
+        left = {"probe": self.probe, **self._left()}
+        there["earlier_ends"] = self.pool.submit(self._earlier_ends, first_ends)
+        return left, there, {estate.feed: copying}, {}
+
+    def _left(self) -> Questions:
+        """Nothing more of a cluster that is gone; one that is partial broker by broker."""
+        name, partitions = self.way.left.cluster, source_partitions(self.topology, self.mirror)
+        groups = self.estate.groups
+        if self.way.reach == "partial":
+            look = partial(left_cluster, self.servers, self.topology, name, partitions, groups)
+            return {"left": self.ask(f"cluster {name}", look)}
+        if self.way.reach == "gone":
+            return {}
+        source = self.servers.kafka(self.topology, name)
+        asking = Asking(self.servers, self.topology, self.pool, source)
+        return {
+            "topics": asking.ask(lambda: topic_states(source, self.mirror.topics)),
+            "log_ends": asking.ask(lambda: source.log_ends(partitions)),
+            "committed": asking.ask(lambda: source.committed(groups)),
+            "access": asking.access(),
+        }
+
+    def _samples(self) -> SampleHistory:
+        """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
+        # First: how old the newest sample is counts from when it was read; a frozen source takes its time.
+        probe = self.probe.result().value
+        clock = self.servers.clock
+        deadline = clock.monotonic_s() + self.topology.failover.max_position_age_s
+        while True:
+            history = samples_for(self.topology, self.estate.feed, self.target)
+            if (
+                probe is None
+                or probe.listening
+                or history.is_source_failing
+                or clock.monotonic_s() > deadline
+            ):
+                return history
+            clock.wait(_WATCHER_POLL_S)
+
+    def _offset_map(self, samples: Future[Part[SampleHistory]]) -> OffsetMap:
+        """Read at once, which is nearly always right; once more where the samples, which take time, differ.
+        """
+        hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
+            source_partitions(self.topology, self.mirror), "no"
+        )
+        found = read_offset_map(self.target, self.mirror, made_anew={}, gaps=hoped)
+        history = samples.result().value
+        made_anew = {} if history is None else history.made_anew
+        gaps = sampled_gaps(self.topology, self.mirror, history)
+        if not made_anew and all(gaps.get(tp) == "no" for tp in found.partitions):
+            return found
+        return read_offset_map(self.target, self.mirror, made_anew=made_anew, gaps=gaps)
+
+    def _by_time(
+        self, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]
+    ) -> GroupOffsets:
+        history, found = samples.result().value, offset_map.result().value
+        if history is None or found is None:
+            return {}
+        return {
+            group.name: offsets_by_time(
+                self.target,
+                self.mirror,
+                group,
+                history.positions(group.name),
+                history=history,
+                offset_map=found,
+            )
+            for group in self.topology.consumers_of(self.way.home)
+            if group.kind == "group"
+        }
+
+    def _mirrored_ends(self) -> dict[TopicPartition, int]:
+        described = self.target.topics([self.mirror.mirrored_topic(name) for name in self.mirror.topics])
+        return self.target.end_offsets(tp for topic in described.values() for tp in topic.partitions)
+
+    def _log_ends(
+        self, first: Future[Part[dict[TopicPartition, int]]], offset_map: Future[Part[OffsetMap]]
+    ) -> dict[TopicPartition, LogEnd]:
+        """The logs, read late enough to tell whether anything still lands.
+
+        And behind the offset map: a mirror at work writes on meanwhile, and a position that the map has would
+        seem to lie beyond the end of its log.
+        """
+        offset_map.result()
+        if first.result().value is not None and _is_away(self.probe.result()):
+            self.servers.clock.wait(STANDSTILL_S)
+        return _ends_of(self.target, self.estate.target_topics)
+
+    def _earlier_ends(
+        self, first: Future[Part[dict[TopicPartition, int]]]
+    ) -> Part[dict[TopicPartition, int]]:
+        source = self.probe.result()
+        if _is_away(source):
+            return first.result()
+        return Part(source.source, source.at_s, None, source.problem or "it takes connections")
+
+
+class _LookBack(_Look):
+    """Against a mirror of the file: the side that was left has returned, and everything works at the standby.
     """
-    try:
-        value = question()
-    except DcctlError as error:
-        return Part(error.subject, clock.now_s(), None, error.problem, error.hint)
-    return Part(source, clock.now_s(), value)
 
-
-def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
-    """The answer of a cluster that answers at all. Raises `ClusterError` where it does not."""
-    reached = brokers.result()
-    if reached.value is None:
-        raise ClusterError(reached.source, reached.problem, reached.hint)
-    return question()
-
-
-def _samples(estate: Estate, source: Future[Part[SourceProbe]]) -> SampleHistory:
-    """The samples. If the source is away from here, the watcher gets a moment to see it as well."""
-    # First: how old the newest sample is counts from when it was read, and a frozen source takes its time.
-    probe = source.result().value
-    clock = estate.servers.clock
-    deadline = clock.monotonic_s() + estate.topology.failover.max_position_age_s
-    while True:
-        history = samples_for(estate.topology, estate.mirror, estate.target)
-        if probe is None or probe.listening or history.is_source_failing or clock.monotonic_s() > deadline:
-            return history
-        clock.wait(_WATCHER_POLL_S)
-
-
-def _offset_map(estate: Estate, samples: Future[Part[SampleHistory]]) -> OffsetMap:
-    """Read at once, which is nearly always right; once more where the samples, which take time, differ."""
-    hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
-        source_partitions(estate.topology, estate.mirror), "no"
-    )
-    found = read_offset_map(estate.target, estate.mirror, made_anew={}, gaps=hoped)
-    history = samples.result().value
-    made_anew = {} if history is None else history.made_anew
-    gaps = sampled_gaps(estate.topology, estate.mirror, history)
-    if not made_anew and all(gaps.get(tp) == "no" for tp in found.partitions):
-        return found
-    return read_offset_map(estate.target, estate.mirror, made_anew=made_anew, gaps=gaps)
-
-
-def _by_time(
-    estate: Estate, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]
-) -> dict[str, dict[TopicPartition, int]]:
-    history, found = samples.result().value, offset_map.result().value
-    if history is None or found is None:
-        return {}
-    return {
-        group.name: offsets_by_time(
-            estate.target,
-            estate.mirror,
-            group,
-            history.positions(group.name),
-            history=history,
-            offset_map=found,
+    def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
+        topology, target, home = self.topology, self.target, self.way.entered.cluster
+        ahead = self.estate.feed.other_way
+        mirror = ahead.of(topology)
+        own = source_partitions(topology, mirror)
+        at_standby = [*own, *map(mirror.mirrored, own)]
+        source = self.servers.kafka(topology, self.way.left.cluster)
+        standby = Asking(self.servers, topology, self.pool, source)
+        past = self.ask("estate record", lambda: self._past(home))
+        copies = standby.ask(lambda: source.log_ends(at_standby))
+        samples = standby.ask(lambda: read_samples(source, mirror.samples_topic))
+        read = self.ask_connect(
+            lambda connect: read_last_copied(
+                topology,
+                mirror,
+                source,
+                connect.source_offsets(connector_names(mirror).source),
+                samples=samples.result().value,
+                past=past.result().value,
+            ),
+            REACHED_WITHIN_S,
         )
-        for group in estate.topology.consumers_of(estate.mirror.source)
-        if group.kind == "group"
-    }
+
+        def home_ends() -> dict[TopicPartition, LogEnd]:
+            # Behind what was copied: of a primary that is written, a mirror at work would seem to have more.
+            copies.result()
+            read.result()
+            return _ends_of(target, self.estate.target_topics)
+
+        states = self.ask_connect(_states, REACHED_WITHIN_S)
+        left: Questions = {
+            "probe": self.probe,
+            "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
+            "log_ends": copies,
+            "committed": standby.ask(lambda: source.committed(self.estate.groups)),
+            "access": standby.access(),
+        }
+        there: Questions = {
+            "brokers": self.entered.brokers,
+            "topics": self.entered.ask(lambda: topic_states(target, self.estate.target_topics)),
+            "log_ends": self.entered.ask(home_ends),
+            "access": self.entered.access(),
+            "epoch_ends": self.entered.ask(lambda: self._epoch_ends(past.result().value or Past())),
+        }
+        back: Questions = {
+            "states": states,
+            "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
+        }
+        mirrors: dict[MirrorRef, Questions] = {
+            self.estate.feed: back,
+            ahead: {"states": states, "read": read, "samples": samples},
+        }
+        return left, there, mirrors, {"past": past}
+
+    def _past(self, home: str) -> Past:
+        """What the estate record tells of the two clusters."""
+        estate, standby = self.estate, self.way.left.cluster
+        if estate.coordination is None:
+            raise no_ensemble(self.topology, estate.coordination_problem)
+        facts = read_facts(estate.coordination, self.topology.name, PAST_KINDS)
+        return past_of(facts, home, standby)
+
+    def _epoch_ends(self, past: Past) -> dict[TopicPartition, EpochEnd]:
+        """Of the primary's logs, as far as it is recorded in which epochs they were left."""
+        home = self.way.entered.cluster
+        epochs = epochs_left(self.topology, self.estate.feed.other_way.of(self.topology), past)
+        if not epochs:
+            return {}
+        addresses = self.target.brokers(REACHED_WITHIN_S).values()
+        with self.servers.log_ends(self.topology, home, ANSWER_TIMEOUT_S) as reader:
+            return read_epoch_ends(reader, addresses, epochs)
 
 
-def _mirrored_ends(estate: Estate) -> dict[TopicPartition, int]:
-    names = [estate.mirror.mirrored_topic(name) for name in estate.mirror.topics]
-    described = estate.target.topics(names)
-    return estate.target.end_offsets(tp for topic in described.values() for tp in topic.partitions)
+class _Looks:
+    """See `moves.ports.Looks`."""
+
+    def checkpoint(self, query: Consumer, *, at_standby: bool) -> SeenCheckpoint:
+        try:
+            if at_standby:
+                place = local_checkpoint(f"consumer {query.name}", query.standby_checkpoint or "")
+                return seen_checkpoint(place)
+            return seen_checkpoint(copy_folder(query))
+        except DcctlError as error:
+            return SeenCheckpoint(problem=error.problem, hint=error.hint)
 
 
-def _log_ends(
-    estate: Estate,
-    source: Future[Part[SourceProbe]],
-    first: Future[Part[dict[TopicPartition, int]]],
-    offset_map: Future[Part[OffsetMap]],
-) -> dict[TopicPartition, LogEnd]:
-    """The logs, read late enough to tell whether anything still lands.
-
-    And behind the offset map: a mirror at work writes on meanwhile, and a position that the map has would
-    seem to lie beyond the end of its log.
-    """
-    offset_map.result()
-    if first.result().value is not None and _is_away(source.result()):
-        estate.servers.clock.wait(STANDSTILL_S)
-    described = estate.target.topics(estate.target_topics)
-    return estate.target.log_ends(tp for topic in described.values() for tp in topic.partitions)
+def _answers(questions: Mapping[str, Future[Part[Any]]]) -> dict[str, Any]:
+    return {name: question.result() for name, question in questions.items()}
 
 
 def _is_away(source: Part[SourceProbe]) -> bool:
     return source.value is not None and not source.value.listening
 
 
-def _earlier_ends(
-    source: Part[SourceProbe], ends: Part[dict[TopicPartition, int]]
-) -> Part[dict[TopicPartition, int]]:
-    if _is_away(source):
-        return ends
-    return Part(source.source, source.at_s, None, source.problem or "it takes connections")
+def _ends_of(cluster: Kafka, topics: tuple[str, ...]) -> dict[TopicPartition, LogEnd]:
+    described = cluster.topics(topics)
+    return cluster.log_ends(tp for topic in described.values() for tp in topic.partitions)
 
 
-def _connectors(estate: Estate) -> dict[str, str]:
-    connect = estate.connect.within(REACHED_WITHIN_S)
+def _states(connect: Connect) -> dict[str, str]:
     return {name: _state(status) for name, status in connect.connectors().items()}
 
 
@@ -286,54 +462,5 @@ def _state(status: Mapping[str, Any]) -> str:
     return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
 
 
-def _mirror_offsets(estate: Estate, timeout_s: float) -> dict[TopicPartition, int]:
-    """Connect's word makes a failover's prediction tighter; that is not waited for while Connect is busy."""
-    connect = estate.connect.within(timeout_s)
-    return connect.source_offsets(connector_names(estate.mirror).source)
-
-
-def _mirror_settings(estate: Estate) -> MirrorSettings:
-    connect, name = estate.connect.within(REACHED_WITHIN_S), connector_names(estate.mirror).source
+def _settings(name: str, connect: Connect) -> MirrorSettings:
     return MirrorSettings(connect.configuration(name), connect.writes_in_transactions(name))
-
-
-def _coordination(estate: Estate, own_lock: bool, own_run: str) -> CoordinationState:
-    found = read_coordination(
-        estate.coordination,
-        estate.coordination_problem,
-        estate.topology,
-        own_lock=own_lock,
-        own_run=own_run,
-        between=[(estate.mirror.source, estate.mirror.target)],
-    )
-    if estate.coordination is None:
-        return found
-    said, closed = words_of_guards(estate.servers, estate.coordination, estate.topology, estate.mirror.source)
-    return replace(found, guards=said, kept_closed=closed)
-
-
-def _inventory(estate: Estate) -> tuple[ClientHost, ...]:
-    """The hosts, as Ansible reads them."""
-    if estate.topology.inventory is None:
-        raise DcctlError("inventory", "the topology file names none")
-    return tuple(
-        ClientHost(
-            name=name,
-            dc=str(said.get("dc", "")),
-            service_manager=str(said.get("service_manager", "")),
-            clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
-        )
-        for name, said in estate.servers.playbooks.hosts(Path(estate.topology.inventory)).items()
-    )
-
-
-def _checkpoints(estate: Estate) -> dict[str, SeenCheckpoint]:
-    queries = [c for c in estate.topology.consumers_of(estate.mirror.source) if c.kind == "spark"]
-    return {query.name: _seen_copy(query) for query in queries}
-
-
-def _seen_copy(query: Consumer) -> SeenCheckpoint:
-    try:
-        return seen_checkpoint(copy_folder(query))
-    except DcctlError as error:
-        return SeenCheckpoint(problem=error.problem, hint=error.hint)

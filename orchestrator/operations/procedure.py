@@ -34,12 +34,12 @@ from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
+from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import LOOKING_GATES, open_looks
 from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.planning.prices import grown_since
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
-from orchestrator.planning.situation import closed_text
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 

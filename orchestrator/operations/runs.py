@@ -10,7 +10,7 @@ from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
 from orchestrator.operations.failback import FailbackProcedure
-from orchestrator.operations.failover import procedure_of_run as failover_of_run
+from orchestrator.operations.failover import FailoverProcedure
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.fence import FenceProcedure
 from orchestrator.operations.history import run_records
@@ -34,7 +34,7 @@ OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[An
 # How each verb's procedure is made again from what its run has recorded.
 PROCEDURES: Mapping[str, OfRun] = {
     "apply": lambda _, topology, plan, first, __: LayoutProcedure.of_run(topology, plan, first),
-    "failover": failover_of_run,
+    "failover": FailoverProcedure.of_run,
     "failback": FailbackProcedure.of_run,
     "switchover": SwitchoverProcedure.of_run,
     "fence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(servers, topology, plan, first),

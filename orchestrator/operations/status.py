@@ -13,7 +13,7 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.plans import plan_failover
+from orchestrator.moves.plans import plan_failover, way_along
 from orchestrator.moves.registry import Registry
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.guard_words import guards_said
@@ -24,13 +24,15 @@ from orchestrator.operations.procedure import plan_of_run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.operations.where_now import where_now
-from orchestrator.planning.checkpoints import why_unknown
+from orchestrator.planning.checkpoints import Seen, why_unknown
+from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.not_copied import COPY_AGAIN
-from orchestrator.planning.observation import EarlierRun, Observation, newest_move
+from orchestrator.planning.observation import EarlierRun, SourceProbe, newest_move
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.planning.watcher_records import age_s
 from orchestrator.planning.working_side import working_side
@@ -74,9 +76,10 @@ def mirror_status(
     them: Participants = PARTICIPANTS,
 ) -> dict[str, Any]:
     """The status of one mirror. `them`: who takes part in moves along it."""
-    estate = open_estate(servers, topology, mirror)
+    feed = ref_to(mirror)
+    estate = open_estate(servers, topology, feed)
     try:
-        observation = observe(estate)
+        observation = observe(estate, way_along(topology, feed, them, reach="gone"), them=them)
         health = mirror_health(estate.target, estate.connect, mirror)
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
@@ -86,23 +89,25 @@ def mirror_status(
     attested = topology.clusters[mirror.source].datacenters
     request = FailoverRequest(attested=attested, to=mirror.target)
     plan = plan_failover(topology, observation, request, them=them)
-    history = observation.samples.value or SampleHistory()
+    history = observation.mirror(feed).samples.value or SampleHistory()
     window = history.loss_window()
     judged_at_s = window.first_failed_at_s if window else observation.at_s
     return {
         "source": mirror.source,
         "target": mirror.target,
         "at_s": observation.at_s,
-        **_source(observation, window),
+        **_source(observation.cluster(mirror.source).probe.value, window),
         "source_datacenters": list(attested),
         **_primary(topology, mirror, observation, history, landed),
         "last_move": last_move,
         "guards": guards,
-        "watcher": _watcher(observation, history),
+        "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
         "groups": _groups(estate, plan),
-        "spark": _spark(topology, mirror, plan, observation, judged_at_s),
+        "spark": _spark(
+            topology, mirror, plan, history, observation.of_kind("spark").value or {}, judged_at_s
+        ),
         "would_refuse": [
             {
                 "id": gate.id,
@@ -135,9 +140,9 @@ def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
     ]
 
 
-def _grown_since(estate: Estate, observation: Observation) -> frozenset[str]:
+def _grown_since(estate: Estate, observation: Snapshot) -> frozenset[str]:
     """Landing topics that have grown at the target since they were observed: somebody writes there."""
-    seen = observation.log_ends.value or {}
+    seen = observation.cluster(estate.feed.target).log_ends.value or {}
     own = [tp for tp in seen if tp.topic in estate.mirror.topics]
     try:
         now = estate.target.end_offsets(own)
@@ -149,7 +154,7 @@ def _grown_since(estate: Estate, observation: Observation) -> frozenset[str]:
 def _primary(
     topology: Topology,
     mirror: Replication,
-    observation: Observation,
+    observation: Snapshot,
     history: SampleHistory,
     landed: frozenset[str],
 ) -> dict[str, Any]:
@@ -163,7 +168,7 @@ def _primary(
             at_source.add(name)
     window = history.loss_window()
     growing = {mirror.target: landed, mirror.source: frozenset() if window else frozenset(at_source)}
-    reality = Reality(connectors=observation.connectors.value, growing=growing)
+    reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
     newest = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
     side = working_side(mirror.target, rows, newest, state.holder if state is not None else "")
     return {
@@ -173,7 +178,7 @@ def _primary(
     }
 
 
-def _last_move(estate: Estate, observation: Observation, effects: Registry) -> dict[str, Any] | None:
+def _last_move(estate: Estate, observation: Snapshot, effects: Registry) -> dict[str, Any] | None:
     """The newest move between the two sides, and who has not been seen at work since; None without one.
 
     `not_seen` is None where the journal cannot tell it. `where_now`: of a move that is not done, what is
@@ -203,8 +208,7 @@ def _where_now(run: EarlierRun, records: Sequence[RunEvent], effects: Registry) 
         return ""
 
 
-def _source(observation: Observation, window: LossWindow | None) -> dict[str, Any]:
-    probe = observation.source.value
+def _source(probe: SourceProbe | None, window: LossWindow | None) -> dict[str, Any]:
     return {
         "source_answers": None if probe is None else probe.answers,
         "source_silent": [] if probe is None else sorted(probe.addresses.keys() - set(probe.listening)),
@@ -212,16 +216,16 @@ def _source(observation: Observation, window: LossWindow | None) -> dict[str, An
     }
 
 
-def _watcher(observation: Observation, history: SampleHistory) -> dict[str, Any]:
+def _watcher(now_s: float, history: SampleHistory, problem: str) -> dict[str, Any]:
     last, good = history.last_sign_of_life_s, history.last_good_at_s
     return {
         "names": sorted(history.watchers),
-        "round_age_s": None if last is None else age_s(observation.at_s, last),
-        "good_round_age_s": None if good is None else age_s(observation.at_s, good),
-        "clock_ahead_s": history.ahead_s(observation.at_s),
+        "round_age_s": None if last is None else age_s(now_s, last),
+        "good_round_age_s": None if good is None else age_s(now_s, good),
+        "clock_ahead_s": history.ahead_s(now_s),
         "aim_s": INTERVAL_S,
         "unreadable_records": history.unreadable,
-        "problem": observation.samples.problem,
+        "problem": problem,
     }
 
 
@@ -245,11 +249,11 @@ def _passed_over(plan: Plan) -> dict[str, str]:
     """Topics whose beginning was perhaps never copied, or is gone with a copy that was deleted."""
     found = {
         topic: f"{records:,} records that the mirror has passed are not at the target; {COPY_AGAIN}"
-        for topic, records in plan.facts["not_copied"].items()
+        for topic, records in plan.facts.get("not_copied", {}).items()
     }
     return found | {
         topic: f"was made anew at the source; its first {anew['passed_over']:,} records may not be copied"
-        for topic, anew in plan.facts["made_anew"].items()
+        for topic, anew in plan.facts.get("made_anew", {}).items()
         if anew["passed_over"]
     }
 
@@ -287,11 +291,14 @@ def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def _spark(
-    topology: Topology, mirror: Replication, plan: Plan, observation: Observation, judged_at_s: float
+def _spark(  # noqa: PLR0917 - what is known of queries
+    topology: Topology,
+    mirror: Replication,
+    plan: Plan,
+    history: SampleHistory,
+    checkpoints: Seen,
+    judged_at_s: float,
 ) -> list[dict[str, Any]]:
-    history = observation.samples.value or SampleHistory()
-    checkpoints = observation.checkpoints.value or {}
     found = []
     for query in topology.consumers_of(mirror.source):
         if query.kind != "spark":

@@ -19,6 +19,7 @@ from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.planning.known_gaps import sampled_gaps
+from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
@@ -209,7 +210,7 @@ def _consumers(topology: Topology, mirror: Replication, groups: Iterable[str]) -
 def _history(topology: Topology, target: KafkaCluster, mirror: Replication) -> tuple[SampleHistory, str]:
     """The watcher's samples; without any an empty history, and why."""
     try:
-        return samples_for(topology, mirror, target), ""
+        return samples_for(topology, ref_to(mirror), target), ""
     except ClusterError as error:
         return SampleHistory(), error.problem
 

@@ -25,7 +25,7 @@ from orchestrator.planning.estate_record import (
     standing,
     undone_runs,
 )
-from orchestrator.planning.situation import listed
+from orchestrator.planning.gate import listed
 from orchestrator.planning.writers import Topic, Writers
 
 GUARD_FACTS: tuple[type[Body], ...] = (RunBegun, RunEnded, PrimaryMoved, DenialInForce, DenialLifted)

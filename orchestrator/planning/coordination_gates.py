@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.holds import not_held
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.situation import absent, gate_result
 from orchestrator.topology.model import Topology
 
 GIVEN_UP = "the guarantee of one holder is given up: another dcctl elsewhere may act at the same time"

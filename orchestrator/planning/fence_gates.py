@@ -3,94 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.picture import DigestedPicture
-from orchestrator.planning.plan import GateResult, digest
+from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.observation import AccessState, CoordinationState, Part
+from orchestrator.planning.plan import GateResult
 from orchestrator.planning.same_clusters import same_clusters
-from orchestrator.planning.situation import absent, gate_result, listed
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 
 
-@dataclass(frozen=True, slots=True)
-class AccessState:
-    """`authorizer` is empty for none; `super_users` are above every rule, None where nobody tells them.
-
-    `operator` is the orchestrator's own principal, as far as the file has its name.
-    """
-
-    authorizer: str
-    super_users: frozenset[str] | None
-    operator: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FencePicture(DigestedPicture):
-    """One cluster as a fence sees it.
-
-    `brokers`: id -> address of those that answer; `cluster_id`: what they say, None where none answers.
-    """
-
-    at_s: float
-    brokers: Part[Mapping[int, str]]
-    access: Part[AccessState]
-    coordination: Part[CoordinationState]
-    cluster_id: str | None = None
-
-    def cluster_ids(self, cluster: str) -> dict[str, str]:
-        """The id by the cluster's name in the file, if it answers."""
-        return {} if self.cluster_id is None else {cluster: self.cluster_id}
-
-    def digests(self) -> dict[str, str]:
-        """What must not change between plan and act."""
-        brokers, access = self.brokers.value, self.access.value
-        return {
-            "brokers": digest(None if brokers is None else sorted(brokers.items())),
-            "access": digest(
-                None if access is None else [access.authorizer, sorted(access.super_users or ())]
-            ),
-        }
-
-
 def fence_gates(
     topology: Topology,
-    picture: FencePicture,
+    seen: Snapshot,
     cluster: str,
     principals: Iterable[str],
     accepted: Collection[str] = (),
 ) -> tuple[GateResult, ...]:
     """Every gate of a fence."""
     return (
-        *_common_gates(topology, picture, cluster, accepted),
-        fenceable(picture.access, topology, cluster, tuple(principals)),
+        *_common_gates(topology, seen, cluster, accepted),
+        fenceable(seen.cluster(cluster).access, topology, cluster, tuple(principals)),
     )
 
 
 def unfence_gates(
     topology: Topology,
-    picture: FencePicture,
+    seen: Snapshot,
     cluster: str,
     acknowledged: str,
     accepted: Collection[str] = (),
 ) -> tuple[GateResult, ...]:
     """Every gate of taking a fence away."""
     return (
-        *_common_gates(topology, picture, cluster, accepted),
-        _primary_here(picture.coordination, topology, cluster, acknowledged),
+        *_common_gates(topology, seen, cluster, accepted),
+        _primary_here(seen.coordination, topology, cluster, acknowledged),
     )
 
 
 def _common_gates(
-    topology: Topology, picture: FencePicture, cluster: str, accepted: Collection[str]
+    topology: Topology, seen: Snapshot, cluster: str, accepted: Collection[str]
 ) -> tuple[GateResult, ...]:
     return (
-        coordination_gate(picture.coordination),
-        not_held_gate(picture.coordination, topology, (cluster,)),
-        _reachable(picture.brokers, cluster),
-        same_clusters(topology, picture.coordination, picture.cluster_ids(cluster), accepted),
+        coordination_gate(seen.coordination),
+        not_held_gate(seen.coordination, topology, (cluster,)),
+        _reachable(seen.cluster(cluster).brokers, cluster),
+        same_clusters(topology, seen.coordination, seen.cluster_ids(), accepted),
     )
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.planning.fence_gates import AccessState
-from orchestrator.planning.observation import Part
+from orchestrator.planning.observation import AccessState, Part
 from orchestrator.values import BrokerView, LogEnd, TopicPartition
 
 _LISTED = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from orchestrator.planning.gate import gate_result, listed
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import GateResult, Plan, Step
-from orchestrator.planning.situation import gate_result, listed
 from orchestrator.topology.verbs import MOVING_VERBS
 
 OPEN_STANDBY = "open-standby"

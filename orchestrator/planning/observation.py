@@ -1,4 +1,4 @@
-"""One immutable picture of what the clusters say, made once for each decision.
+"""What clusters, workers, watchers and the ensemble say, and how each answer stands in a snapshot.
 
 Every part carries where it came from and when. A part that could not be had says why: nothing that
 is missing is ever taken for something that is not there.
@@ -6,21 +6,14 @@ is missing is ever taken for something that is not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from orchestrator.planning.checkpoints import Seen
-from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.holds import Hold
-from orchestrator.planning.picture import DigestedPicture
-from orchestrator.planning.plan import digest
 from orchestrator.planning.primaries import Primaries
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.replication.offset_map import OffsetMap
-from orchestrator.topology.model import Replication
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.values import TopicPartition
 
 T_co = TypeVar("T_co", covariant=True)
 Listening = Literal["yes", "refused", "silent"]
@@ -73,6 +66,17 @@ class TopicState:
     leaders: tuple[int, ...]
     isr: tuple[int, ...]
     min_insync_replicas: int
+
+
+def sick_partitions(topics: Mapping[str, TopicState]) -> list[str]:
+    """Partitions that cannot be written: without a leader, or with too few replicas in sync."""
+    return [
+        f"{name}-{number}: "
+        + ("no leader" if leader < 0 else f"{isr} in sync of {state.min_insync_replicas}")
+        for name, state in sorted(topics.items())
+        for number, (leader, isr) in enumerate(zip(state.leaders, state.isr, strict=True))
+        if leader < 0 or isr < state.min_insync_replicas
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,76 +155,16 @@ class MirrorSettings:
     in_transactions: bool
 
 
-GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
+@dataclass(frozen=True, slots=True)
+class AccessState:
+    """`authorizer` is empty for none; `super_users` are above every rule, None where nobody tells them.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation(DigestedPicture):
-    """The picture for one mirror, seen from its target.
-
-    `earlier_ends`: where the mirrored topics ended `STANDSTILL_S` or longer before `log_ends` were read;
-    absent while the source takes connections, because then they have no end.
-    `mirror_offsets`: of the source connector, the last source offset read. `members`: running members
-    of each group at the target; `committed`: what is committed there now. `checkpoints`: the copy of each
-    Spark query's checkpoint at the target. `by_time`: for each group with
-    `on_untranslatable: timestamp` the target offsets by source partition, see `by_time.py`. `target_id`: the
-    id of the target's cluster, None where it does not answer.
+    `operator` is the orchestrator's own principal, as far as the file has its name.
     """
 
-    at_s: float
-    source: Part[SourceProbe]
-    brokers: Part[Mapping[int, str]]
-    topics: Part[Mapping[str, TopicState]]
-    earlier_ends: Part[Mapping[TopicPartition, int]]
-    log_ends: Part[Mapping[TopicPartition, LogEnd]]
-    members: Part[Mapping[str, int]]
-    committed: Part[GroupOffsets]
-    connectors: Part[Mapping[str, str]]
-    mirror_offsets: Part[Mapping[TopicPartition, int]]
-    mirror_settings: Part[MirrorSettings]
-    samples: Part[SampleHistory]
-    offset_map: Part[OffsetMap]
-    by_time: Part[GroupOffsets]
-    checkpoints: Part[Seen]
-    coordination: Part[CoordinationState]
-    inventory: Part[tuple[ClientHost, ...]]
-    target_id: str | None = None
-
-    def cluster_ids(self, mirror: Replication) -> dict[str, str]:
-        """The id of each side that answers, empty where it tells none."""
-        probe = self.source.value
-        found = {mirror.source: probe.cluster_id} if probe is not None and probe.answers else {}
-        return found if self.target_id is None else {**found, mirror.target: self.target_id}
-
-    def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Whether nothing has landed in mirrored `partitions` for a while, as far as was seen."""
-        before, now = self.earlier_ends.value, self.log_ends.value
-        if before is None or now is None:
-            return False
-        return all(tp in before and tp in now and before[tp] == now[tp].end_offset for tp in partitions)
-
-    def digests(self) -> dict[str, str]:
-        """One digest for each part that a plan relies on and that does not move by itself.
-
-        Log ends and positions grow all the time and are judged anew; what must not change between plan
-        and act is who is there, what exists, and what runs.
-        """
-        return {name: digest(_stable(self, name)) for name in _STABLE}
+    authorizer: str
+    super_users: frozenset[str] | None
+    operator: str = ""
 
 
-def _stable(observation: Observation, name: str) -> Any:
-    part: Part[Any] = getattr(observation, name)
-    return {"problem": bool(part.problem), "value": None if part.value is None else _STABLE[name](part.value)}
-
-
-_STABLE: dict[str, Callable[[Any], Any]] = {
-    "source": lambda probe: [probe.answers, len(probe.listening)],
-    "brokers": lambda brokers: sorted(brokers.items()),
-    "topics": lambda topics: {
-        name: [state.topic_id, len(state.leaders), state.min_insync_replicas]
-        for name, state in topics.items()
-    },
-    "members": lambda members: {group: count > 0 for group, count in members.items()},
-    "connectors": dict,
-    "inventory": lambda hosts: sorted([host.name, host.dc, sorted(host.clients or ())] for host in hosts),
-}
+GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]

@@ -9,16 +9,17 @@ once more, and only then record that the other side is primary.
 from __future__ import annotations
 
 from orchestrator.planning.guards import GuardSaid
-from orchestrator.planning.observation import Observation, SourceProbe
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.samples import LossWindow
+from orchestrator.planning.snapshot import Snapshot
 
 
-def open_since_s(seen: Observation, window: LossWindow | None) -> float:
+def open_since_s(seen: Snapshot, window: LossWindow | None) -> float:
     """Since when a guard's word *open* tells of a broker that nobody has seen answer, Unix seconds."""
     return window.last_good_at_s if window is not None else seen.at_s
 
 
-def guards_of(seen: Observation) -> tuple[GuardSaid, ...]:
+def guards_of(seen: Snapshot) -> tuple[GuardSaid, ...]:
     """What the guards of the source's brokers have said; none where nobody can be asked."""
     state = seen.coordination.value
     return state.guards if state is not None else ()

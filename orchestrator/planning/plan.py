@@ -19,6 +19,8 @@ from orchestrator import __version__
 from orchestrator.errors import DcctlError
 
 FORMAT_VERSION = 1
+EXPIRES_AFTER_S = 60.0
+"""How long a plan file may be applied after it was made."""
 
 Phase = Literal[
     "detect",

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.planning.gate import absent, gate_result, listed
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary
-from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
 

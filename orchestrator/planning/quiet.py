@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.situation import absent, gate_result
 from orchestrator.topology.model import Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 

@@ -11,16 +11,62 @@ a broker that returns; where there is none, nothing but the end tells of a cut.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from orchestrator.planning.failback_picture import Past
+from orchestrator.errors import DcctlError
+from orchestrator.planning.estate_record import (
+    Fact,
+    JournalUnread,
+    LogsCut,
+    LogsLeft,
+    ReverseStarts,
+    RunEnded,
+    cuts_since_left,
+    journals_unread,
+    log_cuts,
+    logs_left,
+    reverse_starts,
+)
 from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What earlier runs have recorded: the landing offsets at which the reverse mirror begins (first of
+    all, whenever that was), every cut of the primary's logs, those of them that were found since applications
+    left it, and how its logs stood then (None where nobody has recorded that).
+    """
+
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    cuts: Cuts = field(default_factory=dict)
+    cuts_since_left: Cuts = field(default_factory=dict)
+    left: LogsLeft | None = None
+
+
+PAST_KINDS = (RunEnded, ReverseStarts, LogsCut, LogsLeft, JournalUnread)
+"""The facts that `past_of` wants."""
+
+
+def past_of(facts: Sequence[Fact], home: str, standby: str) -> Past:
+    """What the estate record tells of two clusters.
+
+    Raises `DcctlError` where the journal of a run between them could not be read for it.
+    """
+    unread = journals_unread(facts, home, standby)
+    if unread:
+        raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
+    return Past(
+        starts=reverse_starts(facts, home, standby),
+        cuts=log_cuts(facts, home, standby),
+        cuts_since_left=cuts_since_left(facts, home, standby),
+        left=logs_left(facts, home),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.errors import UsageError
+from orchestrator.planning.gate import absent, as_far_as_known, gate_result, listed
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.situation import absent, as_far_as_known, gate_result, listed
 from orchestrator.topology.model import Topology
 
 GATE = "same-clusters"

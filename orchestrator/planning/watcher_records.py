@@ -39,6 +39,8 @@ CLOCKS_APART_S = 2.0
 """What lies further in the future of who reads it was dated by another clock: it has no age."""
 CLOCKS_DIFFER_S = 10.0
 """More than this between a record's time and its place in the topic is no slow write."""
+SET_CLOCKS = "set the clocks of both right (NTP); a watcher at work notices it within a round"
+"""What helps where an age cannot be told, see `age_s`."""
 _TRIM_EVERY_S = 60.0
 _S = TypeVar("_S", bound=Round | GroupPositions | TopicEnds | CheckpointCopy)
 

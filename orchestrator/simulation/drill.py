@@ -18,8 +18,8 @@ from orchestrator.operations.failover import FailoverRequest, FailoverResult, ru
 from orchestrator.operations.run_audit import run_inputs
 from orchestrator.operations.switchover import run_switchover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
+from orchestrator.planning.request import SwitchoverRequest
 from orchestrator.planning.support import refuse_unsupported
-from orchestrator.planning.switchover import SwitchoverRequest
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark

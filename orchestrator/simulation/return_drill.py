@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from orchestrator.errors import SimulationError
 from orchestrator.operations.failback import run_failback
 from orchestrator.operations.failover import FailoverResult
-from orchestrator.planning.failback import FailbackRequest
+from orchestrator.planning.request import FailbackRequest
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
 from orchestrator.simulation.evidence import Evidence

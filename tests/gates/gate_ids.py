@@ -10,7 +10,7 @@ from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.planning.request import SwitchoverRequest
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned

@@ -11,10 +11,10 @@ import pytest
 from orchestrator.moves.along import TranslateAlong
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import Done, Failed, Handle
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import FinalMap, Maps, Workers
 from orchestrator.moves.results import RecordedPositions
 from orchestrator.moves.way import Leg, Route
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.cuts import Cut, Cuts

@@ -14,12 +14,12 @@ from orchestrator.errors import ClusterError
 from orchestrator.moves import returning
 from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import Done, Failed, Handle, Outcome, Unknown
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.plans import plan_failback
 from orchestrator.moves.ports import EstateRecord, Seen
 from orchestrator.moves.results import ReturnedLogs
 from orchestrator.moves.returning import CompareReturned
 from orchestrator.planning.estate_record import LogsCut
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.positions import source_partitions

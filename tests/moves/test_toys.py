@@ -28,10 +28,10 @@ from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.switchover import run_switchover
-from orchestrator.planning.failback import FailbackRequest
+from orchestrator.planning.request import FailbackRequest
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.planning.request import SwitchoverRequest
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.moves.toy_world import (

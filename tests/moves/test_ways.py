@@ -17,12 +17,12 @@ import pytest
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
 from orchestrator.moves.failover import Degraded, Opening, failover
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.participants import Accepted
 from orchestrator.moves.runbook import Runbook
 from orchestrator.moves.switchover import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
 from orchestrator.planning.fence import Fenced, fenced
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import load_topology, parse_topology
 from orchestrator.topology.model import Replication, Topology

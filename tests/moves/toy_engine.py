@@ -26,7 +26,6 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
 from orchestrator.moves.results import (
     LossCounted,
@@ -39,6 +38,7 @@ from orchestrator.moves.results import (
 )
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.way import Way
+from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import Offsets
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition

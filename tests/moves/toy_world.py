@@ -16,7 +16,6 @@ from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.failback import failback
 from orchestrator.moves.failover import Degraded, Opening, failover
 from orchestrator.moves.kinds import Producers
-from orchestrator.moves.mirror_ref import MirrorRef, ref_to
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.plans import along
 from orchestrator.moves.runbook import Runbook
@@ -27,12 +26,13 @@ from orchestrator.operations.observe import Estate, observe, open_estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.estate_record import ReverseStarts, reverse_starts
-from orchestrator.planning.failback import principals_back
+from orchestrator.planning.request import principals_back
 from orchestrator.planning.fence import Fenced
+from orchestrator.planning.mirror_ref import MirrorRef, ref_to
 from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import Plan, Step, digest
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.switchover import moved_principals
+from orchestrator.planning.request import moved_principals
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition

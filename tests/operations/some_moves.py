@@ -13,13 +13,13 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.acting import EffectActions, World
 from orchestrator.moves.effect import Handle
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers
-from orchestrator.planning.failback_picture import Past
+from orchestrator.planning.returned import Past
+from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Step

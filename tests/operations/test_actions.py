@@ -12,13 +12,13 @@ import pytest
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.moves.clients import StartClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
-from orchestrator.moves.mirror_ref import ref_to
 from orchestrator.moves.mirrors import StopConnectors
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.registry import arguments_of
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
 from orchestrator.operations.move_session import MoveSession
+from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.positions import source_partitions
 from orchestrator.ports.kafka_values import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.planning.estate_record import LogsLeft
-from orchestrator.planning.failback import FailbackRequest
+from orchestrator.planning.request import FailbackRequest
 from orchestrator.planning.failback_picture import FailbackPicture, Past, StandbySide
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import CoordinationState, EarlierRun, SourceProbe, TopicState

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback
-from orchestrator.planning.failback import FailbackRequest, mirror_to_fail_back
+from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.plan import Plan, plan_from_json, to_json

@@ -16,7 +16,7 @@ from orchestrator.planning.observation import CoordinationState, Part, SourcePro
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateResult, Plan
 from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
-from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.planning.request import SwitchoverRequest
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned, with_cluster
 from tests.planning.pictures import NOW_S, part

@@ -15,7 +15,7 @@ from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.observation import EarlierRun, SourceProbe
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.planning.request import SwitchoverRequest
 from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept

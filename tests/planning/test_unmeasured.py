@@ -10,7 +10,7 @@ import pytest
 from orchestrator.moves.plans import plan_failover, plan_switchover
 from orchestrator.planning.observation import Observation, Part
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.switchover import SwitchoverRequest
+from orchestrator.planning.request import SwitchoverRequest
 from tests.planning import pictures
 from tests.planning.test_switchover import picture
 

@@ -9,8 +9,18 @@ from orchestrator.moves.account import AccountLeft
 from orchestrator.moves.acting import World
 from orchestrator.moves.draining import AwaitDrained, SeeArrived
 from orchestrator.moves.effect import Effect, Handle, Nothing
+from orchestrator.moves.engines.mirror_gates import (
+    loss_within_budget,
+    mirror_controlled,
+    mirror_lag,
+    mirror_running,
+    mirror_trusted,
+    returned_log,
+    target_topics,
+    watcher_alive,
+)
+from orchestrator.moves.engines.mirror_loss import facts_of_loss, loss_by_topic
 from orchestrator.moves.left_drain import DrainLeft
-from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.mirrors import LetLand, RecordMirrorEnd, ResumeConnectors, StopConnectors
 from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
 from orchestrator.moves.results import LossCounted, PartlyStanding, RulesHeard, StandingLogs
@@ -23,8 +33,11 @@ from orchestrator.moves.reverse import (
     SetReverseStarts,
 )
 from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
 from orchestrator.planning.losses import ACCOUNT_STEP
+from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.plan import GateResult
 from orchestrator.replication.connectors import ConnectorNames
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
@@ -65,6 +78,23 @@ class MirrorMaker2:
     def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
         """Every mirror of a file is MirrorMaker's."""
         return True
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """See `MirrorEngine`."""
+        if s.case == "back":
+            return returned_log(s), mirror_controlled(s)
+        usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
+        if s.case == "planned":
+            return *usable, mirror_running(s), mirror_lag(s)
+        return *usable, loss_within_budget(s)
+
+    def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """See `MirrorEngine`."""
+        return loss_by_topic(s)
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        """See `MirrorEngine`."""
+        return facts_of_loss(s)
 
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -11,17 +11,27 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.along import TranslateAlong
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.groups import AwaitGroupProgress, RecordPositions, SaveOffsets
+from orchestrator.moves.kinds.group_gates import (
+    groups_idle,
+    groups_reread,
+    map_complete,
+    positions,
+    positions_fresh,
+    positions_known,
+)
 from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
 from orchestrator.moves.left_drain import RecordLeftPositions
-from orchestrator.moves.mirror_ref import MirrorRef
-from orchestrator.moves.participants import Ground, Left, Stand
+from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
 from orchestrator.moves.routes import in_words, read_along
 from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.translating import TranslateBack, TranslatePositions
 from orchestrator.moves.way import Way
 from orchestrator.moves.writing import WriteBack, WriteOffsets
 from orchestrator.planning.clients import group_client
+from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
 
 
@@ -62,6 +72,24 @@ class ConsumerGroups(OnHosts):
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         """See `Kind`."""
         return tuple(map(group_client, names))
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """See `Kind`. On the way back they are judged once the place entered has rejoined."""
+        if s.case == "back":
+            return (positions_known(s),)
+        if s.case == "planned":
+            return positions_known(s), groups_idle(s)
+        return positions_fresh(s), map_complete(s), groups_idle(s)
+
+    def reread(self, s: Situation) -> Reread:
+        """See `Kind`."""
+        return groups_reread(s)
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        """See `Kind`."""
+        if s.way.reach == "whole":
+            return {}
+        return {"translations": [position.as_json() for position in s.once(positions)]}
 
     def record(
         self, book: Runbook, way: Way, left: Left, after: Sequence[After]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from orchestrator.moves.acting import World
 from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.effect import Effect, Handle, Nothing
-from orchestrator.moves.participants import Ports
+from orchestrator.moves.participants import Ports, Reread
+from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import Stopped
 from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Way
+from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
 
 HOST_EFFECTS: tuple[type[Effect[Any]], ...] = (StopClients, StartClients)
@@ -37,6 +40,22 @@ class OnHosts(ABC):
         """See `Kind`."""
 
     def ports(self, world: World) -> Ports:
+        """See `Kind`."""
+        return {}
+
+    def look(self, looks: Looks, way: Way) -> Any:
+        """See `Kind`."""
+        return None
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """See `Kind`. A host for each is looked for by every move."""
+        return ()
+
+    def reread(self, s: Situation) -> Reread:
+        """See `Kind`."""
+        return {}
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
         """See `Kind`."""
         return {}
 

@@ -8,7 +8,14 @@ from typing import Any
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.kinds.on_hosts import HOST_EFFECTS, OnHosts
-from orchestrator.moves.participants import Ground, Left, Stand
+from orchestrator.moves.kinds.query_gates import (
+    checkpoints_copied,
+    queries_back,
+    queries_ready,
+    queries_reread,
+)
+from orchestrator.moves.participants import Ground, Left, Reread, Stand
+from orchestrator.moves.ports import Looks
 from orchestrator.moves.queries import (
     AwaitQueryProgress,
     CopyCheckpoint,
@@ -20,8 +27,10 @@ from orchestrator.moves.queries import (
 from orchestrator.moves.results import RecordedPositions, RelocatedQuery, TopicEnds
 from orchestrator.moves.routes import in_words
 from orchestrator.moves.runbook import After, Runbook
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
 from orchestrator.planning.clients import query_client
+from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
 
 
@@ -47,6 +56,25 @@ class SparkQueries(OnHosts):
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         """See `Kind`."""
         return tuple(map(query_client, names))
+
+    def look(self, looks: Looks, way: Way) -> Any:
+        """See `Kind`. The copies at the place entered; on the way back their checkpoints where they work."""
+        moving = set(way.named(self.NAME))
+        return {
+            query.name: looks.checkpoint(query, at_standby=way.case == "back")
+            for query in way.topology.consumers_of(way.home)
+            if query.name in moving
+        }
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """See `Kind`."""
+        if s.case == "back":
+            return (queries_back(s),)
+        return queries_ready(s) if s.case == "planned" else (checkpoints_copied(s),)
+
+    def reread(self, s: Situation) -> Reread:
+        """See `Kind`."""
+        return queries_reread(s)
 
     def record(
         self,

@@ -30,7 +30,8 @@ from orchestrator.operations.report.run_parts import (
 )
 from orchestrator.operations.run_audit import audit_session
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.failback_flip import flipped
+from orchestrator.planning.after_move import after_move
+from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 
@@ -124,8 +125,7 @@ def _as_it_was_left(topology: Topology, run: FailoverResult) -> tuple[Topology, 
     mirror = topology.mirror(run.source, run.target)
     home = topology.mirror(run.target, run.source)
     if verb == "failback" and home is not None:
-        back = flipped(topology, home)
-        return back, back.replication[0]
+        return after_move(topology, home), reverse_mirror(home)
     if verb not in MOVING_VERBS or mirror is None:
         known = ", ".join(MOVING_VERBS)
         raise UsageError(f"run {run.run_id}", f"is a {verb} of {run.source}", f"reports are made of: {known}")

@@ -24,6 +24,7 @@ from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.operations.observe import open_coordination
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS
+from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference
@@ -34,7 +35,6 @@ from orchestrator.planning.layout.observed import ObservedEstate
 from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.situation import listed
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 

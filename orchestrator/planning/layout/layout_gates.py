@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.planning.gate import absent, gate_result, listed
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part, newest_move
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
-from orchestrator.planning.situation import absent, gate_result, listed
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 

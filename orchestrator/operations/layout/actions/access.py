@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.planning.gate import listed
 from orchestrator.planning.plan import Step
-from orchestrator.planning.situation import listed
 from orchestrator.values import Acl
 
 _SETTLE_S = 10.0

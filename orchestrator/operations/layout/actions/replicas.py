@@ -5,8 +5,8 @@ from __future__ import annotations
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.planning.gate import listed
 from orchestrator.planning.plan import Step
-from orchestrator.planning.situation import listed
 from orchestrator.values import TopicPartition
 
 # Copying may take a day, and each look asks for the settings as well.

@@ -9,9 +9,9 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.ports import EstateRecord
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.estate_record import SettingsBefore
+from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.plan import Step
-from orchestrator.planning.situation import listed
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.topic_settings import says_the_same
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import EFFECT_CONFIG
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.replication.connectors import ConnectorNames, connector_names
 from orchestrator.topology.model import Replication, Topology
 
 
-@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class MirrorRef:
     """The mirror of the file from `source` to `target`; with `is_back` the one that dcctl makes against the
     direction of a mirror of the file, which leads from `target` to `source`.

@@ -1,6 +1,6 @@
-"""The same estate seen from the other side: applications work at the standby, the primary stands by.
+"""The file as somebody would write it for the estate that a move along one of its mirrors has left.
 
-So it is after a failover. Going back is then a planned move of this estate, along the reverse mirror.
+Applications work at the standby, the primary stands by, and the mirror back leads there.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.topology.model import Consumer, Replication, Topology
 
 
-def flipped(topology: Topology, mirror: Replication) -> Topology:
-    """`topology` as a failover along `mirror` has left it.
+def after_move(topology: Topology, mirror: Replication) -> Topology:
+    """`topology` as a move along `mirror` has left it.
 
-    The reverse mirror runs on the workers of the mirror itself.
+    The reverse mirror stands in place of that one, and runs on its workers.
     """
     home, standby = mirror.source, mirror.target
     workers = topology.clusters[standby].connect
@@ -29,7 +29,7 @@ def flipped(topology: Topology, mirror: Replication) -> Topology:
         ),
         producers=tuple(replace(p, cluster=standby) if p.cluster == home else p for p in topology.producers),
         consumers=tuple(_moved(c, standby) if c.cluster == home else c for c in topology.consumers),
-        replication=(reverse_mirror(mirror),),
+        replication=tuple(reverse_mirror(m) if m == mirror else m for m in topology.replication),
     )
 
 

@@ -1,0 +1,68 @@
+"""The gates of every move, whatever its verb: refused and unknown both stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from orchestrator.moves.gates.ensemble import (
+    coordination,
+    moved_away,
+    needed,
+    not_flapping,
+    not_held,
+    same_clusters,
+    source_primary,
+)
+from orchestrator.moves.gates.entered import clients_startable, entered_fenceable, same_topics, target_healthy
+from orchestrator.moves.gates.left import (
+    attested,
+    fenced_or_accepted,
+    left_fenceable,
+    source_healthy,
+    source_sick,
+    source_unreachable,
+)
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.situation import Situation
+from orchestrator.moves.way import Case
+from orchestrator.planning.plan import GateResult
+
+Gate = Callable[[Situation], GateResult]
+
+_EVERY: tuple[Case, ...] = ("gone", "partial", "planned", "back")
+_PLACES: Mapping[Gate, tuple[Case, ...]] = {
+    attested: ("gone", "partial"),
+    coordination: _EVERY,
+    not_held: _EVERY,
+    same_clusters: _EVERY,
+    needed: _EVERY,
+    not_flapping: _EVERY,
+    moved_away: ("back",),
+    source_primary: _EVERY,
+    source_unreachable: ("gone",),
+    source_sick: ("partial",),
+    source_healthy: ("planned", "back"),
+    fenced_or_accepted: ("partial",),
+    left_fenceable: ("planned", "back"),
+    target_healthy: _EVERY,
+    same_topics: ("back",),
+}
+"""In the order in which a person would ask, each with the cases in which it counts."""
+
+
+def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...]) -> tuple[GateResult, ...]:
+    """Every gate of a way: of its places, of what copies, of each kind of applications, of hosts.
+
+    `kept_off`: principals that the place entered is kept free of until it takes over.
+    """
+    places = [gate(s) for gate, cases in _PLACES.items() if s.case in cases]
+    if kept_off:
+        places.append(entered_fenceable(s, kept_off))
+    engine = them.engine(s.topology, s.feed)
+    programs = [p for kind in them.kinds for p in kind.programs(s.topology, s.way.named(kind.name))]
+    return (
+        *places,
+        *engine.gates(s),
+        *(gate for kind in them.kinds for gate in kind.gates(s)),
+        clients_startable(s, programs),
+    )

@@ -1,0 +1,133 @@
+"""Gates on what the ensemble keeps: lock and journal, holds, the ids of clusters, earlier runs, primaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.moves.situation import Situation
+from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.planning.gate import absent, as_far_as_known, gate_result, listed
+from orchestrator.planning.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
+from orchestrator.planning.observation import EarlierRun, newest_move
+from orchestrator.planning.plan import GateResult
+from orchestrator.planning.primary import Reality
+from orchestrator.planning.primary import source_primary as judged_primary
+from orchestrator.planning.quiet import not_flapping as judged_quiet
+from orchestrator.planning.same_clusters import same_clusters as judged_ids
+
+
+def done_by_run(s: Situation) -> str:
+    """Id of the run by which the target has taken over already; empty if it has not."""
+    newest = _newest_move(s)
+    is_done = newest is not None and newest.outcome == "ok" and newest.target == s.entered
+    return newest.run_id if newest is not None and is_done else ""
+
+
+def passed_by_word(s: Situation) -> str:
+    """Id of the run with open looks that a person lets this move pass; empty if there is none."""
+    newest = _newest_move(s)
+    if newest is None or not newest.looks or not s.words.acknowledge:
+        return ""
+    return newest.run_id if is_by_word(newest, s.entered) else ""
+
+
+def same_clusters(s: Situation) -> GateResult:
+    """Each address leads to the cluster that it led to before."""
+    return judged_ids(s.topology, s.seen.coordination, s.seen.cluster_ids(), s.words.accept_cluster)
+
+
+def needed(s: Situation) -> GateResult:
+    """Nobody has done it yet, and nothing is left on the way."""
+    return as_far_as_known(s.seen.coordination, _needed_by_record(s))
+
+
+def _needed_by_record(s: Situation) -> GateResult:
+    part = s.seen.coordination
+    limit = f"{s.entered} has not taken over yet, and no run is open"
+    if part.value is None:
+        return absent("needed", part, limit)
+    newest = _newest_move(s)
+    if newest is None:
+        return gate_result("needed", "ok", "no earlier run", limit, "it is still to be done")
+    measured = f"run {newest.run_id}: {newest.outcome}"
+    if is_by_word(newest, s.entered):
+        judged = _let_stand if newest.let_stand else not_seen_gate
+        return judged(newest, s.words.acknowledge, measured, limit)
+    if newest.outcome != "ok":
+        hint = how_to_end(newest)
+        return gate_result("needed", "refused", measured, limit, "an earlier run stopped on the way", hint)
+    if done_by_run(s):
+        reason = f"{s.entered} has taken over already"
+        return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
+    return gate_result("needed", "ok", measured, limit, f"{s.left} took over again since")
+
+
+def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
+    """Nothing of it is under way, and something of it may be at work."""
+    stands = f"it was taken back, but {listed(run.let_stand)} was let stand"
+    if acknowledged:
+        return gate_result("needed", "ok", measured, limit, f"{stands}; acknowledged by {acknowledged}")
+    reason = f"{stands}: what was written there since would be passed over by the groups"
+    hint = 'see that nothing of it is at work any more, then --acknowledge "OWNER: comment"'
+    return gate_result("needed", "refused", measured, limit, reason, hint)
+
+
+def not_flapping(s: Situation) -> GateResult:
+    """No move has ended just now, or somebody answers for this one."""
+    part = s.seen.coordination
+    return as_far_as_known(part, judged_quiet(part, s.topology, s.seen.at_s, s.words.acknowledge))
+
+
+def source_primary(s: Situation) -> GateResult:
+    """What is to be moved away is primary where it is left."""
+    part, seen = s.seen.coordination, Reality(connectors=s.copying.states.value)
+    return as_far_as_known(part, judged_primary(part, s.topology, s.own_mirror, s.left, seen))
+
+
+def _newest_move(s: Situation) -> EarlierRun | None:
+    part = s.seen.coordination
+    return newest_move(part.value.runs if part.value else (), s.left, s.entered)
+
+
+def coordination(s: Situation) -> GateResult:
+    """Lock and journal are at hand. Only a failover can do without: the ensemble may have died with the site.
+    """
+    found = coordination_gate(s.seen.coordination, is_given_up=s.words.without_coordination)
+    if found.outcome != "unknown" or s.way.reach == "whole":
+        return found
+    return replace(found, hint=f"{found.hint}; if it is lost as well: --without-coordination --reason TEXT")
+
+
+def not_held(s: Situation) -> GateResult:
+    """Nobody has put a hold on either place."""
+    return not_held_gate(s.seen.coordination, s.topology, (s.left, s.entered))
+
+
+def moved_away(s: Situation) -> GateResult:
+    """There is a way back only from where a move has led."""
+    part = s.seen.coordination
+    limit = f"an earlier run has moved everything to {s.left}"
+    if part.value is None:
+        return absent("moved-away", part, limit)
+    there = [
+        run
+        for run in part.value.runs
+        if (run.source, run.target) == (s.entered, s.left) and (run.outcome == "ok" or run.looks)
+    ]
+    moves = [run for run in there if run.outcome == "ok" or s.words.acknowledge]
+    if there and not moves:
+        return _not_seen_there(there[-1], limit)
+    return gate_result(
+        "moved-away",
+        "ok" if moves else "refused",
+        measured=moves[-1].run_id if moves else "no such run",
+        limit=limit,
+        reason="it is the way back from there" if moves else "nothing was moved: there is no way back",
+        hint="" if moves else "a planned move is `dcctl switchover`",
+    )
+
+
+def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
+    measured = f"run {run.run_id}: {run.outcome}"
+    reason = f"it has moved everything, but is not through with {listed(run.looks)}"
+    return gate_result("moved-away", "refused", measured, limit, reason, how_to_pass(run))

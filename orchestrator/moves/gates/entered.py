@@ -1,0 +1,122 @@
+"""Gates on the place that is entered: it is well, has what it needs, and, where it was lost, is what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestrator.moves.situation import Situation
+from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost
+from orchestrator.planning.fence_gates import fenceable
+from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.observation import sick_partitions
+from orchestrator.planning.plan import GateResult
+from orchestrator.topology.rules.rule import plural
+
+
+def target_healthy(s: Situation) -> GateResult:
+    """All of it can be written and read."""
+    limit = "each partition has a leader and at least min.insync.replicas in sync"
+    for part in (s.target.brokers, s.target.topics):
+        if part.value is None:
+            return absent("target-healthy", part, limit)
+    brokers, topics = s.target.brokers.value or {}, s.target.topics.value or {}
+    sick = sick_partitions(topics)
+    partitions = sum(len(topic.leaders) for topic in topics.values())
+    return gate_result(
+        "target-healthy",
+        "refused" if sick else "ok",
+        measured=f"{plural(len(brokers), 'broker')}, {plural(partitions, 'partition')}",
+        limit=limit,
+        reason=listed(sick) if sick else "all of them can be written and read",
+        hint=f"bring the brokers of {s.entered} back first" if sick else "",
+    )
+
+
+def same_topics(s: Situation) -> GateResult:
+    """By the ids that they had when applications left, else by what the watcher has seen."""
+    limit = "the topics are those that were mirrored, by their ids"
+    part, samples, past = s.target.topics, s.seen.mirror(s.feed.other_way).samples, s.seen.past
+    if part.value is None:
+        return absent("same-topics", part, limit)
+    if past.value is None:
+        return absent("same-topics", past, limit)
+    recorded = dict(past.value.left.topic_ids) if past.value.left is not None else {}
+    others = [name for name in s.way.topics if not recorded.get(name)]
+    if others and samples.value is None:
+        return absent("same-topics", samples, limit)
+    made_anew = samples.value.made_anew if samples.value is not None else {}
+    if samples.value is not None:
+        recorded |= {
+            name: samples.value.topics[name].topic_id for name in others if name in samples.value.topics
+        }
+    missing = [name for name in s.way.topics if name not in part.value]
+    anew = [
+        name
+        for name in s.way.topics
+        if (name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id)
+        or (name in others and name in made_anew)
+    ]
+    reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
+    return gate_result(
+        "same-topics",
+        "refused" if reasons else "ok",
+        measured=f"{len(part.value)} topics",
+        limit=limit,
+        reason=listed(reasons) or "they are",
+        hint="what was copied of the earlier topic does not continue in a new one" if reasons else "",
+    )
+
+
+def clients_startable(s: Situation, clients: Sequence[str]) -> GateResult:
+    """A host for each client, and a service manager that the playbooks know."""
+    limit = f"a host in {listed(s.topology.clusters[s.entered].datacenters)} for each client"
+    if not clients:
+        return gate_result("clients-startable", "ok", "no client", limit, "there is nothing to start")
+    if s.topology.inventory is None:
+        return gate_result(
+            "clients-startable",
+            "refused",
+            "no inventory",
+            limit,
+            "nobody could start the clients there",
+            "add `inventory: PATH` to the file",
+        )
+    part = s.seen.inventory
+    if part.value is None:
+        return absent("clients-startable", part, limit)
+    hosts = [host for host in part.value if host.dc in s.topology.clusters[s.entered].datacenters]
+    reason, hint = _why_not_startable(s, clients, hosts)
+    return gate_result(
+        "clients-startable",
+        "refused" if reason else "ok",
+        measured=f"{len(clients)} clients, {len(hosts)} of {len(part.value)} hosts",
+        limit=limit,
+        reason=reason or "each has a host",
+        hint=hint,
+    )
+
+
+def _why_not_startable(s: Situation, clients: Sequence[str], hosts: Sequence[ClientHost]) -> tuple[str, str]:
+    """Reason and hint; empty where nothing is in the way."""
+    datacenters = s.topology.clusters[s.entered].datacenters
+    if not hosts:
+        known = listed(sorted({host.dc or "none" for host in s.seen.inventory.value or ()})) or "no host"
+        return f"no host is in {listed(datacenters)}: the inventory knows {known}", "give each host its `dc`"
+    unmanaged = [host.name for host in hosts if host.service_manager not in SERVICE_MANAGERS]
+    if unmanaged:
+        return (
+            f"no known service_manager: {listed(unmanaged)}",
+            f"give each host its `service_manager`: {' or '.join(SERVICE_MANAGERS)}",
+        )
+    homeless = [client for client in clients if not any(host.runs(client, datacenters) for host in hosts)]
+    if homeless:
+        return f"no host would run {listed(homeless)}", "add them to `clients_on_host` of a host there"
+    return "", ""
+
+
+def entered_fenceable(s: Situation, principals: tuple[str, ...]) -> GateResult:
+    """Rules reach all whom it is to be kept free of until it takes over."""
+    found = fenceable(s.target.access, s.topology, s.entered, principals)
+    return replace(found, id="fenceable-returned" if s.case == "back" else "fenceable-target")

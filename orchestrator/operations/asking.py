@@ -1,0 +1,67 @@
+"""Asking servers for the parts of a snapshot, side by side: an answer, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from typing import TypeVar
+
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.operations.servers import Servers
+from orchestrator.planning.observation import AccessState, Part
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Access, Kafka
+from orchestrator.topology.model import Topology
+
+T = TypeVar("T")
+
+# A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
+REACHED_WITHIN_S = 7.0
+
+
+def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:
+    """The answer as a part of a picture; where there is none, why.
+
+    `at_s` is when the answer came: what it says held then, or a moment before.
+    """
+    try:
+        value = question()
+    except DcctlError as error:
+        return Part(error.subject, clock.now_s(), None, error.problem, error.hint)
+    return Part(source, clock.now_s(), value)
+
+
+def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
+    """The answer of a cluster that answers at all. Raises `ClusterError` where it does not."""
+    reached = brokers.result()
+    if reached.value is None:
+        raise ClusterError(reached.source, reached.problem, reached.hint)
+    return question()
+
+
+def read_access(access: Access, brokers: Mapping[int, str]) -> AccessState:
+    """How a cluster decides who may do what. Raises where its brokers do not say it."""
+    if not brokers:
+        raise DcctlError(access.subject, "no broker answers")
+    found = access.authorization(sorted(brokers))
+    return AccessState(found.authorizer, found.super_users, access.operator)
+
+
+class Asking:
+    """One cluster that is asked for several parts of a picture side by side: nothing, if it is not there."""
+
+    def __init__(self, servers: Servers, topology: Topology, pool: Executor, cluster: Kafka) -> None:
+        self._pool, self._cluster, self._clock = pool, cluster, servers.clock
+        self._access = servers.access(topology, cluster.name)
+        self.brokers = self._asked(lambda: cluster.brokers(REACHED_WITHIN_S))
+
+    def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
+        """The answer, once it is there."""
+        return self._asked(lambda: once_reached(self.brokers, question))
+
+    def access(self) -> Future[Part[AccessState]]:
+        """How it decides who may do what."""
+        return self.ask(lambda: read_access(self._access, self.brokers.result().value or {}))
+
+    def _asked(self, question: Callable[[], T]) -> Future[Part[T]]:
+        return self._pool.submit(asked, self._cluster.subject, question, self._clock)

@@ -1,0 +1,91 @@
+"""What the verbs that move have in common beside `procedure`: a way along a mirror, and who takes part."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.engine import Actions, OnEvent
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.plans import way_along
+from orchestrator.moves.way import Reach, Way
+from orchestrator.operations.alone import with_local_journals
+from orchestrator.operations.fact_copies import copied_facts
+from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.move_session import MoveSession
+from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.operations.procedure import Approve, OnPlan, run_procedure
+from orchestrator.operations.run import Run
+from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.snapshot import Snapshot
+from orchestrator.topology.model import Topology
+
+
+class MoveProcedure(ABC):
+    """See `operations.procedure.Procedure`. `feed`: the mirror along which is moved.
+
+    `is_alone`: without the ensemble; only a failover can be asked for like that.
+    """
+
+    verb: str
+    gates_of_resumed: frozenset[str]
+
+    def __init__(
+        self,
+        topology: Topology,
+        feed: MirrorRef,
+        *,
+        reach: Reach = "whole",
+        is_alone: bool = False,
+        servers: Servers = REAL_SERVERS,
+        them: Participants = PARTICIPANTS,
+    ) -> None:
+        self.topology, self.feed, self.is_alone = topology, feed, is_alone
+        self.servers, self.them = servers, them
+        self.command = f"{self.verb} {feed}"
+        self.about: Mapping[str, Any] = {}
+        self._reach: Reach = reach
+
+    @property
+    def way(self) -> Way:
+        """What is looked at for it; whom the place left is denied is for its plan."""
+        return way_along(self.topology, self.feed, self.them, reach=self._reach)
+
+    def open_estate(self) -> Estate:
+        """The side that is entered; connections to the other one are opened as they are needed."""
+        return open_estate(self.servers, self.topology, self.feed)
+
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
+        """Both sides, and what lies between them."""
+        seen = observe(estate, self.way, them=self.them, own_lock=own_lock, own_run=own_run)
+        if not self.is_alone or estate.coordination is not None:
+            # An ensemble that answers, and only does not let itself be read, is none that is gone.
+            return seen
+        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
+
+    @abstractmethod
+    def plan(self, picture: Snapshot) -> Plan:
+        """What it would do now."""
+
+    def actions(self, run: Run[Estate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        session = MoveSession(self.topology, run, picture, self.way, them=self.them)
+        return EffectActions(effects_with(self.them), session)
+
+    def run(
+        self,
+        *,
+        on_event: OnEvent = lambda _: None,
+        on_plan: OnPlan = lambda _: None,
+        approve: Approve = lambda _: True,
+        folder: Path | None = None,
+    ) -> FailoverResult:
+        """From the lock to the last verification; see `run_procedure`."""
+        ended = run_procedure(self, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+        return failover_result(ended, effects_with(self.them))
