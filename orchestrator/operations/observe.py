@@ -180,16 +180,14 @@ class _Look:
         probe, brokers = self.probe.result().value, self.entered.brokers.result()
         left_id = probe.cluster_id if probe is not None and probe.answers else None
         entered_id = None if brokers.value is None else self.target.cluster_id
-        return Snapshot(
-            clusters={
-                self.way.left.cluster: ClusterView(**_answers(left), cluster_id=left_id),
-                self.way.entered.cluster: ClusterView(**_answers(entered), cluster_id=entered_id),
-            },
-            mirrors={mirror: MirrorView(**_answers(parts)) for mirror, parts in mirrors.items()},
-            own=_answers(own),
-            **_answers(further),
-            at_s=self.servers.clock.now_s(),
-        )
+        of_entered = ClusterView(**_answers(entered), cluster_id=entered_id)
+        of_mirrors = {mirror: MirrorView(**_answers(parts)) for mirror, parts in mirrors.items()}
+        rest: dict[str, Any] = {"own": _answers(own), **_answers(further)}
+        # What hangs at the place left must not make what was read meanwhile seem newer than it is.
+        at_s = self.servers.clock.now_s()
+        of_left = ClusterView(**_answers(left), cluster_id=left_id)
+        clusters = {self.way.left.cluster: of_left, self.way.entered.cluster: of_entered}
+        return Snapshot(at_s=at_s, clusters=clusters, mirrors=of_mirrors, **rest)
 
     def _coordination(self, own_lock: bool, own_run: str) -> CoordinationState:
         estate, left = self.estate, self.way.left.cluster

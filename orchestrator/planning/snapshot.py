@@ -84,8 +84,8 @@ class MirrorView:
 class Snapshot:
     """Clusters by their names in the file, mirrors by source and target, and what is of no place.
 
-    `at_s`: when it was complete, Unix epoch seconds. `past`: what earlier runs have recorded. `own`: what
-    kinds of applications have looked at, by their names.
+    `at_s`: when all but what is told of the cluster left was complete, Unix epoch seconds. `past`: what
+    earlier runs have recorded. `own`: what kinds of applications have looked at, by their names.
     """
 
     at_s: float
