@@ -18,7 +18,7 @@ import pytest
 from orchestrator.engine import Results, RunEnd, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.plan import Plan, Step
 from orchestrator.topology.hooks import Hooks
@@ -53,10 +53,12 @@ def plans() -> Mapping[str, Plan]:
     picture = test_switchover.picture()
     return {
         "failover": plan_failover(file, pictures.observation(), pictures.REQUEST),
-        "sick": plan_sick_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST),
-        "open": plan_sick_failover(
+        "sick": plan_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST),
+        "open": plan_failover(
             replace(_moving_itself(sick_pictures.FILE), hooks=HOOKS),
-            replace(sick_pictures.picture(), target_access=pictures.part(AccessState("", None, ""))),
+            pictures.with_cluster(
+                sick_pictures.picture(), "east", access=pictures.part(AccessState("", None, ""))
+            ),
             sick_pictures.REQUEST,
         ),
         "switchover": plan_switchover(file, picture, test_switchover.REQUEST),

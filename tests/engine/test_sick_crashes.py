@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.engine import StepOutcome
-from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.plan import Plan
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
 
-FENCED = plan_sick_failover(FILE, picture(), REQUEST)
+FENCED = plan_failover(FILE, picture(), REQUEST)
 AWAY = {PARTITIONS[0]: "its leader, broker 3, does not answer"}
-UNFENCED = plan_sick_failover(
+UNFENCED = plan_failover(
     FILE,
     picture(replace(left(brokers=1, unread=AWAY), controller=NO_CONTROLLER)),
     replace(REQUEST, accept_unfenced=True),

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from orchestrator.moves.fence import plan_fence, plan_unfence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
-from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.observation import AccessState, CoordinationState, Part
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import SwitchoverRequest
-from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned
-from tests.planning.pictures import NOW_S, part
+from tests.planning.pictures import part
 
 
 def plans() -> Iterable[Plan]:
     """One plan of each verb that has gates."""
     topology, seen = pictures.topology(), pictures.observation()
     access = part(AccessState("StandardAuthorizer", None))
-    source = SourceSide(topics=part({}), log_ends=part({}), committed=part({}), access=access)
-    both = SwitchoverPicture(observation=seen, source=source, target_access=access)
-    fence = FencePicture(
-        at_s=NOW_S, brokers=part({1: "west:1"}), access=access, coordination=part(CoordinationState(""))
-    )
+    none: Part[Any] = part({})
+    both = pictures.with_cluster(seen, "west", topics=none, log_ends=none, committed=none, access=access)
+    fence = pictures.of_a_fence("west", part(CoordinationState("")))
     request = FenceRequest(cluster="west")
     yield plan_failover(topology, seen, pictures.REQUEST)
     yield plan_switchover(topology, both, SwitchoverRequest(to="east"))

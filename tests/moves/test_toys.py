@@ -6,32 +6,28 @@ gone on with and taken back, after an exception at each point, and overtaken whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.engine import Actions, state_from_journal
+from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
-from orchestrator.moves.acting import EffectActions, World
+from orchestrator.moves.acting import World
 from orchestrator.moves.effects import effects_with
 from orchestrator.moves.participants import Participants, Ports
 from orchestrator.operations.failback import run_failback
 from orchestrator.operations.failover_result import failover_result
-from orchestrator.operations.observe import Estate, observe
+from orchestrator.operations.move_procedure import MoveProcedure
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
-from orchestrator.operations.run import Run
 from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.switchover import run_switchover
-from orchestrator.planning.request import FailbackRequest
-from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.planning.request import FailbackRequest, SwitchoverRequest
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.moves.toy_world import (
@@ -41,6 +37,7 @@ from tests.moves.toy_world import (
     ToyEstate,
     ToyWorld,
     made,
+    procedure_of,
     ready_for,
     said_at,
     wrong,
@@ -71,7 +68,7 @@ def new_worlds(verb: str, folder: Path) -> tuple[Plan, NewWorld]:
 
     def new_world() -> ToyWorld:
         own = folder / str(next(numbers))
-        return ToyWorld(estate=ready_for(verb, own), folder=own)
+        return ToyWorld(estate=ready_for(verb, own), verb=verb, folder=own)
 
     return made(new_world().estate, verb), new_world
 
@@ -189,7 +186,7 @@ def test_one_that_came_up_by_itself_is_stopped_before_the_logs_count(tmp_path: P
     estate.tallies.start(TALLIES, HOME)
     estate.live(2)
     assert set(estate.tallies.problems) == {"ada works at two places", "grace works at two places"}
-    world = ToyWorld(estate=estate, folder=tmp_path)
+    world = ToyWorld(estate=estate, verb="failback", folder=tmp_path)
     plan = made(estate, "failback")
     assert run_inline(plan, world).outcome == "ok"
     assert plan.step("returned-stands-still").depends_on == ("stop-returned", "stop-tallies-at-west")
@@ -205,39 +202,9 @@ def test_at_a_place_that_answers_in_part_it_is_stopped_beside_the_hosts(tmp_path
     assert "stop-tallies-at-west" in plan.step("record-tallies").depends_on
 
 
-@dataclass
-class ToyProcedure:
-    """See `operations.procedure.Procedure`: a verb of the toys, with the lock and journal of every verb."""
-
-    estate: ToyEstate
-    verb: str
-    about: Mapping[str, Any] = field(default_factory=dict)
-    gates_of_resumed: frozenset[str] = frozenset()
-    is_alone: bool = False
-
-    def __post_init__(self) -> None:
-        self.servers, self.topology = self.estate.servers, self.estate.topology
-        self.command = f"{self.verb} of toys"
-        self.effects = effects_with(self.estate.them)
-
-    def open_estate(self) -> Estate:
-        return self.estate.open()
-
-    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
-        return observe(estate, own_lock=own_lock, own_run=own_run)
-
-    def plan(self, picture: Observation) -> Plan:
-        assert picture.at_s
-        return made(self.estate, self.verb)
-
-    def actions(self, run: Run[Estate], plan: Plan, picture: Observation) -> Actions:
-        assert plan.steps
-        return EffectActions(self.effects, self.estate.session(run, picture))
-
-
-def dies(estate: ToyEstate, verb: str, is_it: Callable[[Entry], bool]) -> tuple[ToyProcedure, str]:
+def dies(estate: ToyEstate, verb: str, is_it: Callable[[Entry], bool]) -> tuple[MoveProcedure, str]:
     """The process has died there; returns its procedure and the run's id."""
-    procedure, ids = ToyProcedure(estate, verb), set()
+    procedure, ids = procedure_of(estate, verb), set()
     estate.record.harm_where(is_it, "dies before")
     with pytest.raises(ProcessDied):
         run_procedure(procedure, on_event=lambda event: ids.add(event.run_id))
@@ -253,9 +220,11 @@ def status_of(estate: ToyEstate) -> dict[str, Any]:
     return mirror_status(estate.topology, mirror, servers=estate.servers, them=estate.them)
 
 
-def titles(ended: Ended, procedure: ToyProcedure) -> dict[str, str]:
+def titles(ended: Ended, procedure: MoveProcedure) -> dict[str, str]:
     """The steps of a report, with what they came to."""
-    return {row["title"]: row["outcome"] for row in failover_result(ended, procedure.effects).steps}
+    return {
+        row["title"]: row["outcome"] for row in failover_result(ended, effects_with(procedure.them)).steps
+    }
 
 
 @pytest.mark.parametrize("verb", ["leave", "switchover", "failback"])
@@ -271,7 +240,7 @@ def test_status_names_what_an_unfinished_move_of_toys_holds(verb: str, tmp_path:
     ahead, back = "copying west → east", "copying east → west"
     assert f"{f'{back}, {ahead}' if verb == 'failback' else ahead} paused" in move["where_now"]
     taken_back = abort_procedure(procedure, run_id, reason="ada: not today")
-    result = failover_result(taken_back, procedure.effects)
+    result = failover_result(taken_back, effects_with(procedure.them))
     assert result.outcome == "undone"
     stop = f"Stop the tallies ada, grace at {source}"
     assert any(
@@ -279,7 +248,8 @@ def test_status_names_what_an_unfinished_move_of_toys_holds(verb: str, tmp_path:
     )
     assert wrong(estate) == []
     assert at_work(estate) == all_at(source)
-    assert status_of(estate)["last_move"] is None
+    before = status_of(estate)["last_move"]
+    assert (before["outcome"] if before else "") == ("ok" if verb == "failback" else "")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -288,7 +258,7 @@ def test_a_report_has_their_steps_with_their_titles(verb: str, tmp_path: Path) -
     estate = ready_for(verb, tmp_path)
     procedure, run_id = dies(estate, verb, lambda entry: entry.verb == "start client")
     ended = resume_procedure(procedure, run_id)
-    result, entered = failover_result(ended, procedure.effects), ENTERED[verb]
+    result, entered = failover_result(ended, effects_with(procedure.them)), ENTERED[verb]
     found = titles(ended, procedure)
     assert result.outcome == "ok", result.reason
     assert found[f"Place the tallies ada, grace at {entered}"] == "ok"
@@ -306,8 +276,8 @@ def test_who_was_not_seen_is_named_with_what_is_held(tmp_path: Path) -> None:
     """Nobody knows whether they work: the run is not done, and says who, and what stands still for it."""
     estate = ready_for("switchover", tmp_path)
     estate.tallies.live = lambda: None  # type: ignore[method-assign] # they hang
-    procedure = ToyProcedure(estate, "switchover")
-    result = failover_result(run_procedure(procedure), procedure.effects)
+    procedure = procedure_of(estate, "switchover")
+    result = failover_result(run_procedure(procedure), effects_with(procedure.them))
     assert (result.outcome, result.not_seen) == ("unknown", ["ada", "grace"])
     assert result.where_now == (
         "Recorded as primary: east; held: applications denied at west; copying west → east paused"
@@ -320,8 +290,8 @@ def test_what_fails_takes_a_planned_move_back(doing: str, tmp_path: Path) -> Non
     """All work where they did, from where they were."""
     estate = ready_for("switchover", tmp_path)
     estate.record.harm_where(lambda entry: entry.verb == doing, "fails")
-    procedure = ToyProcedure(estate, "switchover")
-    result = failover_result(run_procedure(procedure), procedure.effects)
+    procedure = procedure_of(estate, "switchover")
+    result = failover_result(run_procedure(procedure), effects_with(procedure.them))
     assert result.outcome == "undone", result.reason
     assert wrong(estate) == []
     assert at_work(estate) == all_at(HOME)
@@ -357,7 +327,7 @@ def test_a_port_has_one_who_brings_it(tmp_path: Path) -> None:
     estate = ready_for("switchover", tmp_path)
     kinds, engine = estate.them.kinds, ToyEngine(estate.copiers)
     twice = Participants(kinds=kinds, engines=(engine, engine))
-    world = ToyWorld(estate=estate, folder=tmp_path)
+    world = ToyWorld(estate=estate, verb="switchover", folder=tmp_path)
     world.process = "process-1"
     world.on_loss(lambda _: None)
     session: World = world.actions["process-1"]._world

@@ -29,10 +29,13 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.participants import Ground, Left, Ports
+from orchestrator.moves.participants import Ground, Left, Ports, Reread
+from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
 from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Route, Way
+from orchestrator.planning.plan import GateResult
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
@@ -355,6 +358,30 @@ class ToyApplications:
 
     def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
         return ()
+
+    def look(self, looks: Looks, way: Way) -> dict[str, int]:
+        """How many positions each has where it works."""
+        known = self._tallies.positions
+        return {name: len(known.get((name, way.left.cluster), {})) for name in way.named(self.name)}
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        counts = s.seen.of_kind(self.name).value or {}
+        without = [name for name, count in counts.items() if not count]
+        return (
+            GateResult(
+                id="tallies-placed",
+                outcome="refused" if without else "ok",
+                measured=f"{sum(counts.values())} positions",
+                limit="each tally has positions where it works",
+                reason=f"without: {', '.join(without)}" if without else "each has",
+            ),
+        )
+
+    def reread(self, s: Situation) -> Reread:
+        return {name: {"map": 0, "position_age": 0, "at_most": 0} for name in s.way.named(self.name)}
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        return {"tallies": list(s.way.named(self.name))}
 
     def stop_unhosted(
         self, book: Runbook, way: Way, place: Place, after: Sequence[After]

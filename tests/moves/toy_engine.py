@@ -37,9 +37,11 @@ from orchestrator.moves.results import (
     StandingLogs,
 )
 from orchestrator.moves.runbook import After, Runbook, behind
+from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import Offsets
+from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import TwinCluster
@@ -403,6 +405,27 @@ class ToyEngine:
 
     def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
         return mirror.of(topology) is not None
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """A copier at work, or one that has been; nobody asks Connect, or where a map leads."""
+        is_known = s.feed in self._copiers.at or s.case == "back"
+        is_running = s.feed in self._copiers.running or s.case != "planned"
+        return (
+            GateResult(
+                id="copier-known",
+                outcome="ok" if is_known and is_running else "refused",
+                measured=f"{len(self._copiers.at)} copiers",
+                limit=f"a copier {s.feed}, at work while both sides are there",
+                reason="it is" if is_known and is_running else "it is not",
+            ),
+        )
+
+    def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """What is not copied of a lost place nobody knows."""
+        return {} if s.case == "gone" else {name: {"at_most": 0} for name in s.way.topics}
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        return {"copied": {str(tp): offset for tp, offset in self._copiers.at.get(s.feed, {}).items()}}
 
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]

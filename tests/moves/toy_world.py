@@ -13,30 +13,21 @@ from pathlib import Path
 from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
-from orchestrator.moves.failback import failback
-from orchestrator.moves.failover import Degraded, Opening, failover
 from orchestrator.moves.kinds import Producers
-from orchestrator.moves.participants import Accepted, Participants
-from orchestrator.moves.plans import along
-from orchestrator.moves.runbook import Runbook
-from orchestrator.moves.switchover import switchover
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.move_session import MoveSession
-from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.moves.participants import Participants
+from orchestrator.operations.failback import FailbackProcedure
+from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.move_procedure import MoveProcedure
+from orchestrator.operations.procedure import preview
 from orchestrator.operations.run import Run
+from orchestrator.operations.switchover import SwitchoverProcedure
 from orchestrator.operations.where_now import where_now
-from orchestrator.planning.estate_record import ReverseStarts, reverse_starts
-from orchestrator.planning.request import principals_back
-from orchestrator.planning.fence import Fenced
-from orchestrator.planning.mirror_ref import MirrorRef, ref_to
-from orchestrator.planning.observation import Observation, Part
-from orchestrator.planning.plan import Plan, Step, digest
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.request import moved_principals
-from orchestrator.topology.loading import dump_topology, load_topology
+from orchestrator.planning.mirror_ref import ref_to
+from orchestrator.planning.plan import Plan, Step
+from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
-from tests.engine.crashes import CrashingJournal, run_inline
+from tests.engine.crashes import CrashingJournal
 from tests.moves.toy_applications import Tallies, ToyApplications
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.twin import truths
@@ -48,6 +39,13 @@ HOME, AWAY = "west", "east"
 TALLIES = ("ada", "grace")
 SLOW = {"grace": 2}
 TIMEOUT_S = 30.0
+_EVE = "eve: a rehearsal"
+REQUESTS: Mapping[str, FailoverRequest | SwitchoverRequest | FailbackRequest] = {
+    "failover": FailoverRequest(attested=(HOME,), to=AWAY, accept_loss=0),
+    "leave": FailoverRequest(sick=(HOME,), to=AWAY, accept_loss=0),
+    "switchover": SwitchoverRequest(to=AWAY, timeout_s=TIMEOUT_S),
+    "failback": FailbackRequest(to=HOME, timeout_s=TIMEOUT_S, acknowledge=_EVE),
+}
 _AT_WORK_S, _A_WHILE_S = 3.0, 4.0
 
 
@@ -82,8 +80,6 @@ class ToyEstate(TwinEstate):
         if not is_usual:
             for workers in self.workers.values():
                 workers.connectors.clear()
-            for watcher in self.watchers:
-                watcher.is_running = False
             self.copiers.begin(self.ahead, {})
             self.copiers.run(self.ahead)
         for name in TALLIES:
@@ -101,57 +97,22 @@ class ToyEstate(TwinEstate):
         self.copiers.live(EPOCH_S + self.crew.now_s)
         self.tallies.live()
 
-    def open(self) -> Estate:
-        """As every verb along the mirror opens it."""
-        return open_estate(self.servers, self.topology, self.topology.replication[0])
 
-    def session(self, run: Run[Estate], seen: Observation) -> MoveSession:
-        """That of any move; no watcher has recorded anything."""
-        none: Part[SampleHistory] = Part("watcher", seen.at_s, None, "there is none")
-        samples: Mapping[MirrorRef, Part[SampleHistory]] = {self.ahead: none, self.ahead.other_way: none}
-        return MoveSession(self.topology, run, seen, samples=samples, them=self.them)
-
-    def starts(self) -> dict[TopicPartition, int]:
-        """Where the way back begins, by the estate record."""
-        facts = read_facts(self.ensemble, self.topology.name, (ReverseStarts,))
-        return reverse_starts(facts, HOME, AWAY)
+def procedure_of(estate: ToyEstate, verb: str) -> MoveProcedure:
+    """A verb as a person asks for it, with the toys among those who take part."""
+    topology, asked = estate.topology, REQUESTS[verb]
+    if isinstance(asked, FailoverRequest):
+        return FailoverProcedure(topology, asked, servers=estate.servers, them=estate.them)
+    if isinstance(asked, SwitchoverRequest):
+        return SwitchoverProcedure(topology, asked, servers=estate.servers, them=estate.them)
+    return FailbackProcedure(topology, asked, servers=estate.servers, them=estate.them)
 
 
 def made(estate: ToyEstate, verb: str) -> Plan:
-    """The plan of a verb by its own runbook, as things are."""
-    topology, ahead, them = estate.topology, estate.ahead, estate.them
-    (mirror,), book = topology.replication, Runbook()
-    who = moved_principals(topology, mirror)
-    opening = Opening(since_s=EPOCH_S + estate.crew.now_s, wait_s=0.1, look_s=0.1)
-    if verb == "failover":
-        move = along(topology, ahead, Fenced({}, {}, ()), them, reach="gone")
-        failover(book, move, them, opening, Accepted(), degraded={})
-    elif verb == "leave":
-        move = along(topology, ahead, who, them, reach="partial")
-        known = Degraded(is_fenced=True, is_kept_off=False, unread=())
-        failover(book, move, them, opening, Accepted(loss=0), degraded={HOME: known})
-    elif verb == "switchover":
-        move = along(topology, ahead, who, them)
-        switchover(book, move, them, Accepted(), timeout_s=TIMEOUT_S)
-    else:
-        who_home, who_standby = principals_back(topology, mirror)
-        move = along(topology, ahead.other_way, who_standby, them)
-        failback(book, move, them, Accepted(), who_home, estate.starts(), timeout_s=TIMEOUT_S)
-    is_back = verb == "failback"
-    return Plan(
-        verb={"leave": "failover"}.get(verb, verb),
-        topology=topology.name,
-        source=AWAY if is_back else HOME,
-        target=HOME if is_back else AWAY,
-        request={},
-        created_at_s=EPOCH_S + estate.crew.now_s,
-        expires_at_s=EPOCH_S + estate.crew.now_s + 3600,
-        topology_digest=digest(dump_topology(topology)),
-        observed={},
-        gates=(),
-        steps=book.steps,
-        told=book.told,
-    )
+    """The plan of a verb as things are: every gate lets it."""
+    plan = preview(procedure_of(estate, verb))
+    assert plan.is_allowed, [gate for gate in plan.gates if gate.outcome != "ok"]
+    return plan
 
 
 @dataclass
@@ -159,15 +120,18 @@ class ToyWorld(CrashingJournal):
     """One run on such an estate. Each process has its own lock and session; the estate survives them all."""
 
     estate: ToyEstate = field(kw_only=True)
+    verb: str = field(kw_only=True)
     folder: Path = field(kw_only=True)
     run_id: str = "run-1"
     actions: dict[str, EffectActions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.effects = effects_with(self.estate.them)
+        self.procedure = procedure_of(self.estate, self.verb)
         # Whatever is done to the estate, by whomever, is a point.
         self.estate.record.harm_where(lambda _: self.point() or False, "fails")
-        self.seen = observe(self.estate.open())
+        estate = self.procedure.open_estate()
+        self.seen = self.procedure.observe(estate, own_lock=False, own_run=self.run_id)
 
     def on_loss(self, callback: Callable[[str], None]) -> None:
         """Each process asks for this once; the session of the one before it is over by then."""
@@ -176,14 +140,14 @@ class ToyWorld(CrashingJournal):
         run = Run(
             self.estate.topology,
             self.run_id,
-            self.estate.open,
+            self.procedure.open_estate,
             command="a toy's",
             folder=self.folder,
             on_event=lambda _: None,
             clock=self.estate.servers.clock,
         )
-        self.actions[self.process] = EffectActions(
-            self.effects, self.estate.session(run.__enter__(), self.seen)
+        self.actions[self.process] = self.procedure.actions(
+            run.__enter__(), self.procedure.plan(self.seen), self.seen
         )
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
@@ -211,10 +175,8 @@ def ready_for(verb: str, folder: Path) -> ToyEstate:
         estate.lose(HOME)
     elif verb == "failback":
         estate.lose(HOME)
-        world = ToyWorld(estate=estate, folder=folder, run_id="run-0")
-        assert run_inline(made(estate, "failover"), world).outcome == "ok"
-        estate.record.heal()
-        estate.ensemble.lose_locks()
+        result = procedure_of(estate, "failover").run()
+        assert result.outcome == "ok", result.reason
         estate.live(1)
         estate.tallies.stop(TALLIES, HOME)
         estate.bring_back(HOME)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,20 +12,23 @@ from pydantic import TypeAdapter
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.acting import EffectActions, World
 from orchestrator.moves.effect import Handle
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
+from orchestrator.moves.plans import way_along
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers
-from orchestrator.planning.returned import Past
 from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.observation import Observation, Part
+from orchestrator.planning.observation import Part
 from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Step
+from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.planning.pictures import with_mirror
 
 P = TypeVar("P")
 RUN = "run-1"
@@ -35,7 +38,7 @@ def a_session(
     folder: Path,
     servers: Servers,
     topology: Topology,
-    seen: Observation,
+    seen: Snapshot,
     *,
     ensemble: MemoryEnsemble | None = None,
     attested: Iterable[str] = (),
@@ -44,13 +47,19 @@ def a_session(
 ) -> MoveSession:
     """Of a run of the file's first mirror, which has the lock. `samples`: of the mirror, where the picture is of the way back."""
     mirror = topology.replication[0]
+    feed = ref_to(mirror)
     target, connect = servers.kafka(topology, mirror.target), servers.connect(topology, mirror.target)
-    estate = Estate(topology, mirror, target, connect, ensemble or MemoryEnsemble(), "", servers)
+    estate = Estate(topology, feed, target, connect, ensemble or MemoryEnsemble(), "", servers)
+    if samples is not None:
+        seen = with_mirror(seen, feed, samples=samples)
+    if past is not None:
+        seen = replace(seen, past=past)
+    way = way_along(topology, feed if past is None else feed.other_way, PARTICIPANTS)
     run = Run(topology, RUN, lambda: estate, command="a test", folder=folder, on_event=lambda _: None)
     with run:
         for override in attested_writing(attested, "ada: seen"):
             run.record("override", data=override)
-        return MoveSession(topology, run, seen, samples={ref_to(mirror): samples or seen.samples}, past=past)
+        return MoveSession(topology, run, seen, way)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,18 @@ from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.operations.some_moves import WithPorts, a_session, performed, undone
 from tests.operations.some_servers import Hosts, OneByOne, PassingClock, SomeServers
 from tests.operations.test_relocation import write_checkpoint_at
-from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, REQUEST, host, observation, part, topology
+from tests.planning.pictures import (
+    GROUPS,
+    LOST_AT_S,
+    MIRROR,
+    REQUEST,
+    host,
+    observation,
+    of,
+    part,
+    topology,
+    with_parts,
+)
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
 STEP = PLAN.step("write-offsets")
@@ -155,7 +166,7 @@ class Landed(Target):
 
     def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
         self.asked += 1
-        return {tp: (observation().earlier_ends.value or {}).get(tp, 0) for tp in partitions}
+        return {tp: (of(observation(), "earlier_ends").value or {}).get(tp, 0) for tp in partitions}
 
 
 def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path) -> None:
@@ -163,7 +174,7 @@ def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path)
     target = Landed()
     described = target.topics([MIRROR.mirrored_topic(name) for name in MIRROR.topics])
     ends = target.end_offsets([tp for topic in described.values() for tp in topic.partitions])
-    seen = replace(
+    seen = with_parts(
         observation(),
         earlier_ends=part(ends),
         log_ends=part({tp: LogEnd(0, end) for tp, end in ends.items()}),

@@ -23,7 +23,8 @@ from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import BootGuards
 from orchestrator.moves.registry import result_to_json
-from orchestrator.operations import coordination, failover
+from orchestrator.moves.way import Way
+from orchestrator.operations import coordination, move_procedure
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.estate_facts import read_facts
@@ -44,15 +45,16 @@ from orchestrator.planning.estate_record import (
     body_to_json,
     cluster_ids,
 )
-from orchestrator.planning.observation import CoordinationState, Observation, Part, SourceProbe
+from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
 from orchestrator.planning.plan import RunEvent, Step, canonical_json, to_json
 from orchestrator.planning.primaries import primaries_of
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.operations.some_moves import WithPorts
-from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
+from tests.planning.pictures import ABSENT, AHEAD, MIRROR, REQUEST, observation, part, topology
 
 TOPOLOGY = topology()
 ASKED = replace(REQUEST, without_coordination=True, reason="fire; the bridge agrees that only I act")
@@ -130,7 +132,7 @@ class Night:
     answers: bool = False
     copied: Part[tuple[Fact, ...]] = ABSENT
 
-    def observe(self, _estate: Estate, *, own_lock: bool, own_run: str) -> Observation:  # noqa: ARG002
+    def observe(self, _estate: Estate, _way: Way, *, them: Any, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         if not self.answers:
             return replace(observation(), coordination=ABSENT)
         runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
@@ -146,16 +148,16 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
 
     def open_estate(*_: Any) -> Estate:
         ensemble = found.ensemble if found.answers else None
-        return Estate(TOPOLOGY, MIRROR, None, None, ensemble, "no answer")  # type: ignore[arg-type]
+        return Estate(TOPOLOGY, AHEAD, None, None, ensemble, "no answer")  # type: ignore[arg-type]
 
     def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
         session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record)
         east.really = EffectActions(MOVE_EFFECTS, WithPorts(session, {BootGuards: Away()}))
         return east
 
-    monkeypatch.setattr(failover, "open_estate", open_estate)
-    monkeypatch.setattr(failover, "observe", found.observe)
-    monkeypatch.setattr(failover, "copied_facts", lambda _: found.copied)
+    monkeypatch.setattr(move_procedure, "open_estate", open_estate)
+    monkeypatch.setattr(move_procedure, "observe", found.observe)
+    monkeypatch.setattr(move_procedure, "copied_facts", lambda _: found.copied)
     monkeypatch.setattr(FailoverProcedure, "actions", actions)
     monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: found.ensemble)
     return found
@@ -452,7 +454,9 @@ def test_an_ensemble_that_answers_and_cannot_be_read_is_not_gone(
 ) -> None:
     """A wrong login, say: what it knows is not known, so nothing is begun without it."""
     night.answers = True
-    monkeypatch.setattr(failover, "observe", lambda *_, **__: replace(observation(), coordination=ABSENT))
+    monkeypatch.setattr(
+        move_procedure, "observe", lambda *_, **__: replace(observation(), coordination=ABSENT)
+    )
     with pytest.raises(DcctlError, match="coordination"):
         run_failover(TOPOLOGY, ASKED)
     assert night.east.effects == set()

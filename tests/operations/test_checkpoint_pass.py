@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, copy_of
-from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import Stopped
 from orchestrator.operations.checkpoint_pass import copy_whole_apart
 from orchestrator.operations.move_session import MoveSession
@@ -51,7 +51,7 @@ def session_with(query: FakeQuery, folder: Path) -> MoveSession:
     )
     file = replace(FILE, consumers=consumers)
     servers = SomeServers(clusters={"east": _East()}, workers={"east": None})
-    return a_session(folder / "run", servers, file, picture().observation)
+    return a_session(folder / "run", servers, file, picture())
 
 
 def waiting(is_true: Callable[[], bool], timeout_s: float) -> bool:
@@ -82,7 +82,7 @@ def test_a_hung_mount_costs_the_time_of_the_step_and_the_copy_stands(
     copy = copy_of(tmp_path / "east" / "revenue")
     CheckpointCopier(query.folder, copy).follow()
     hang(query)
-    step = plan_sick_failover(FILE, picture(), REQUEST).step("copy-revenue")
+    step = plan_failover(FILE, picture(), REQUEST).step("copy-revenue")
     stopped = {"stop-left": Stopped(clients=())}
     begun_s = time.monotonic()
     found = performed(session_with(query, tmp_path), replace(step, timeout_s=1.5), stopped)

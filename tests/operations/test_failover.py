@@ -14,7 +14,8 @@ from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError, UsageError
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
-from orchestrator.operations import coordination, failover, procedure, runs
+from orchestrator.moves.way import Way
+from orchestrator.operations import coordination, move_procedure, procedure, runs
 from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import journal_records
@@ -22,18 +23,19 @@ from orchestrator.operations.observe import Estate
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.observation import CoordinationState, Observation, SourceProbe
+from orchestrator.planning.observation import CoordinationState, SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.values import TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.operations.some_moves import in_journal
 from tests.operations.some_servers import ClockAt
-from tests.planning.pictures import MIRROR, NOW_S, REQUEST, observation, part, topology
+from tests.planning.pictures import AHEAD, MIRROR, NOW_S, REQUEST, observation, part, topology, with_parts
 
 TOPOLOGY = topology()
 LOST = observation()
-BACK_AGAIN = replace(LOST, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
+BACK_AGAIN = with_parts(LOST, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
 ABOUT = {"verb": "failover", "source": "west", "target": "east"}
 
 
@@ -58,8 +60,9 @@ class Rehearsal:
         self.now_s = NOW_S
         self.observed = 0
 
-    def observe(self, _estate: Estate, *, own_lock: bool, own_run: str) -> Observation:
+    def observe(self, _estate: Estate, _way: Way, *, them: Any, own_lock: bool, own_run: str) -> Snapshot:
         assert own_lock
+        assert them.kinds
         self.observed += 1
         runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
         return replace(self.picture, at_s=self.now_s, coordination=part(CoordinationState("", runs)))
@@ -81,10 +84,10 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
 
     def open_estate(*_: Any) -> Estate:
-        return Estate(TOPOLOGY, MIRROR, Quiet(), None, rehearsal.ensemble)  # type: ignore[arg-type]
+        return Estate(TOPOLOGY, AHEAD, Quiet(), None, rehearsal.ensemble)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(failover, "open_estate", open_estate)
-    monkeypatch.setattr(failover, "observe", rehearsal.observe)
+    monkeypatch.setattr(move_procedure, "open_estate", open_estate)
+    monkeypatch.setattr(move_procedure, "observe", rehearsal.observe)
     monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: rehearsal.ensemble)
     return rehearsal
 
@@ -165,7 +168,7 @@ def test_a_person_may_think_for_long(
     """The world is looked at again, and the own run is then not found to be in the way."""
     acted: list[Plan] = []
     monkeypatch.setattr(procedure, "_act", lambda _run, _procedure, plan, *_: acted.append(plan))
-    monkeypatch.setattr(failover, "failover_result", lambda *_: None)
+    monkeypatch.setattr(move_procedure, "failover_result", lambda *_: None)
     servers = RealServers(clock=ClockAt(lambda: NOW_S + 3600))
     run_failover(TOPOLOGY, REQUEST, folder=tmp_path, servers=servers)
     assert world.observed == 2

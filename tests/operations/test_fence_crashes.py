@@ -26,7 +26,6 @@ from orchestrator.planning.estate_record import (
     standing,
 )
 from orchestrator.planning.fence import FenceRequest, fenced
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.writers import denied_principals, denied_topics, writers_at
@@ -40,7 +39,7 @@ from tests.engine.crashes import (
     run_inline,
     run_until,
 )
-from tests.planning.pictures import NOW_S, part, topology
+from tests.planning.pictures import of_a_fence, part, topology
 
 FILE = topology()
 RULES = fenced(FILE, "west", with_consumers=False).rules
@@ -56,10 +55,7 @@ WITHOUT = frozenset(THEIRS - {RULES[0]})
 
 def fence_plan(verb: str) -> Plan:
     """Of west, as read back from a journal."""
-    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
-    picture = FencePicture(
-        at_s=NOW_S, brokers=part({1: "west:1"}), access=access, coordination=part(CoordinationState(""))
-    )
+    picture = of_a_fence("west", part(CoordinationState("")))
     plan = (plan_fence if verb == "fence" else plan_unfence)(FILE, picture, FenceRequest(cluster="west"))
     # In memory an offset that stands still does so at once; one that moves was moved just now.
     steps = tuple(

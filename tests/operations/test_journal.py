@@ -17,7 +17,7 @@ from orchestrator.operations.run import Run
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.plan import EventKind, RunEvent
-from tests.planning.pictures import MIRROR, topology
+from tests.planning.pictures import AHEAD, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 
 pytestmark = pytest.mark.integration
@@ -85,7 +85,7 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
         coordination=replace(topology().coordination, zookeeper=server.hosts),  # type: ignore[type-var]
     )
     seen: list[RunEvent] = []
-    opened = partial(open_estate, REAL_SERVERS, file, MIRROR)
+    opened = partial(open_estate, REAL_SERVERS, file, AHEAD)
     with Run(file, "r1", opened, command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
         run.record("run-started", data={"verb": "failover", "source": "west", "target": "east"})
         with (

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, PlaybookError
-from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, LeftClusters, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, Stopped
 from orchestrator.planning.clients import ClientHost
@@ -34,8 +34,10 @@ from tests.planning.pictures import (
     NOW_S,
     history,
     host,
+    of,
     offset_map,
     part,
+    with_parts,
 )
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
 
@@ -179,10 +181,10 @@ class Left:
             found = replace(found, controller=NO_CONTROLLER)
         request = replace(REQUEST, accept_unfenced=not is_fenced, accept_loss=accept_loss)
         file = FILE if max_loss is None else replace(FILE, failover=Failover(max_loss=max_loss))
-        self.plan: Plan = plan_sick_failover(file, picture(found), request)
-        observation = picture().observation
+        self.plan: Plan = plan_failover(file, picture(found), request)
+        observation = picture()
         if history is not None:
-            observation = replace(observation, samples=part(history))
+            observation = with_parts(observation, samples=part(history))
         if inventory is not None:
             observation = replace(observation, inventory=part(tuple(inventory)))
         servers = SomeServers(
@@ -456,7 +458,7 @@ def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_youn
 
 def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(run: Any) -> None:
     """The checkpoint could be read when this was planned, and cannot now."""
-    read_at_s = picture().observation.samples.at_s
+    read_at_s = of(picture(), "samples").at_s
     for age_s, outcome in ((1.0, "ok"), (7_200.0, "unknown")):
         copy = CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s - age_s, batch=7, source_batch=7)
         samples = SampleHistory()

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.left_rules import DenyLeft
-from orchestrator.moves.plans import plan_sick_failover
+from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import LeftClusters
 from orchestrator.moves.results import RulesFound
 from orchestrator.ports.admin_values import Quorum, Voter
@@ -21,7 +21,7 @@ from tests.operations.some_moves import WithPorts, a_session, verified
 from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
 
-DENY = plan_sick_failover(FILE, picture(), REQUEST).step("deny")
+DENY = plan_failover(FILE, picture(), REQUEST).step("deny")
 
 
 class _Access:
@@ -80,7 +80,7 @@ def looked(folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int) ->
         workers={"east": None},
         clock=PassingClock(),
     )
-    session = a_session(folder, servers, file, picture().observation)
+    session = a_session(folder, servers, file, picture())
     return verified(WithPorts(session, {LeftClusters: _West()}), DENY, {"record-rules": RulesFound(())})
 
 

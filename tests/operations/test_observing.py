@@ -11,19 +11,21 @@ import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
+from orchestrator.moves.effects import PARTICIPANTS
+from orchestrator.moves.plans import way_along
 from orchestrator.operations import observe as observing
 from orchestrator.operations.observe import Estate, observe
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import MIRROR, topology
+from tests.planning.pictures import AHEAD, of, topology
 
 
 class East:
     """A target into which the mirror writes; it tells whether its logs were asked for their ends."""
 
-    subject, cluster_id = "cluster east", "id-east"
+    name, subject, cluster_id = "east", "cluster east", "id-east"
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -72,10 +74,10 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
     monkeypatch.setattr(observing, "samples_for", lambda *_: SampleHistory())
     monkeypatch.setattr(observing, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
     connect = SimpleNamespace(name="east", within=lambda _: connect, states=away, source_offsets=away)
-    estate = Estate(topology(), MIRROR, east, connect, None, "no answer")  # type: ignore[arg-type]
-    for name in ("_connectors", "_mirror_offsets", "_mirror_settings", "_checkpoints", "_inventory"):
-        monkeypatch.setattr(observing, name, away)
-    seen = observe(estate)
-    assert (seen.offset_map.problem, seen.log_ends.problem) == ("", "")
+    connect.connectors = connect.configuration = away
+    estate = Estate(topology(), AHEAD, east, connect, None, "no answer")  # type: ignore[arg-type]
+    monkeypatch.setattr(observing, "copy_folder", away)
+    seen = observe(estate, way_along(estate.topology, AHEAD, PARTICIPANTS, reach="gone"))
+    assert (of(seen, "offset_map").problem, of(seen, "log_ends").problem) == ("", "")
     assert asked_early
     assert not any(asked_early)

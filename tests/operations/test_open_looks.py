@@ -16,19 +16,18 @@ from orchestrator.operations.failback import FailbackProcedure
 from orchestrator.operations.failover import FailoverProcedure
 from orchestrator.operations.observe import Estate
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
-from orchestrator.planning.failback_picture import FailbackPicture
 from orchestrator.planning.observation import (
     CoordinationState,
     EarlierRun,
-    Observation,
     SourceProbe,
     newest_move,
 )
 from orchestrator.planning.plan import GateResult, Plan
+from orchestrator.planning.snapshot import Snapshot
 from tests.engine.any_world import AnyWorld
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning import failback_pictures, pictures
-from tests.planning.pictures import ABSENT, MIRROR, part
+from tests.planning.pictures import ABSENT, part, with_cluster, with_parts
 
 FILE = pictures.topology()
 WORD = "eve: their own logs show it"
@@ -45,7 +44,7 @@ class Estates:
     is_west_lost: bool = False
 
     def connections(self) -> Estate:
-        return Estate(FILE, MIRROR, None, None, self.ensemble, "")  # type: ignore[arg-type]
+        return Estate(FILE, pictures.AHEAD, None, None, self.ensemble, "")  # type: ignore[arg-type]
 
     def known(self, own_run: str) -> Any:
         runs = earlier_runs(self.ensemble, FILE.name, between=("west", "east"), without=own_run)
@@ -72,13 +71,11 @@ class Failback(FailbackProcedure):
     def open_estate(self) -> Estate:
         return self.estates.connections()
 
-    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> FailbackPicture:  # noqa: ARG002
-        well = failback_pictures.picture()
-        seen = replace(well.observation, coordination=self.estates.known(own_run))
-        if self.estates.is_west_lost:
-            seen = replace(seen, brokers=ABSENT, topics=ABSENT, log_ends=ABSENT)
-            return replace(well, observation=seen, home_access=ABSENT)
-        return replace(well, observation=seen)
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
+        seen = replace(failback_pictures.picture(), coordination=self.estates.known(own_run))
+        if not self.estates.is_west_lost:
+            return seen
+        return with_cluster(seen, "west", brokers=ABSENT, topics=ABSENT, log_ends=ABSENT, access=ABSENT)
 
     def actions(self, run: Any, plan: Plan, picture: Any) -> AnyWorld:  # noqa: ARG002
         return self.estates.acts(plan)
@@ -94,13 +91,10 @@ class Failover(FailoverProcedure):
     def open_estate(self) -> Estate:
         return self.estates.connections()
 
-    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Observation:  # noqa: ARG002
+    def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         seen = replace(pictures.observation(), coordination=self.estates.known(own_run))
-        return (
-            seen
-            if self.estates.is_west_lost
-            else replace(seen, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
-        )
+        probe = part(SourceProbe({"west:1": "yes"}, "", "id-west"))
+        return seen if self.estates.is_west_lost else with_parts(seen, source=probe)
 
     def actions(self, run: Any, plan: Plan, picture: Any) -> AnyWorld:  # noqa: ARG002
         return self.estates.acts(plan)

@@ -14,10 +14,10 @@ from orchestrator.engine import StepOutcome
 from orchestrator.moves.plans import plan_failback
 from orchestrator.moves.ports import EstateRecord
 from orchestrator.planning.estate_record import LogsCut, LogsLeft
-from orchestrator.planning.request import FailbackRequest
-from orchestrator.planning.returned import Past
 from orchestrator.planning.observation import Part
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailbackRequest
+from orchestrator.planning.returned import Past
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.operations.some_moves import WithPorts, a_session, performed
 from tests.operations.some_servers import SomeServers

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from orchestrator.engine import RunState, state_from_journal
-from orchestrator.moves.plans import plan_sick_failover, plan_switchover
+from orchestrator.moves.plans import plan_failover, plan_switchover
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent
 from tests.engine.test_any_exception import plans
@@ -77,7 +77,7 @@ def test_clients_that_were_started_there_are_not_held() -> None:
 
 def test_denials_are_told_of_whichever_verb_has_made_them() -> None:
     """Leaving a sick site denies by another action than a planned move, and a fence moves no primary."""
-    sick = plan_sick_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST)
+    sick = plan_failover(sick_pictures.FILE, sick_pictures.picture(), sick_pictures.REQUEST)
     assert where_now(state(*done("deny"), plan=sick)).endswith("; held: applications denied at west")
     said = where_now(state(*done("stop-left"), ("deny", "step-intent", None), plan=sick))
     assert said.endswith(" stopped; applications maybe denied at west")

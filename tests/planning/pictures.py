@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.mirror_ref import MirrorRef, ref_to
 from orchestrator.planning.observation import (
+    AccessState,
     CoordinationState,
     MirrorSettings,
-    Observation,
     Part,
     SourceProbe,
     TopicState,
@@ -29,6 +30,7 @@ from orchestrator.planning.samples import (
     SampleHistory,
     TopicEnds,
 )
+from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.relocation.spark_checkpoint import CheckpointContents
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
@@ -55,6 +57,7 @@ def topology() -> Topology:
 
 
 MIRROR = topology().replication[0]
+AHEAD = ref_to(MIRROR)
 GROUPS = tuple(c.name for c in topology().consumers if c.kind == "group")
 
 
@@ -137,7 +140,7 @@ def offset_map(*, without: TopicPartition | None = None, oldest: int = 0, gap_at
     return builder.build()
 
 
-def observation() -> Observation:
+def observation() -> Snapshot:
     """Everything as it should be for a failover."""
     mirrored = [MIRROR.mirrored(tp) for tp in source_partitions(topology(), MIRROR)]
     landing = source_partitions(topology(), MIRROR)
@@ -150,26 +153,97 @@ def observation() -> Observation:
     }
     logs = {tp: LogEnd(0, MIRRORED) for tp in mirrored} | {tp: LogEnd(0, 0) for tp in landing}
     addresses = {"west:1": "refused", "west:2": "refused"}
-    return Observation(
-        at_s=NOW_S,
-        source=part(SourceProbe(addresses, "no address takes a connection")),  # type: ignore[arg-type]
+    probe = SourceProbe(addresses, "no address takes a connection")  # type: ignore[arg-type]
+    target = ClusterView(
         brokers=part({1: "east:1", 2: "east:2", 3: "east:3"}),
         topics=part(topics),
         earlier_ends=part(dict.fromkeys(mirrored, MIRRORED)),
         log_ends=part(logs),
         members=part(dict.fromkeys(GROUPS, 0)),
-        committed=part({group: {} for group in GROUPS}),
-        connectors=part(dict.fromkeys(connector_names(MIRROR), "RUNNING")),
-        mirror_offsets=part(dict.fromkeys(landing, MIRRORED - 1)),
-        mirror_settings=part(MirrorSettings({"errors.tolerance": "none"}, in_transactions=False)),
+        cluster_id="id-east",
+    )
+    copying = MirrorView(
+        states=part(dict.fromkeys(connector_names(MIRROR), "RUNNING")),
+        read=part(dict.fromkeys(landing, MIRRORED - 1)),
+        settings=part(MirrorSettings({"errors.tolerance": "none"}, in_transactions=False)),
         samples=part(history()),
         offset_map=part(offset_map()),
         by_time=part({}),
-        checkpoints=part({"revenue": checkpoint_at({tp: 97_000 for tp in landing if tp.topic == "orders"})}),
+    )
+    revenue = checkpoint_at({tp: 97_000 for tp in landing if tp.topic == "orders"})
+    return Snapshot(
+        at_s=NOW_S,
+        clusters={"west": ClusterView(probe=part(probe)), "east": target},
+        mirrors={AHEAD: copying},
         coordination=part(CoordinationState(holder="")),
         inventory=part((host("west-1", "west"), host("east-1", "east"))),
-        target_id="id-east",
+        own={"spark": part({"revenue": revenue})},
     )
+
+
+def of(seen: Snapshot, name: str) -> Part[Any]:
+    """A part by its name: of the cluster entered, of the mirror, of the snapshot; `source` is the probe of west."""
+    where, field = _PLACES.get(name, ("snapshot", name))
+    if where == "snapshot":
+        return seen.own["spark"] if name == "checkpoints" else getattr(seen, name)  # type: ignore[no-any-return]
+    view = seen.mirror(AHEAD) if where == "mirror" else seen.cluster(where)
+    return getattr(view, field)  # type: ignore[no-any-return]
+
+
+def with_parts(seen: Snapshot, **parts: Part[Any]) -> Snapshot:
+    """The same but for some parts, named as in `of`."""
+    for name, value in parts.items():
+        where, field = _PLACES.get(name, ("snapshot", name))
+        if name == "checkpoints":
+            seen = replace(seen, own={"spark": value})
+        elif where == "snapshot":
+            seen = replace(seen, **{name: value})
+        elif where == "mirror":
+            seen = with_mirror(seen, AHEAD, **{field: value})
+        else:
+            seen = with_cluster(seen, where, **{field: value})
+    return seen
+
+
+def of_a_fence(cluster: str, coordination: Part[CoordinationState]) -> Snapshot:
+    """One cluster as a fence sees it, well."""
+    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
+    view = ClusterView(brokers=part({1: f"{cluster}:1"}), access=access, cluster_id=f"id-{cluster}")
+    return Snapshot(at_s=NOW_S, coordination=coordination, clusters={cluster: view})
+
+
+def with_cluster(seen: Snapshot, name: str, **parts: Any) -> Snapshot:
+    """The same but for some parts of one cluster. A probe that answers tells the id."""
+    view = replace(seen.cluster(name), **parts)
+    probe = parts["probe"].value if "probe" in parts else None
+    if "probe" in parts:
+        view = replace(view, cluster_id=probe.cluster_id if probe is not None and probe.answers else None)
+    if "brokers" in parts and parts["brokers"].value is None:
+        view = replace(view, cluster_id=None)
+    return replace(seen, clusters={**seen.clusters, name: view})
+
+
+def with_mirror(seen: Snapshot, mirror: MirrorRef, **parts: Any) -> Snapshot:
+    """The same but for some parts of one mirror."""
+    return replace(seen, mirrors={**seen.mirrors, mirror: replace(seen.mirror(mirror), **parts)})
+
+
+_PLACES = {
+    "source": ("west", "probe"),
+    "brokers": ("east", "brokers"),
+    "topics": ("east", "topics"),
+    "earlier_ends": ("east", "earlier_ends"),
+    "log_ends": ("east", "log_ends"),
+    "members": ("east", "members"),
+    "connectors": ("mirror", "states"),
+    "mirror_offsets": ("mirror", "read"),
+    "mirror_settings": ("mirror", "settings"),
+    "samples": ("mirror", "samples"),
+    "offset_map": ("mirror", "offset_map"),
+    "by_time": ("mirror", "by_time"),
+}
+PARTS = {*_PLACES, "checkpoints", "coordination", "inventory"}
+"""All names of parts that `of` knows."""
 
 
 def checkpoint_at(positions: Mapping[TopicPartition, int]) -> SeenCheckpoint:

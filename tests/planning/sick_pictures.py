@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.planning.fence_gates import AccessState
 from orchestrator.planning.left import LeftCluster, LeftPartition
-from orchestrator.planning.observation import Part, SourceProbe
+from orchestrator.planning.observation import AccessState, Part, SourceProbe
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.sick_gates import SickPicture
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import GROUPS, LOST_AT_S, MIRROR, MIRRORED, history, observation, part, topology
+from tests.planning.pictures import (
+    GROUPS,
+    LOST_AT_S,
+    MIRROR,
+    MIRRORED,
+    history,
+    observation,
+    part,
+    topology,
+    with_cluster,
+    with_parts,
+)
 
 FILE = replace(topology(), failover=Failover(max_loss=MaxLoss(records=100_000)))
 REQUEST = FailoverRequest(sick=("west",), to="east", by="ada", reason="a rack burns")
@@ -44,10 +54,9 @@ def left(
     )
 
 
-def picture(found: LeftCluster | None = None) -> SickPicture:
+def picture(found: LeftCluster | None = None) -> Snapshot:
     """The target as for any failover; the watcher still samples what answers."""
-    base = observation()
     probe = SourceProbe({"west:1": "yes", "west:2": "yes", "west:3": "silent"}, "", "id-west")
-    base = replace(base, source=part(probe), samples=part(history(silent_since_s=LOST_AT_S)))
+    base = with_parts(observation(), source=part(probe), samples=part(history(silent_since_s=LOST_AT_S)))
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
-    return SickPicture(observation=base, left=part(found or left()), target_access=access)
+    return with_cluster(with_cluster(base, "west", left=part(found or left())), "east", access=access)

@@ -10,11 +10,10 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback
-from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
-from orchestrator.planning.fence_gates import AccessState
-from orchestrator.planning.observation import CoordinationState, EarlierRun
+from orchestrator.planning.observation import AccessState, CoordinationState, EarlierRun
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
 from orchestrator.planning.returned import compare_returned, last_copied
 from orchestrator.replication.cuts import Cut
 from orchestrator.values import LogEnd, TopicPartition
@@ -23,7 +22,16 @@ from tests.engine.crashes import ABORT, crash_everywhere, run_inline, stall_ever
 from tests.planning import pictures
 from tests.planning.failback_pictures import AFTER_A_FAILOVER, END, REQUEST, picture, topology
 from tests.planning.known_names import assert_all_known
-from tests.planning.pictures import ABSENT, MIRROR, MIRRORED, part
+from tests.planning.pictures import (
+    ABSENT,
+    AHEAD,
+    MIRROR,
+    MIRRORED,
+    part,
+    with_cluster,
+    with_mirror,
+    with_parts,
+)
 from tests.replication.mirror_model import build
 
 FILE = topology()
@@ -124,32 +132,29 @@ def _earlier(outcome: str, source: str = "east", target: str = "west") -> Coordi
 def test_each_gate_refuses_what_it_is_there_for() -> None:
     """And what cannot be measured is unknown."""
     well = picture()
-    seen = well.observation
-    short = {tp: LogEnd(0, MIRRORED - 5, 1) for tp in seen.log_ends.value or {}}
-    old_epoch = {tp: LogEnd(0, END, 0) for tp in seen.log_ends.value or {}}
-    anew = {name: replace(s, topic_id="another") for name, s in (seen.topics.value or {}).items()}
+    short = {tp: LogEnd(0, MIRRORED - 5, 1) for tp in well.cluster("west").log_ends.value or {}}
+    old_epoch = {tp: LogEnd(0, END, 0) for tp in well.cluster("west").log_ends.value or {}}
+    anew = {
+        name: replace(s, topic_id="another") for name, s in (well.cluster("west").topics.value or {}).items()
+    }
     no_authorizer = part(AccessState("", frozenset()))
     cases = {
-        ("moved-away", "refused"): replace(
-            well, observation=replace(seen, coordination=part(CoordinationState("")))
-        ),
-        ("needed", "refused"): replace(
-            well, observation=replace(seen, coordination=part(_earlier("incomplete")))
-        ),
-        ("same-topics", "refused"): replace(well, observation=replace(seen, topics=part(anew))),
+        ("moved-away", "refused"): with_parts(well, coordination=part(CoordinationState(""))),
+        ("needed", "refused"): with_parts(well, coordination=part(_earlier("incomplete"))),
+        ("same-topics", "refused"): with_cluster(well, "west", topics=part(anew)),
         ("same-topics", "unknown"): replace(well, past=ABSENT),
-        ("returned-log", "refused"): replace(well, observation=replace(seen, log_ends=part(short))),
-        ("returned-log", "unknown"): replace(well, last_read=ABSENT),
-        ("standby-healthy", "unknown"): replace(well, standby=replace(well.standby, topics=ABSENT)),
-        ("mirror-there", "refused"): replace(well, observation=replace(seen, connectors=part({}))),
-        ("positions-known", "unknown"): replace(well, standby=replace(well.standby, committed=ABSENT)),
-        ("fenceable", "refused"): replace(well, standby=replace(well.standby, access=no_authorizer)),
-        ("fenceable-returned", "unknown"): replace(well, home_access=ABSENT),
-        ("coordination", "unknown"): replace(well, observation=replace(seen, coordination=ABSENT)),
+        ("returned-log", "refused"): with_cluster(well, "west", log_ends=part(short)),
+        ("returned-log", "unknown"): with_mirror(well, AHEAD, read=ABSENT),
+        ("standby-healthy", "unknown"): with_cluster(well, "east", topics=ABSENT),
+        ("mirror-there", "refused"): with_mirror(well, AHEAD.other_way, states=part({})),
+        ("positions-known", "unknown"): with_cluster(well, "east", committed=ABSENT),
+        ("fenceable", "refused"): with_cluster(well, "east", access=no_authorizer),
+        ("fenceable-returned", "unknown"): with_cluster(well, "west", access=ABSENT),
+        ("coordination", "unknown"): with_parts(well, coordination=ABSENT),
     }
     for (gate, outcome), case in cases.items():
         assert closed(plan_failback(FILE, case, REQUEST)).get(gate) == outcome, gate
-    wrong = replace(well, observation=replace(seen, log_ends=part(old_epoch)))
+    wrong = with_cluster(well, "west", log_ends=part(old_epoch))
     if any(end.leader_epoch > 0 for end in pictures.history().newest_ends().values()):
         assert closed(plan_failback(FILE, wrong, REQUEST)) == {"returned-log": "refused"}
 
@@ -157,11 +162,8 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
 def test_a_shorter_log_is_accepted_by_the_number_of_its_records() -> None:
     """What is missing is counted, and somebody has to accept just that much."""
     well = picture()
-    logs = well.observation.log_ends.value or {}
-    short = replace(
-        well,
-        observation=replace(well.observation, log_ends=part({tp: LogEnd(0, MIRRORED - 5, 1) for tp in logs})),
-    )
+    logs = well.cluster("west").log_ends.value or {}
+    short = with_cluster(well, "west", log_ends=part({tp: LogEnd(0, MIRRORED - 5, 1) for tp in logs}))
     plan = plan_failback(FILE, short, REQUEST)
     missing = sum(loss["at_most"] for loss in plan.predicted.loss.values())
     assert missing >= 5 * len(logs)
@@ -178,7 +180,7 @@ def test_a_spark_query_is_brought_back_behind_both_maps() -> None:
 
 def test_a_query_whose_checkpoint_cannot_be_read_keeps_everything_where_it_is() -> None:
     """Nobody would know where it has to go on."""
-    unread = replace(picture(), checkpoints=ABSENT)
+    unread = with_parts(picture(), checkpoints=ABSENT)
     assert closed(plan_failback(FILE, unread, REQUEST)) == {"queries": "unknown"}
 
 
@@ -187,12 +189,12 @@ def test_a_query_that_will_surely_not_be_relocated_is_refused_before_anybody_is_
     copies = dict.fromkeys(source_copies(), 97000)
     rates = TopicPartition("currency-rates", 0)
     other = {"revenue": pictures.checkpoint_at({**copies, rates: 7})}
-    plan = plan_failback(FILE, replace(picture(), checkpoints=part(other)), REQUEST)
+    plan = plan_failback(FILE, with_parts(picture(), checkpoints=part(other)), REQUEST)
     assert closed(plan) == {"queries": "refused"}
     (gate,) = (gate for gate in plan.gates if gate.id == "queries")
     assert "currency-rates is not of the mirror west → east" in gate.reason
     rocks = {"revenue": replace(pictures.checkpoint_at(copies), unjudged=("state/0/0/8.zip",))}
-    plan = plan_failback(FILE, replace(picture(), checkpoints=part(rocks)), REQUEST)
+    plan = plan_failback(FILE, with_parts(picture(), checkpoints=part(rocks)), REQUEST)
     assert closed(plan) == {"queries": "unknown"}
 
 
@@ -204,7 +206,7 @@ def source_copies() -> list[TopicPartition]:
 def test_done_already_there_is_nothing_to_do() -> None:
     """The primary has taken over by an earlier run."""
     well = picture()
-    done = replace(well, observation=replace(well.observation, coordination=part(_earlier("ok"))))
+    done = with_parts(well, coordination=part(_earlier("ok")))
     assert plan_failback(FILE, done, REQUEST).facts["done_by"] == "failback-1"
 
 

@@ -10,14 +10,22 @@ from orchestrator.errors import UsageError
 from orchestrator.moves.fence import plan_fence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.holds import Hold, hold_scope, standing_on
 from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.layout.estates import empty
-from tests.planning.pictures import ABSENT, NOW_S, REQUEST, observation, part, topology
+from tests.planning.pictures import (
+    ABSENT,
+    NOW_S,
+    REQUEST,
+    observation,
+    of_a_fence,
+    part,
+    topology,
+    with_parts,
+)
 
 FILE = topology()
 
@@ -76,24 +84,17 @@ def test_an_expired_hold_holds_nothing() -> None:
 
 def plans(coordination: Part[CoordinationState]) -> dict[str, Plan]:
     """The plan of every verb in a world that is well but for what the ensemble says."""
-    base = replace(observation(), coordination=coordination)
+    base = with_parts(observation(), coordination=coordination)
     back = failback_pictures.picture()
     state = coordination.value
     moved = replace(failback_pictures.AFTER_A_FAILOVER, holds=state.holds) if state else None
-    back = replace(
-        back,
-        observation=replace(back.observation, coordination=part(moved) if moved else coordination),
-    )
-    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
-    fence = FencePicture(at_s=NOW_S, brokers=part({1: "east:1"}), access=access, coordination=coordination)
+    back = with_parts(back, coordination=part(moved) if moved else coordination)
+    fence = of_a_fence("east", coordination)
     return {
         "failover": plan_failover(FILE, base, REQUEST),
         "switchover": plan_switchover(
             FILE,
-            replace(
-                test_switchover.picture(),
-                observation=replace(test_switchover.picture().observation, coordination=coordination),
-            ),
+            with_parts(test_switchover.picture(), coordination=coordination),
             test_switchover.REQUEST,
         ),
         "failback": plan_failback(failback_pictures.topology(), back, failback_pictures.REQUEST),

@@ -14,7 +14,6 @@ from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
@@ -24,7 +23,7 @@ from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.layout.estates import empty
-from tests.planning.pictures import NOW_S, REQUEST, observation, part, topology
+from tests.planning.pictures import REQUEST, observation, of_a_fence, part, topology
 
 VERBS = ("failover", "switchover", "failback", "fence", "unfence", "apply")
 EVERY = Hooks(**{f"{when}_{verb}": f"hooks/{when}.yml" for when in ("pre", "post") for verb in VERBS})
@@ -37,8 +36,7 @@ def hooked(file: Topology, hooks: Hooks = EVERY) -> Topology:
 def plans() -> dict[str, Plan]:
     """Each verb's plan, of a file that has every hook."""
     file, ensemble = hooked(topology()), part(CoordinationState(""))
-    access = part(AccessState("StandardAuthorizer", None, "User:operator"))
-    fence = FencePicture(at_s=NOW_S, brokers=part({1: "east:1"}), access=access, coordination=ensemble)
+    fence = of_a_fence("east", ensemble)
     return {
         "failover": plan_failover(file, observation(), REQUEST),
         "switchover": plan_switchover(file, test_switchover.picture(), test_switchover.REQUEST),

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.observation import MirrorSettings, Observation, Part
+from orchestrator.planning.observation import MirrorSettings, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.samples import SampleHistory, WritersSeen
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.replication.source_gaps import TopicWriters
-from tests.planning.pictures import ABSENT, REQUEST, history, observation, part, topology
+from tests.planning.pictures import ABSENT, REQUEST, history, observation, part, topology, with_parts
 
 COPY = TopicWriters("id", 3)
 
 
-def changed(**parts: Any) -> Observation:
+def changed(**parts: Any) -> Snapshot:
     """A healthy observation but for these parts."""
     given = {name: value if isinstance(value, Part) else part(value) for name, value in parts.items()}
-    return replace(observation(), **given)
+    return with_parts(observation(), **given)
 
 
-def gate(picture: Observation) -> GateResult:
+def gate(picture: Snapshot) -> GateResult:
     """What a failover is told of the mirror."""
     made = plan_failover(topology(), picture, REQUEST)
     return next(gate for gate in made.gates if gate.id == "mirror-trusted")

@@ -15,11 +15,12 @@ from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import clients_of
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import GuardSaid
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Observation, SourceProbe
+from orchestrator.planning.observation import CoordinationState, EarlierRun, SourceProbe
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMapBuilder
@@ -31,14 +32,17 @@ from tests.planning.pictures import (
     MIRROR,
     MIRRORED,
     NOW_S,
+    PARTS,
     REQUEST,
     checkpoint_at,
     history,
     host,
     observation,
+    of,
     offset_map,
     part,
     topology,
+    with_parts,
     written,
 )
 
@@ -48,7 +52,7 @@ CLIENTS = clients_of(topology(), "west")
 
 
 def plan(
-    picture: Observation = HEALTHY, request: FailoverRequest = REQUEST, max_loss: MaxLoss | None = None
+    picture: Snapshot = HEALTHY, request: FailoverRequest = REQUEST, max_loss: MaxLoss | None = None
 ) -> Plan:
     file = topology()
     if max_loss is not None:
@@ -56,8 +60,8 @@ def plan(
     return plan_failover(file, picture, request)
 
 
-def changed(**parts: Any) -> Observation:
-    return replace(HEALTHY, **{name: part(value) for name, value in parts.items()})
+def changed(**parts: Any) -> Snapshot:
+    return with_parts(HEALTHY, **{name: part(value) for name, value in parts.items()})
 
 
 def revenue(seen: SeenCheckpoint) -> dict[str, SeenCheckpoint]:
@@ -86,21 +90,18 @@ def test_a_lost_source_and_a_healthy_target_may_be_failed_over() -> None:
 
 def test_every_part_that_could_not_be_had_stops() -> None:
     """What cannot be measured is unknown, never assumed: no part may be missing unnoticed."""
-    unused = {"by_time", "committed", "earlier_ends", "log_ends", "mirror_offsets"}
-    unused |= {"target_id"}  # no part: whether the target answers is what its brokers say
-    for name in HEALTHY.__dataclass_fields__:
-        if name != "at_s" and name not in unused:
-            made = plan(replace(HEALTHY, **{name: ABSENT}))
-            assert "unknown" in {g.outcome for g in made.gates}, name
-            assert not made.is_allowed
-    assert not plan(replace(HEALTHY, log_ends=ABSENT)).is_allowed
+    unused = {"by_time", "earlier_ends", "mirror_offsets"}
+    for name in PARTS - unused:
+        made = plan(with_parts(HEALTHY, **{name: ABSENT}))
+        assert "unknown" in {g.outcome for g in made.gates}, name
+        assert not made.is_allowed
 
 
-def _silent() -> Observation:
-    return replace(HEALTHY, samples=replace(HEALTHY.samples, at_s=NOW_S + 10))
+def _silent() -> Snapshot:
+    return with_parts(HEALTHY, samples=replace(of(HEALTHY, "samples"), at_s=NOW_S + 10))
 
 
-def _cut_off() -> Observation:
+def _cut_off() -> Snapshot:
     silent = history(silent_since_s=LOST_AT_S)
     silent.add(
         Round(
@@ -120,7 +121,7 @@ def _source_still_sampled() -> SampleHistory:
 
 
 def _sick_topic(leader: int, isr: int) -> dict[str, Any]:
-    topics = dict(HEALTHY.topics.value or {})
+    topics = dict(of(HEALTHY, "topics").value or {})
     topics["orders"] = replace(topics["orders"], leaders=(1, leader, 1, 1), isr=(3, isr, 3, 3))
     return topics
 
@@ -138,7 +139,7 @@ def test_a_source_that_is_back_and_kept_closed_is_no_reason_to_stop() -> None:
     assert "keeps applications out: east takes over (run 1)" in gates["source-unreachable"].reason
 
 
-def said_by_guards(*words: GuardSaid) -> Observation:
+def said_by_guards(*words: GuardSaid) -> Snapshot:
     state = replace(HEALTHY.coordination.value or CoordinationState(""), guards=words)
     return changed(coordination=state)
 
@@ -167,7 +168,7 @@ def test_the_primary_is_recorded_behind_the_guards_and_a_last_look() -> None:
     assert waits_for(plan().graph(), "guards-closed") == set()
 
 
-REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
+REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "the source answers": (
         "source-unreachable",
         "refused",
@@ -220,7 +221,9 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "target-topics",
         "refused",
         "orders does not exist",
-        lambda: changed(topics={n: t for n, t in (HEALTHY.topics.value or {}).items() if n != "orders"}),
+        lambda: changed(
+            topics={n: t for n, t in (of(HEALTHY, "topics").value or {}).items() if n != "orders"}
+        ),
     ),
     "an unknown mirror": (
         "mirror-controlled",
@@ -337,7 +340,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Observation]]] = {
         "clients-startable",
         "unknown",
         "no answer within 10 s",
-        lambda: replace(HEALTHY, inventory=ABSENT),
+        lambda: with_parts(HEALTHY, inventory=ABSENT),
     ),
     "the lock is held": (
         "coordination",
@@ -368,7 +371,7 @@ def test_clients_may_be_spread_over_hosts() -> None:
 def test_without_clients_no_inventory_is_needed() -> None:
     """The file may name no application: others start them."""
     file = replace(topology(), producers=(), consumers=(), inventory=None)
-    made = plan_failover(file, replace(HEALTHY, inventory=ABSENT), REQUEST)
+    made = plan_failover(file, with_parts(HEALTHY, inventory=ABSENT), REQUEST)
     assert gate(made, "clients-startable") == ("ok", "there is nothing to start | no client | ")
     named = plan_failover(replace(topology(), inventory=None), HEALTHY, REQUEST)
     assert gate(named, "clients-startable")[0] == "refused"
@@ -409,9 +412,9 @@ def test_the_predicted_loss_holds_the_truth() -> None:
         assert loss[topic]["at_most"] - truth <= partitions * 100 * 1.5
 
 
-def _running(ends: int) -> Observation:
+def _running(ends: int) -> Snapshot:
     """As if the mirrored topics had ended there a moment before."""
-    return changed(earlier_ends=dict.fromkeys(HEALTHY.earlier_ends.value or {}, ends))
+    return changed(earlier_ends=dict.fromkeys(of(HEALTHY, "earlier_ends").value or {}, ends))
 
 
 def test_what_the_target_has_no_room_for_is_surely_lost() -> None:
@@ -426,15 +429,15 @@ def test_what_the_target_has_no_room_for_is_surely_lost() -> None:
     "picture",
     [
         lambda: _running(MIRRORED - 1),
-        lambda: replace(HEALTHY, earlier_ends=ABSENT),
-        lambda: replace(HEALTHY, connectors=ABSENT),
+        lambda: with_parts(HEALTHY, earlier_ends=ABSENT),
+        lambda: with_parts(HEALTHY, connectors=ABSENT),
         lambda: changed(offset_map=offset_map(gap_at=50_000)),
         _cut_off,
     ],
     ids=["records land", "never asked", "Connect is silent", "not each offset is a record", "cut off"],
 )
 def test_nothing_is_called_lost_that_may_have_arrived_or_never_was(
-    picture: Callable[[], Observation],
+    picture: Callable[[], Snapshot],
 ) -> None:
     """Where the lower bound rests on sand it is 0."""
     assert {loss["at_least"] for loss in plan(picture()).predicted.loss.values()} == {0}
@@ -472,7 +475,7 @@ def with_copies_made_anew(at: int, *, policy: str = "delete") -> tuple[Plan, int
         syncs = [encode_offset_sync(OffsetSync(tp, up, down)) for up, down in pairs]
         builder.add_syncs([key for key, _ in syncs], [value for _, value in syncs])
     copies = {MIRROR.mirrored(tp): LogEnd(0, MIRRORED - at) for tp in source_partitions(topology(), MIRROR)}
-    logs = {**(HEALTHY.log_ends.value or {}), **copies}
+    logs = {**(of(HEALTHY, "log_ends").value or {}), **copies}
     file = topology()
     topics = tuple(replace(topic, config={"cleanup.policy": policy}) for topic in file.topics)
     picture = changed(offset_map=builder.build(), log_ends=logs)
@@ -500,8 +503,8 @@ def test_the_beginning_of_a_compacted_topic_tells_nothing() -> None:
 
 def test_connects_word_on_a_topic_that_is_no_more_is_not_believed() -> None:
     """It stands where the old log ended; nothing of the new one was copied yet."""
-    nothing = dict.fromkeys(HEALTHY.mirror_offsets.value or {}, 0)
-    logs = {tp: LogEnd(0, 0) for tp in HEALTHY.log_ends.value or {}}
+    nothing = dict.fromkeys(of(HEALTHY, "mirror_offsets").value or {}, 0)
+    logs = {tp: LogEnd(0, 0) for tp in of(HEALTHY, "log_ends").value or {}}
     stale = changed(
         samples=history(made_anew=LONG_AGO),
         offset_map=OffsetMapBuilder().build(),
@@ -539,7 +542,7 @@ def test_a_group_that_never_committed_starts_at_the_beginning() -> None:
 
 def test_an_empty_mirrored_partition_needs_no_sync() -> None:
     """Nothing arrived, nothing can be skipped."""
-    logs = dict(HEALTHY.log_ends.value or {})
+    logs = dict(of(HEALTHY, "log_ends").value or {})
     logs[TopicPartition("west.orders", 2)] = LogEnd(0, 0)
     picture = changed(log_ends=logs, offset_map=offset_map(without=TopicPartition("orders", 2)))
     assert gate(plan(picture), "map-complete")[0] == "ok"

@@ -13,7 +13,7 @@ from orchestrator.planning.primaries import Primaries, PrimaryRecord, primaries_
 from orchestrator.planning.primary import Reality, primary_drift, primary_rows
 from orchestrator.replication.connectors import connector_names
 from tests.planning import failback_pictures, test_switchover
-from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology
+from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology, with_parts
 
 FILE = topology()
 TOPICS = tuple(MIRROR.topics)
@@ -34,16 +34,12 @@ def gate(verb: str, primaries: Primaries | None) -> str:
         state = part(CoordinationState("", primaries=primaries))
     back = failback_pictures.picture()
     moved = replace(failback_pictures.AFTER_A_FAILOVER, primaries=primaries or {})
-    home = replace(back.observation, coordination=state if primaries is None else part(moved))
-    planned = replace(test_switchover.picture().observation, coordination=state)
+    home = replace(back, coordination=state if primaries is None else part(moved))
+    planned = replace(test_switchover.picture(), coordination=state)
     plan: Plan = {
         "failover": lambda: plan_failover(FILE, replace(observation(), coordination=state), REQUEST),
-        "switchover": lambda: plan_switchover(
-            FILE, replace(test_switchover.picture(), observation=planned), test_switchover.REQUEST
-        ),
-        "failback": lambda: plan_failback(
-            failback_pictures.topology(), replace(back, observation=home), failback_pictures.REQUEST
-        ),
+        "switchover": lambda: plan_switchover(FILE, planned, test_switchover.REQUEST),
+        "failback": lambda: plan_failback(failback_pictures.topology(), home, failback_pictures.REQUEST),
     }[verb]()
     return {gate.id: str(gate.outcome) for gate in plan.gates}["source-primary"]
 
@@ -135,7 +131,7 @@ def test_the_gate_says_what_the_world_thinks_of_the_record() -> None:
     """It refuses nothing by that: a mirror that is stopped has a gate of its own."""
     stopped = dict.fromkeys(connector_names(MIRROR), "STOPPED")
     state = part(CoordinationState("", primaries=recorded("east", "west")))
-    seen = replace(observation(), coordination=state, connectors=part(stopped))
+    seen = with_parts(observation(), coordination=state, connectors=part(stopped))
     (found,) = (g for g in plan_failover(FILE, seen, REQUEST).gates if g.id == "source-primary")
     assert (found.outcome, found.reason) == (
         "ok",

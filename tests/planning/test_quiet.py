@@ -33,14 +33,14 @@ def after(*runs: EarlierRun) -> Part[CoordinationState]:
 def plans(coordination: Part[CoordinationState], word: str = "") -> dict[str, Plan]:
     """Each moving verb, asked for after those runs."""
     base = replace(observation(), coordination=coordination)
-    planned = replace(test_switchover.picture().observation, coordination=coordination)
+    planned = replace(test_switchover.picture(), coordination=coordination)
     back = failback_pictures.picture()
-    back = replace(back, observation=replace(back.observation, coordination=coordination))
+    back = replace(back, coordination=coordination)
     return {
         "failover": plan_failover(FILE, base, replace(REQUEST, acknowledge=word)),
         "switchover": plan_switchover(
             FILE,
-            replace(test_switchover.picture(), observation=planned),
+            planned,
             replace(test_switchover.REQUEST, acknowledge=word),
         ),
         "failback": plan_failback(

@@ -10,8 +10,8 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_sick_failover, plan_switchover
-from orchestrator.planning.fence_gates import AccessState
+from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.planning.observation import AccessState
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primary import STEP as RECORD_PRIMARY
 from orchestrator.topology.model import Topology
@@ -19,7 +19,7 @@ from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.known_names import assert_all_known
-from tests.planning.pictures import REQUEST, observation, part, topology
+from tests.planning.pictures import REQUEST, observation, part, topology, with_cluster
 from tests.planning.sick_pictures import FILE as SICK_FILE
 from tests.planning.sick_pictures import REQUEST as SICK_REQUEST
 from tests.planning.sick_pictures import picture as sick_picture
@@ -41,7 +41,7 @@ FAILBACK = plan_failback(
 PLANNED = pytest.mark.parametrize("plan", [SWITCHOVER, FAILBACK], ids=["switchover", "failback"])
 
 
-SICK = plan_sick_failover(roaming(SICK_FILE, "checkout"), sick_picture(), SICK_REQUEST)
+SICK = plan_failover(roaming(SICK_FILE, "checkout"), sick_picture(), SICK_REQUEST)
 
 
 def needs(plan: Plan, step: str) -> set[str]:
@@ -94,7 +94,7 @@ def test_letting_it_in_is_behind_everything_that_can_be_taken_back(plan: Plan) -
 
 def test_a_target_without_an_authorizer_refuses_the_planned_move() -> None:
     """Nothing could keep it off there. Without such a producer nobody asks."""
-    picture = replace(test_switchover.picture(), target_access=part(AccessState("", None, "")))
+    picture = with_cluster(test_switchover.picture(), "east", access=part(AccessState("", None, "")))
     (gate,) = (g for g in plan_switchover(FILE, picture, test_switchover.REQUEST).gates if g.outcome != "ok")
     assert (gate.id, gate.outcome, gate.measured) == ("fenceable-target", "refused", "no authorizer")
     assert plan_switchover(topology(), picture, test_switchover.REQUEST).is_allowed
@@ -112,7 +112,7 @@ def test_leaving_a_sick_site_begins_where_the_log_starts() -> None:
     """It was lost at no moment: such a producer may have moved an hour ago."""
     landing = landing_ends(SICK)
     assert (landing.early, landing.is_since_unknown) == (("orders",), True)
-    assert landing_ends(plan_sick_failover(SICK_FILE, sick_picture(), SICK_REQUEST)).early == ()
+    assert landing_ends(plan_failover(SICK_FILE, sick_picture(), SICK_REQUEST)).early == ()
 
 
 def test_leaving_a_sick_site_keeps_it_off_the_target_until_that_is_primary() -> None:
@@ -128,8 +128,8 @@ def test_leaving_a_sick_site_keeps_it_off_the_target_until_that_is_primary() -> 
 
 def test_what_cannot_be_kept_off_the_target_is_counted_and_named() -> None:
     """A sick site is left all the same."""
-    seen = replace(sick_picture(), target_access=part(AccessState("", None, "")))
-    plan = plan_sick_failover(roaming(SICK_FILE, "checkout"), seen, SICK_REQUEST)
+    seen = with_cluster(sick_picture(), "east", access=part(AccessState("", None, "")))
+    plan = plan_failover(roaming(SICK_FILE, "checkout"), seen, SICK_REQUEST)
     assert plan.is_allowed
     assert "keep-off" not in {step.id for step in plan.steps}
     assert "let-in" not in {step.id for step in plan.steps}

@@ -11,12 +11,11 @@ from orchestrator.errors import UsageError
 from orchestrator.moves.fence import plan_fence, plan_unfence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateResult, Plan
-from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
 from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned, with_cluster
 from tests.planning.pictures import NOW_S, part
@@ -115,17 +114,17 @@ def _failover(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
 
 def _switchover(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
     both = both_sides()
-    seen = replace(both.observation, coordination=_remembering(remembered))
+    seen = replace(both, coordination=_remembering(remembered))
     request = SwitchoverRequest(to="east", accept_cluster=accepted)
-    return plan_switchover(pictures.topology(), replace(both, observation=seen), request)
+    return plan_switchover(pictures.topology(), seen, request)
 
 
 def _failback(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
     seen = failback_pictures.picture()
-    known = seen.observation.coordination.value
+    known = seen.coordination.value
     assert known is not None
     coordination = part(replace(known, cluster_ids=remembered))
-    seen = replace(seen, observation=replace(seen.observation, coordination=coordination))
+    seen = replace(seen, coordination=coordination)
     request = replace(failback_pictures.REQUEST, accept_cluster=accepted)
     return plan_failback(failback_pictures.topology(), seen, request)
 
@@ -134,13 +133,7 @@ def _fencing(
     make: Callable[..., Plan],
 ) -> Callable[[Mapping[str, str], tuple[str, ...]], Plan]:
     def plan(remembered: Mapping[str, str], accepted: tuple[str, ...]) -> Plan:
-        seen = FencePicture(
-            at_s=NOW_S,
-            brokers=part({1: "east:1"}),
-            access=part(AccessState("StandardAuthorizer", None)),
-            coordination=_remembering(remembered),
-            cluster_id="id-east",
-        )
+        seen = pictures.of_a_fence("east", _remembering(remembered))
         request = FenceRequest(cluster="east", accept_cluster=accepted)
         return make(pictures.topology(), seen, request)
 
@@ -182,9 +175,9 @@ def test_every_verb_asks_and_takes_the_word(
 
 def test_a_move_between_two_names_of_one_cluster_is_refused() -> None:
     """The source answers with the id of the target."""
-    both = both_sides()
-    seen = replace(both.observation, source=part(SourceProbe({"west:1": "yes"}, "", "id-east")))
-    plan = plan_switchover(pictures.topology(), replace(both, observation=seen), SwitchoverRequest(to="east"))
+    probe = part(SourceProbe({"west:1": "yes"}, "", "id-east"))
+    seen = pictures.with_cluster(both_sides(), "west", probe=probe)
+    plan = plan_switchover(pictures.topology(), seen, SwitchoverRequest(to="east"))
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
     assert (gate.id, gate.reason) == ("same-clusters", "west, east are one cluster, id-east")
 

@@ -8,15 +8,15 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.plans import plan_sick_failover
-from orchestrator.planning.fence_gates import AccessState
+from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.left import LeftCluster, answering, places_of
 from orchestrator.planning.losses import account_loss, loss_in_words, losses_to_json
+from orchestrator.planning.observation import AccessState
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
 from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
-from orchestrator.planning.sick_gates import SickPicture
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import BrokerView, PartitionPlace, TopicPartition
 from tests.planning.known_names import assert_all_known
@@ -30,6 +30,8 @@ from tests.planning.pictures import (
     RATE,
     history,
     part,
+    with_cluster,
+    with_parts,
     written,
 )
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture
@@ -39,10 +41,10 @@ OUT_OF_REACH = {FIRST: "its leader, broker 3, does not answer"}
 
 
 def plan(
-    seen: SickPicture | None = None, request: FailoverRequest = REQUEST, max_loss: MaxLoss | None = None
+    seen: Snapshot | None = None, request: FailoverRequest = REQUEST, max_loss: MaxLoss | None = None
 ) -> Plan:
     file = FILE if max_loss is None else replace(FILE, failover=Failover(max_loss=max_loss))
-    return plan_sick_failover(file, seen or picture(), request)
+    return plan_failover(file, seen or picture(), request)
 
 
 def closed(of: Plan) -> dict[str, GateOutcome]:
@@ -112,7 +114,7 @@ def test_each_state_of_a_source_is_judged_by_name(state: str) -> None:
 
 def test_what_could_not_be_looked_at_is_unknown() -> None:
     """Neither well nor sick."""
-    seen = replace(picture(), left=ABSENT)
+    seen = with_cluster(picture(), "west", left=ABSENT)
     assert closed(plan(seen)) == {"source-sick": "unknown", "fenceable": "unknown"}
     made = plan(picture(replace(left(), access=ABSENT)))
     assert closed(made) == {"fenceable": "unknown"}
@@ -121,7 +123,7 @@ def test_what_could_not_be_looked_at_is_unknown() -> None:
 
 def test_somebody_else_s_word_is_not_enough_and_down_is_not_sick() -> None:
     """Each option speaks of its own state."""
-    assert closed(plan(request=replace(REQUEST, sick=()))) == {"attested": "refused"}
+    assert closed(plan(request=replace(REQUEST, sick=())))["attested"] == "refused"
     with pytest.raises(UsageError, match="not both"):
         mirror_to_fail_over(FILE, replace(REQUEST, attested=("west",)))
     with pytest.raises(UsageError, match="--attest-sick south"):
@@ -190,8 +192,7 @@ def test_what_is_read_costs_what_is_not_copied_yet_and_nothing_once_drained() ->
     for name, loss in WITH.predicted.loss.items():
         count = len([tp for tp in PARTITIONS if tp.topic == name])
         assert loss == {"at_least": 0, "expected": 0, "at_most": 500 * count}
-    stopped = replace(picture().observation, connectors=part({"west-to-east-source": "STOPPED"}))
-    made = plan(replace(picture(), observation=stopped))
+    made = plan(with_parts(picture(), connectors=part({"west-to-east-source": "STOPPED"})))
     assert all(loss["expected"] == loss["at_most"] for loss in made.predicted.loss.values())
 
 
@@ -208,8 +209,7 @@ def test_what_is_not_read_is_estimated_from_the_samples() -> None:
 
 def test_what_is_neither_read_nor_sampled_is_unknown_to_the_budget() -> None:
     """An unknown loss is no loss of zero."""
-    nothing = replace(picture(left(unread=OUT_OF_REACH)).observation, samples=part(SampleHistory()))
-    made = plan(replace(picture(left(unread=OUT_OF_REACH)), observation=nothing))
+    made = plan(with_parts(picture(left(unread=OUT_OF_REACH)), samples=part(SampleHistory())))
     assert closed(made)["loss-within-budget"] == "unknown"
     assert "at_most" not in made.predicted.loss[FIRST.topic]
 
@@ -245,7 +245,7 @@ def test_a_group_that_is_silent_is_as_old_as_it_was_when_it_fell_silent() -> Non
     late = replace(missed, begun_at_s=NOW_S - 0.1, ended_at_s=NOW_S)
     seen = picture(found)
     samples = history(missed, late, silent_since_s=LOST_AT_S)
-    seen = replace(seen, observation=replace(seen.observation, samples=part(samples)))
+    seen = with_parts(seen, samples=part(samples))
     rows = [row for row in plan(seen).facts["translations"] if row["group"] == silent]
     assert {row["position_age_s"] for row in rows} == {1.0}
     assert samples.unseen_since_s(GROUPS[1]) is None
@@ -259,8 +259,7 @@ def test_a_checkpoint_that_can_be_read_is_copied_once_more_and_needs_not_be_fres
             watcher="w", query="revenue", at_s=NOW_S - 2, batch=9, source_batch=9, problem=problem
         )
         samples = part(history(old, silent_since_s=LOST_AT_S))
-        seen = replace(picture().observation, samples=replace(samples, at_s=NOW_S + 20))
-        return plan(replace(picture(), observation=seen))
+        return plan(with_parts(picture(), samples=replace(samples, at_s=NOW_S + 20)))
 
     late = {"watcher-alive": "refused"}
     assert closed(after("")) == late

@@ -11,12 +11,11 @@ from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_switchover
 from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.fence_gates import AccessState
-from orchestrator.planning.observation import EarlierRun, SourceProbe
+from orchestrator.planning.observation import AccessState, EarlierRun, SourceProbe
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import SwitchoverRequest
-from orchestrator.planning.switchover_picture import SourceSide, SwitchoverPicture
+from orchestrator.planning.snapshot import Snapshot
 from orchestrator.values import LogEnd, TopicPartition
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
@@ -28,30 +27,33 @@ from tests.planning.pictures import (
     MIRRORED,
     checkpoint_at,
     observation,
+    of,
     part,
     topology,
+    with_cluster,
+    with_parts,
 )
 
 FILE = topology()
 REQUEST = SwitchoverRequest(to="east", by="ada", reason="maintenance")
 
 
-def picture() -> SwitchoverPicture:
+def picture() -> Snapshot:
     """Both sides well, the mirror at its end, each group a little behind."""
     partitions = source_partitions(FILE, MIRROR)
-    base = replace(observation(), source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
-    topics = base.topics.value or {}
+    topics = of(observation(), "topics").value or {}
+    probe = SourceProbe({"west:1": "yes"}, "", "id-west")
     access = part(AccessState("StandardAuthorizer", None, "User:operator"))
-    return SwitchoverPicture(
-        observation=base,
-        source=SourceSide(
-            topics=part({name: topics[name] for name in MIRROR.topics}),
-            log_ends=part(dict.fromkeys(partitions, LogEnd(0, MIRRORED))),
-            committed=part({group: dict.fromkeys(partitions, 98_000) for group in GROUPS}),
-            access=access,
-        ),
-        target_access=access,
+    base = with_cluster(
+        observation(),
+        "west",
+        probe=part(probe),
+        topics=part({name: topics[name] for name in MIRROR.topics}),
+        log_ends=part(dict.fromkeys(partitions, LogEnd(0, MIRRORED))),
+        committed=part({group: dict.fromkeys(partitions, 98_000) for group in GROUPS}),
+        access=access,
     )
+    return with_cluster(base, "east", access=access)
 
 
 PLAN = plan_switchover(FILE, picture(), REQUEST)
@@ -131,21 +133,19 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
     well = picture()
     sick = {
         name: replace(state, leaders=(-1, *state.leaders[1:]))
-        for name, state in (well.source.topics.value or {}).items()
+        for name, state in (well.cluster("west").topics.value or {}).items()
     }
-    stopped = dict.fromkeys(well.observation.connectors.value or {}, "STOPPED")
+    stopped = dict.fromkeys(of(well, "connectors").value or {}, "STOPPED")
     no_authorizer = part(AccessState("", frozenset()))
     above = part(AccessState("x", frozenset({str(FILE.producers[0].principal or "User:checkout")})))
     cases = {
-        ("source-healthy", "refused"): replace(well, source=replace(well.source, topics=part(sick))),
-        ("source-healthy", "unknown"): replace(well, source=replace(well.source, topics=ABSENT)),
-        ("mirror-lag", "unknown"): replace(well, source=replace(well.source, log_ends=ABSENT)),
-        ("positions-known", "unknown"): replace(well, source=replace(well.source, committed=ABSENT)),
-        ("fenceable", "refused"): replace(well, source=replace(well.source, access=no_authorizer)),
-        ("fenceable", "unknown"): replace(well, source=replace(well.source, access=ABSENT)),
-        ("mirror-running", "refused"): replace(
-            well, observation=replace(well.observation, connectors=part(stopped))
-        ),
+        ("source-healthy", "refused"): with_cluster(well, "west", topics=part(sick)),
+        ("source-healthy", "unknown"): with_cluster(well, "west", topics=ABSENT),
+        ("mirror-lag", "unknown"): with_cluster(well, "west", log_ends=ABSENT),
+        ("positions-known", "unknown"): with_cluster(well, "west", committed=ABSENT),
+        ("fenceable", "refused"): with_cluster(well, "west", access=no_authorizer),
+        ("fenceable", "unknown"): with_cluster(well, "west", access=ABSENT),
+        ("mirror-running", "refused"): with_parts(well, connectors=part(stopped)),
     }
     for (gate, outcome), case in cases.items():
         assert closed(plan_switchover(FILE, case, REQUEST)).get(gate) == outcome, gate
@@ -155,9 +155,9 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
         "copied once it has stopped": (SeenCheckpoint(problem="there is no copy of its checkpoint"), None),
     }
     for name, (seen, outcome) in queries.items():
-        copied = replace(well, observation=replace(well.observation, checkpoints=part({"revenue": seen})))
-        assert closed(plan_switchover(FILE, copied, REQUEST)).get("positions-known") == outcome, name
-    super_user = plan_switchover(FILE, replace(well, source=replace(well.source, access=above)), REQUEST)
+        copied = with_parts(well, checkpoints=part({"revenue": seen}))
+        assert closed(plan_switchover(FILE, copied, REQUEST)).get("queries") == outcome, name
+    super_user = plan_switchover(FILE, with_cluster(well, "west", access=above), REQUEST)
     assert closed(super_user) == {"fenceable": "refused"}
 
 
@@ -167,8 +167,9 @@ def test_an_open_run_is_finished_first_and_a_done_one_is_not_repeated() -> None:
 
     def after(verb: str, outcome: str) -> Plan:
         runs = (EarlierRun("r1", verb, "west", "east", 1.0, outcome),)
-        base = replace(picture().observation, coordination=part(CoordinationState("", runs)))
-        return plan_switchover(FILE, replace(picture(), observation=base), REQUEST)
+        return plan_switchover(
+            FILE, with_parts(picture(), coordination=part(CoordinationState("", runs))), REQUEST
+        )
 
     assert closed(after("switchover", "incomplete")) == {"needed": "refused"}
     assert after("failover", "ok").facts["done_by"] == "r1"

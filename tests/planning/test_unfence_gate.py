@@ -8,12 +8,11 @@ import pytest
 
 from orchestrator.moves.fence import plan_unfence
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.fence_gates import AccessState, FencePicture
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary
-from tests.planning.pictures import ABSENT, NOW_S, part, topology
+from tests.planning.pictures import ABSENT, of_a_fence, part, topology
 
 FILE = topology()
 AT_EAST = Primary("east", 5.0, "r1-failover")
@@ -22,12 +21,7 @@ EVE = "eve: a test of one producer"
 
 def gates(primaries: dict[tuple[str, str], Primary], **asked: str) -> dict[str, GateResult]:
     """The gates of `unfence`, with these records of who is primary."""
-    picture = FencePicture(
-        at_s=NOW_S,
-        brokers=part({1: "west:1"}),
-        access=part(AccessState("StandardAuthorizer", None, "User:operator")),
-        coordination=part(CoordinationState("", primaries=primaries)),
-    )
+    picture = of_a_fence("west", part(CoordinationState("", primaries=primaries)))
     request = FenceRequest(cluster=asked.pop("cluster", "west"), **asked)  # type: ignore[arg-type]
     return {gate.id: gate for gate in plan_unfence(FILE, picture, request).gates}
 
@@ -67,8 +61,6 @@ def test_a_standby_that_was_fenced_by_hand_is_opened_by_hand() -> None:
 
 def test_where_nobody_can_tell_it_is_unknown() -> None:
     """Nothing is changed then."""
-    picture = FencePicture(
-        at_s=NOW_S, brokers=part({1: "west:1"}), access=part(AccessState("x", None)), coordination=ABSENT
-    )
+    picture = of_a_fence("west", ABSENT)
     plan = plan_unfence(FILE, picture, replace(FenceRequest(cluster="west"), acknowledge=EVE))
     assert {gate.id: gate.outcome for gate in plan.gates}["primary-here"] == "unknown"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from orchestrator.moves.plans import plan_failover, plan_switchover
-from orchestrator.planning.observation import Observation, Part
+from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.request import SwitchoverRequest
 from tests.planning import pictures
 from tests.planning.test_switchover import picture
 
 # Without Connect's offsets the bound of the loss is wider, and may refuse.
-_NO_PARTS = ("at_s", "mirror_offsets", "target_id")
-_PARTS = [field.name for field in fields(Observation) if field.name not in _NO_PARTS]
+_NO_PARTS = {"mirror_offsets"}
+_PARTS = sorted(pictures.PARTS - _NO_PARTS)
 ABSENT: Part[Any] = Part("cluster east", pictures.NOW_S, None, "no answer", "start its brokers")
 # These only make figures tighter.
-_CLOSES_NOTHING = {"earlier_ends", "committed", "by_time"}
+_CLOSES_NOTHING = {"earlier_ends", "by_time"}
 
 
 def closed(gates: tuple[GateResult, ...]) -> dict[str, GateResult]:
@@ -29,7 +28,7 @@ def closed(gates: tuple[GateResult, ...]) -> dict[str, GateResult]:
 @pytest.mark.parametrize("missing", _PARTS)
 def test_whatever_is_missing_is_unknown_and_told_with_its_hint(missing: str) -> None:
     """Never refused, never taken for right: each gate that rests on it names whoever gave no answer."""
-    seen = replace(pictures.observation(), **{missing: ABSENT})
+    seen = pictures.with_parts(pictures.observation(), **{missing: ABSENT})
     found = closed(plan_failover(pictures.topology(), seen, pictures.REQUEST).gates)
     assert bool(found) == (missing not in _CLOSES_NOTHING)
     for gate in found.values():
@@ -42,10 +41,10 @@ def test_whatever_is_missing_is_unknown_and_told_with_its_hint(missing: str) -> 
 def test_positions_that_nobody_could_place_are_not_all_placed(missing: str) -> None:
     """Without these there is no position at all, which must not read as every position has its place."""
     both = picture()
-    seen = replace(both, observation=replace(both.observation, **{missing: ABSENT}))
+    seen = pictures.with_parts(both, **{missing: ABSENT})
     plan = plan_switchover(pictures.topology(), seen, SwitchoverRequest(to="east"))
     assert closed(plan.gates)["positions-known"].reason == "cluster east: no answer"
-    alone = replace(pictures.observation(), **{missing: ABSENT})
+    alone = pictures.with_parts(pictures.observation(), **{missing: ABSENT})
     gates = closed(plan_failover(pictures.topology(), alone, pictures.REQUEST).gates)
     assert gates["map-complete"].reason == "cluster east: no answer"
 
@@ -53,11 +52,10 @@ def test_positions_that_nobody_could_place_are_not_all_placed(missing: str) -> N
 def test_only_a_failover_is_offered_to_go_on_without_the_ensemble() -> None:
     """No other verb can."""
     both = picture()
-    without = replace(both.observation, coordination=ABSENT)
     planned = plan_switchover(
-        pictures.topology(), replace(both, observation=without), SwitchoverRequest(to="east")
+        pictures.topology(), pictures.with_parts(both, coordination=ABSENT), SwitchoverRequest(to="east")
     )
-    lost = replace(pictures.observation(), coordination=ABSENT)
+    lost = pictures.with_parts(pictures.observation(), coordination=ABSENT)
     failed_over = plan_failover(pictures.topology(), lost, pictures.REQUEST)
     assert "--without-coordination" in closed(failed_over.gates)["coordination"].hint
     assert "--without-coordination" not in closed(planned.gates)["coordination"].hint
@@ -65,6 +63,8 @@ def test_only_a_failover_is_offered_to_go_on_without_the_ensemble() -> None:
 
 def test_a_part_without_a_hint_has_one_all_the_same() -> None:
     """Whoever gave no answer is named."""
-    seen = replace(pictures.observation(), topics=Part("cluster east", pictures.NOW_S, None, "no answer"))
+    seen = pictures.with_parts(
+        pictures.observation(), topics=Part("cluster east", pictures.NOW_S, None, "no answer")
+    )
     gates = closed(plan_failover(pictures.topology(), seen, pictures.REQUEST).gates)
     assert gates["target-topics"].hint == "bring cluster east back, or dcctl to it, and try again"

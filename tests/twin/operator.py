@@ -10,11 +10,9 @@ from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.fence import FenceVerb, run_fence
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.switchover import run_switchover
-from orchestrator.planning.request import FailbackRequest
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from tests.twin.estate import TwinEstate
 
 _WHO = {"by": "ada", "reason": "a rehearsal"}
