@@ -52,7 +52,7 @@ class Asking:
 
     def __init__(self, servers: Servers, topology: Topology, pool: Executor, cluster: Kafka) -> None:
         self._pool, self._cluster, self._clock = pool, cluster, servers.clock
-        self._access = servers.access(topology, cluster.name)
+        self._servers, self._topology = servers, topology
         self.brokers = self._asked(lambda: cluster.brokers(REACHED_WITHIN_S))
 
     def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
@@ -61,7 +61,8 @@ class Asking:
 
     def access(self) -> Future[Part[AccessState]]:
         """How it decides who may do what."""
-        return self.ask(lambda: read_access(self._access, self.brokers.result().value or {}))
+        access = self._servers.access(self._topology, self._cluster.name)
+        return self.ask(lambda: read_access(access, self.brokers.result().value or {}))
 
     def _asked(self, question: Callable[[], T]) -> Future[Part[T]]:
         return self._pool.submit(asked, self._cluster.subject, question, self._clock)

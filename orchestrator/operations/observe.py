@@ -288,8 +288,7 @@ class _LookAhead(_Look):
             clock.wait(_WATCHER_POLL_S)
 
     def _offset_map(self, samples: Future[Part[SampleHistory]]) -> OffsetMap:
-        """Read at once, which is nearly always right; once more where the samples, which take time, differ.
-        """
+        """Read at once, which is nearly always right; once more where the samples, which take long, differ."""
         hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
             source_partitions(self.topology, self.mirror), "no"
         )
@@ -347,8 +346,7 @@ class _LookAhead(_Look):
 
 
 class _LookBack(_Look):
-    """Against a mirror of the file: the side that was left has returned, and everything works at the standby.
-    """
+    """Against a mirror of the file: the side that was left has returned, all work at the standby."""
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         topology, target, home = self.topology, self.target, self.way.entered.cluster
@@ -380,6 +378,7 @@ class _LookBack(_Look):
             return _ends_of(target, self.estate.target_topics)
 
         states = self.ask_connect(_states, REACHED_WITHIN_S)
+        settings = self.ask_connect(partial(_settings, connector_names(mirror).source), REACHED_WITHIN_S)
         left: Questions = {
             "probe": self.probe,
             "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
@@ -400,7 +399,7 @@ class _LookBack(_Look):
         }
         mirrors: dict[MirrorRef, Questions] = {
             self.estate.feed: back,
-            ahead: {"states": states, "read": read, "samples": samples},
+            ahead: {"states": states, "read": read, "samples": samples, "settings": settings},
         }
         return left, there, mirrors, {"past": past}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,7 @@ def test_a_dry_run_tells_by_its_status_whether_it_could_be_done(
     """0 where every gate is open, 7 where one could not be measured; the plan names it."""
     picture = failback_pictures.picture()
     if not is_open:
-        picture = replace(picture, last_read=pictures.ABSENT)
+        picture = pictures.with_mirror(picture, pictures.AHEAD, read=pictures.ABSENT)
     plan = plan_failback(failback_pictures.topology(), picture, REQUEST)
     monkeypatch.setattr(operation, "preview_failback", lambda *_: plan)
     assert run(["failback", FILE, "--dry-run", "--json"]) == status

@@ -26,7 +26,7 @@ from orchestrator.planning.positions import source_partitions
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.planning.failback_pictures import END, REQUEST, picture, topology
-from tests.planning.pictures import MIRROR, MIRRORED, part
+from tests.planning.pictures import AHEAD, MIRROR, MIRRORED, part, with_cluster, with_mirror
 
 PARTITIONS = source_partitions(topology(), MIRROR)
 FIRST = PARTITIONS[0]
@@ -61,18 +61,13 @@ class Case:
 
 def gate(case: Case) -> GateResult:
     """By the plan."""
-    found = picture()
     epoch_ends: Part[Mapping[TopicPartition, EpochEnd]] = (
         Part("cluster west", 0.0, None, case.old_end.problem)
         if isinstance(case.old_end, ClusterError)
         else part({tp: end for tp, end in case.old_ends.items() if isinstance(end, EpochEnd)})
     )
-    seen = replace(
-        found,
-        observation=replace(found.observation, log_ends=part(case.logs)),
-        last_read=part(case.last_read),
-        epoch_ends=epoch_ends,
-    )
+    seen = with_cluster(picture(), "west", log_ends=part(case.logs), epoch_ends=epoch_ends)
+    seen = with_mirror(seen, AHEAD, read=part(case.last_read))
     request = replace(REQUEST, accept_loss=case.accept_loss, accept_unrecorded=case.accept_unrecorded)
     (judged,) = (g for g in plan_failback(topology(), seen, request).gates if g.id == "returned-log")
     return judged
@@ -82,7 +77,7 @@ def step(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome[ReturnedL
     """By the step, and what it has recorded."""
     monkeypatch.setattr(returning, "read_last_copied", lambda *_, **__: case.last_read)
     monkeypatch.setattr(returning, "mirror_position", lambda *_: {})
-    copies = picture().standby.log_ends.value or {}
+    copies = picture().cluster("east").log_ends.value or {}
     clusters = {
         "west": SimpleNamespace(brokers=lambda: {1: "west-1:9092"}, log_ends=lambda _: case.logs),
         "east": SimpleNamespace(log_ends=lambda tps: {tp: copies[tp] for tp in tps}),

@@ -106,9 +106,7 @@ class Compared:
             workers={"east": Workers(copied - 1)},
             log_end_readers={"west": nullcontext(Unchanged())},
         )
-        session = a_session(
-            self._folder, servers, topology(), seen.observation, samples=seen.samples, past=past
-        )
+        session = a_session(self._folder, servers, topology(), seen, past=past)
         step = plan_failback(topology(), picture(), request).step("compare-returned")
         return performed(WithPorts(session, {EstateRecord: record}), step), record.facts
 

@@ -7,6 +7,7 @@ from orchestrator.planning.observation import (
     AccessState,
     CoordinationState,
     EarlierRun,
+    MirrorSettings,
     SourceProbe,
     TopicState,
 )
@@ -74,7 +75,10 @@ def picture() -> Snapshot:
         cluster_id="id-west",
     )
     ahead = MirrorView(
-        states=states, read=part(dict.fromkeys(partitions, MIRRORED - 1)), samples=part(pictures.history())
+        states=states,
+        settings=part(MirrorSettings({"errors.tolerance": "none"}, in_transactions=False)),
+        read=part(dict.fromkeys(partitions, MIRRORED - 1)),
+        samples=part(pictures.history()),
     )
     working = {**dict.fromkeys(copies, 97_000), **dict.fromkeys(partitions, 600)}
     return Snapshot(

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback
-from orchestrator.planning.observation import AccessState, CoordinationState, EarlierRun
+from orchestrator.planning.observation import AccessState, CoordinationState, EarlierRun, MirrorSettings
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
@@ -147,6 +147,8 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
         ("returned-log", "unknown"): with_mirror(well, AHEAD, read=ABSENT),
         ("standby-healthy", "unknown"): with_cluster(well, "east", topics=ABSENT),
         ("mirror-there", "refused"): with_mirror(well, AHEAD.other_way, states=part({})),
+        ("mirror-trusted", "refused"): with_mirror(well, AHEAD, settings=part(MirrorSettings({}, True))),
+        ("mirror-trusted", "unknown"): with_mirror(well, AHEAD, settings=ABSENT),
         ("positions-known", "unknown"): with_cluster(well, "east", committed=ABSENT),
         ("fenceable", "refused"): with_cluster(well, "east", access=no_authorizer),
         ("fenceable-returned", "unknown"): with_cluster(well, "west", access=ABSENT),

@@ -556,7 +556,7 @@ def test_a_consumer_may_be_placed_by_time() -> None:
     picture = changed(offset_map=offset_map(without=nowhere))
     assert gate(plan_failover(file, picture, REQUEST), "map-complete")[0] == "refused"
     groups = [c.name for c in consumers if c.kind == "group" and "orders" in c.topics]
-    found = replace(picture, by_time=part({group: {nowhere: 96_000} for group in groups}))
+    found = with_parts(picture, by_time=part({group: {nowhere: 96_000} for group in groups}))
     made = plan_failover(file, found, REQUEST)
     assert gate(made, "map-complete")[0] == "ok"
     rows = [r for r in made.facts["translations"] if (r["topic"], r["partition"]) == nowhere]
@@ -617,7 +617,8 @@ def test_what_moved_is_named() -> None:
     """A plan becomes stale by what it relies on, not by log ends that grow."""
     digests = HEALTHY.digests()
     assert changed(log_ends={}).moved_since(digests) == ()
-    assert changed(members={"billing": 1}, connectors={}).moved_since(digests) == ("members", "connectors")
+    moved = changed(members={"billing": 1}, connectors={}).moved_since(digests)
+    assert moved == ("members of east", "states of west → east")
 
 
 @pytest.mark.parametrize(

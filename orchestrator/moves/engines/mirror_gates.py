@@ -57,15 +57,17 @@ def mirror_trusted(s: Situation) -> GateResult:
     """No marker of a transaction stands between the copies, and no record was passed over.
 
     Markers at the target and gaps of the source cancel out between two offset syncs; a connector that
-    tolerates errors goes on behind a record that it could not write.
+    tolerates errors goes on behind a record that it could not write. The workers that run the file's mirror
+    run the one back as well.
     """
     limit = "the mirror writes without transactions, and passes over no record"
-    part, name = s.copying.settings, connector_names(s.mirror).source
-    writers = {} if s.copying.samples.value is None else s.copying.samples.value.writers
+    mirror, seen = s.own_mirror, s.seen.mirror(s.feed.other_way if s.case == "back" else s.feed)
+    part, name = seen.settings, connector_names(mirror).source
+    writers = {} if seen.samples.value is None else seen.samples.value.writers
     marked = [
         copy
-        for topic in s.mirror.topics
-        if (copy := s.mirror.mirrored_topic(topic)) not in s.mirror.topics
+        for topic in mirror.topics
+        if (copy := mirror.mirrored_topic(topic)) not in mirror.topics
         and copy in writers
         and writers[copy].transactional
     ]

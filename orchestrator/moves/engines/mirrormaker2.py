@@ -82,7 +82,7 @@ class MirrorMaker2:
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
         if s.case == "back":
-            return returned_log(s), mirror_controlled(s)
+            return returned_log(s), mirror_controlled(s), mirror_trusted(s)
         usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
         if s.case == "planned":
             return *usable, mirror_running(s), mirror_lag(s)

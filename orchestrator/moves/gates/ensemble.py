@@ -90,8 +90,7 @@ def _newest_move(s: Situation) -> EarlierRun | None:
 
 
 def coordination(s: Situation) -> GateResult:
-    """Lock and journal are at hand. Only a failover can do without: the ensemble may have died with the site.
-    """
+    """Lock and journal are at hand. A failover can do without: it may have died with the site."""
     found = coordination_gate(s.seen.coordination, is_given_up=s.words.without_coordination)
     if found.outcome != "unknown" or s.way.reach == "whole":
         return found

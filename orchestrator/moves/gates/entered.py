@@ -1,5 +1,4 @@
-"""Gates on the place that is entered: it is well, has what it needs, and, where it was lost, is what it was.
-"""
+"""Gates on the place that is entered: it is well, has hosts, and where it was lost is what it was."""
 
 from __future__ import annotations
 

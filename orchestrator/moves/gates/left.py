@@ -21,8 +21,7 @@ from orchestrator.topology.rules.rule import plural
 
 
 def loss_window(s: Situation) -> LossWindow | None:
-    """When the place left was lost as a whole, as the watcher saw it: while part of it answers, at no moment.
-    """
+    """When the place left was lost as a whole, as the watcher saw it; None while part of it answers."""
     history = s.copying.samples.value
     return history.loss_window() if history is not None and s.case == "gone" else None
 

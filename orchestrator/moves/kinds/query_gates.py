@@ -1,5 +1,4 @@
-"""What is known of Spark queries before they move, what they read again, and the gates on their checkpoints.
-"""
+"""What is known of Spark queries before they move, what they read again, and gates on that."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def queries_of(s: Situation) -> tuple[Consumer, ...]:
 
 
 def checkpoints_of(s: Situation) -> Part[Seen]:
-    """What was seen of their checkpoints: the copies at the place entered; on the way back where they work.
-    """
+    """Their checkpoints: the copies at the place entered; on the way back where they work."""
     return s.seen.of_kind("spark")
 
 
