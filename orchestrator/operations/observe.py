@@ -288,7 +288,7 @@ class _LookAhead(_Look):
             clock.wait(_WATCHER_POLL_S)
 
     def _offset_map(self, samples: Future[Part[SampleHistory]]) -> OffsetMap:
-        """Read at once, which is nearly always right; once more where the samples, which take long, differ."""
+        """Read at once, which is nearly always right; once more where samples, which take long, differ."""
         hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
             source_partitions(self.topology, self.mirror), "no"
         )
