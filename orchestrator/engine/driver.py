@@ -238,12 +238,12 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
         return StepOutcome("ok", seen.message or acted.message, {**acted.result, **seen.result})
     said = "; ".join(dict.fromkeys(text for text in (acted.message, seen.message) if text))
     result = {**acted.result, **seen.result}
-    outcome = _not_seen(step, acted.outcome) if seen.outcome == "failed" and way == "do" else seen.outcome
+    outcome = _not_seen(step, acted.outcome) if seen.outcome == "failed" else seen.outcome
     return StepOutcome(outcome, said, result)
 
 
 def _not_seen(step: Step, acted: Outcome) -> Outcome:
-    """What a step came to that was tried, and whose effect is surely not there as a whole."""
+    """What a step, or its way back, came to that was tried, and that is surely not done as a whole."""
     if not step.irreversible:
         return "partial"
     # `verify` has told whether any of it is there. But what was refused or cut off may still come about.

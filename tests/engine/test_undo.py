@@ -283,12 +283,14 @@ def test_a_run_that_only_notes_what_was_done_in_part_has_done_what_it_was_for() 
     assert (end.outcome, end.reason) == ("ok", "tell partial: still there: bob; lifted: ada")
 
 
-def test_what_was_taken_back_in_part_is_taken_back_again() -> None:
-    """Until then the run is incomplete, and what it was built on stays."""
+@pytest.mark.parametrize("seen", ["failed", "partial"])
+def test_what_was_taken_back_in_part_is_taken_back_again(seen: Outcome) -> None:
+    """Until then the run is incomplete, and what it was built on stays. What was tried is never nothing."""
     world = a_world(translate=StepOutcome("failed", "no"))
     run_inline(MOVE, world)
     half = StepOutcome("partial", "still there: bob")
-    world.compensate = world.verify_undone = lambda *_: half  # type: ignore[method-assign]
+    world.compensate = lambda *_: half  # type: ignore[method-assign]
+    world.verify_undone = lambda *_: replace(half, outcome=seen)  # type: ignore[method-assign]
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"
     assert "undoing translate partial: still there: bob" in end.reason
