@@ -13,22 +13,19 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 
-from orchestrator.cli.story_view import producer_lines, render_loss
+from orchestrator.cli.story_view import MARKS, producer_lines, render_loss
 from orchestrator.engine import RunState, standing, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.plan import Plan, RunEvent, Step
 
 T = TypeVar("T")
 
-_GATE_MARKS = {"ok": "[green]✓[/]", "refused": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
-_STEP_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
-
 
 def render_plan(plan: Plan, console: Console) -> None:
     """What will be done and what it will cost, before anything is done."""
     console.print(f"\n[bold]{escape(plan.way)}[/] ({escape(plan.topology)})")
     for gate in plan.gates:
-        mark = _GATE_MARKS[gate.outcome]
+        mark = MARKS[gate.outcome]
         console.print(f"  {mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
         if gate.outcome != "ok":
             console.print(f"      limit: {escape(gate.limit)}")
@@ -89,7 +86,7 @@ def _number(value: int | None) -> str:
 def step_line(event: RunEvent, title: str, seconds: float) -> str:
     """One line for a step that has ended."""
     message = f"  [dim]{escape(event.message)}[/]" if event.message else ""
-    mark = _STEP_MARKS.get(str(event.outcome), "·")
+    mark = MARKS.get(str(event.outcome), "·")
     return f"  {mark} {escape(title)} [dim]({seconds:.1f} s)[/]{message}"
 
 
@@ -170,7 +167,7 @@ def render_result(result: FailoverResult, console: Console) -> None:
     console.print("  ".join(f"{phase['name']} {phase['seconds']:.1f} s" for phase in result.phases))
     for step in result.steps:
         if step["outcome"] != "ok":
-            mark = _STEP_MARKS.get(str(step["outcome"]), "·")
+            mark = MARKS.get(str(step["outcome"]), "·")
             console.print(
                 f"  {mark} {escape(str(step['title']))}: {escape(str(step['message'] or step['outcome']))}"
             )

@@ -83,7 +83,7 @@ def _hold_line(row: Mapping[str, Any]) -> str:
 def render_records(records: Iterable[RunEvent], console: Console) -> None:
     """The journal as lines."""
     for record in records:
-        outcome = f" {record.outcome}" if record.outcome else ""
+        outcome = f" {record.came_to}" if record.came_to else ""
         step = f" {record.step}" if record.step else ""
         console.print(
             f"{utc_text(record.at_s)}  {record.kind}{step}{outcome}  [dim]{escape(record.message)}[/]"

@@ -12,8 +12,15 @@ from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
 from orchestrator.ports.clock import utc_text
 
-_MARKS = {"ok": "[green]✓[/]", "failed": "[bold red]✗[/]", "refused": "[bold red]✗[/]"}
 _UNKNOWN = "[bold yellow]?[/]"
+MARKS = {
+    "ok": "[green]✓[/]",
+    "failed": "[bold red]✗[/]",
+    "refused": "[bold red]✗[/]",
+    "partial": "[bold red]◐[/]",
+    "unknown": _UNKNOWN,
+}
+"""What stands before a gate or a step, by its outcome."""
 _COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "open": "yellow"}
 _LISTED = 4
 Story = Mapping[str, Any]
@@ -61,7 +68,7 @@ def _measured(story: Story, console: Console) -> None:
     if story["gates"]:
         console.print("\n[bold]Measured, and what it decided[/]")
     for gate in story["gates"]:
-        mark = _MARKS.get(gate["outcome"], _UNKNOWN)
+        mark = MARKS[gate["outcome"]]
         console.print(f"  {mark} {gate['id']}: {escape(gate['reason'])} [dim]({escape(gate['measured'])})[/]")
         if gate["outcome"] != "ok":
             console.print(f"      limit: {escape(gate['limit'])}")
@@ -109,7 +116,7 @@ def _done(story: Story, console: Console) -> None:
 def producer_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each producer: its first record at the target, or why there is none."""
     for row in rows:
-        mark = _MARKS["ok"] if row["outcome"] in ("seen", "attested") else _UNKNOWN
+        mark = MARKS["ok"] if row["outcome"] in ("seen", "attested") else _UNKNOWN
         said = f"{row['by']}; {row['place']}" if row["place"] else row["by"] or row["reason"]
         first = (
             ""
@@ -133,7 +140,7 @@ def _act(act: Mapping[str, Any]) -> str:
     undone = "undone: " if act["what"] == "undone" else ""
     if act["outcome"] is None:
         return f"{_UNKNOWN} {undone}{escape(act['title'])}  [dim]begun; nobody saw its end[/]"
-    mark = _MARKS.get(act["outcome"], _UNKNOWN)
+    mark = MARKS[act["outcome"]]
     seen = ", found so after a restart" if act.get("found_after_restart") else ""
     message = f"  [dim]{escape(act['message'])}[/]" if act["message"] else ""
     return f"{mark} {undone}{escape(act['title'])} [dim]({_seconds(act['seconds'])}{seen})[/]{message}"

@@ -1,4 +1,4 @@
-"""Runs a plan: journalled before and after each step, three-valued outcomes, resumed by verifying first.
+"""Runs a plan: journalled before and after each step, outcomes of four values, resumed by verifying first.
 
 Taken back the same way: each compensation is journalled and verified, in the reverse order of the plan.
 """

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.engine.ports import StepOutcome
-from orchestrator.engine.state import RunOutcome, RunState, Status, Way, with_effect
+from orchestrator.engine.state import NOT_WELL, RunOutcome, RunState, Status, Way, with_effect
 from orchestrator.engine.summary import run_outcome, run_reason
 from orchestrator.engine.undoing import let_stand, ready_to_undo, standing, steps_to_undo
 from orchestrator.planning.plan import EventKind, Outcome, RunEvent, Step
@@ -180,7 +180,7 @@ def _begin(state: RunState) -> Decision:
     if way == "undo":
         # What nothing can take back keeps what it was built on, so it is looked at whether it is there.
         for step in standing(state):
-            if state.status(step.id) in ("unsettled", "unknown") and step.verify is not None:
+            if state.status(step.id) != "ok" and step.verify is not None:
                 state = state.with_status(step.id, "checking")
                 instructions.append(Check(step.id))
     return (state, tuple(instructions)) if instructions else _go_on(state)
@@ -203,9 +203,9 @@ def _after_record(state: RunState, record: RunEvent) -> Decision:
 
 
 def _after_check(state: RunState, step: str, found: StepOutcome, way: Way) -> Decision:
-    if found.outcome == "failed":  # surely not as wanted: it is done like any other
+    if found.outcome in ("failed", "partial"):  # surely not as wanted: it is done like any other
         if way == "do" and state.plan.step(step).irreversible:
-            state = with_effect(state, step, outcome="failed", in_part=found.in_part)
+            state = with_effect(state, step, found.outcome)
         return _go_on(state.with_status(step, "waiting", way))
     return _record_outcome(state, step, found, {"found_after_restart": True}, way)
 
@@ -216,13 +216,12 @@ def _record_outcome(
     status: Status = found.outcome
     state = replace(state.with_status(step, status, way), messages={**state.messages, step: found.message})
     if way == "do":
-        state = with_effect(state, step, outcome=status, in_part=found.in_part)
+        state = with_effect(state, step, found.outcome)
         if status == "ok":
             state = replace(state, results={**state.results, step: found.result})
     if not state.has_journal:
         return _go_on(state)
     data = {**data, "result": dict(found.result)} if found.result else data
-    data = {**data, "in_part": True} if found.in_part else data
     state, record = _numbered(
         state,
         Record(_OUTCOME[way], step=step, outcome=found.outcome, message=found.message, data=data),
@@ -234,7 +233,7 @@ def _go_on(state: RunState) -> Decision:
     """Announce all that is ready; end when nothing is under way and nothing can begin."""
     if state.with_any("checking") or state.with_any("checking", way="undo"):
         return state, ()
-    why = "" if state.undoing or state.stopped else _why_turn(state, "failed", "unknown", "unsettled")
+    why = "" if state.undoing or state.stopped else _why_turn(state, *NOT_WELL, "unsettled")
     if why and state.overdue:
         # What it is still at would come about behind the back of its own compensation.
         late = ", ".join(sorted(step for step, _ in state.overdue))

@@ -32,7 +32,7 @@ from orchestrator.engine.ports import Actions, Brake, Clock, Inbox, Journal, Loc
 from orchestrator.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.engine.workers import Workers
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.planning.plan import Plan, RunEvent, Step
+from orchestrator.planning.plan import Outcome, Plan, RunEvent, Step
 
 OnEvent = Callable[[RunEvent], None]
 _GRACE_S = 300.0
@@ -238,13 +238,16 @@ def _attempt(actions: Actions, step: Step, results: Results, way: Way) -> StepOu
         return StepOutcome("ok", seen.message or acted.message, {**acted.result, **seen.result})
     said = "; ".join(dict.fromkeys(text for text in (acted.message, seen.message) if text))
     result = {**acted.result, **seen.result}
-    if seen.outcome != "failed" or way == "undo":
-        return StepOutcome(seen.outcome, said, result)
+    outcome = _not_seen(step, acted.outcome) if seen.outcome == "failed" else seen.outcome
+    return StepOutcome(outcome, said, result)
+
+
+def _not_seen(step: Step, acted: Outcome) -> Outcome:
+    """What a step, or its way back, came to that was tried, and that is surely not done as a whole."""
     if not step.irreversible:
-        return StepOutcome("failed", said, result, in_part=True)  # it was made, and is not there as a whole
-    # What was refused or cut off may still come about, and nothing would take it back.
-    is_open = seen.in_part or acted.outcome == "unknown"
-    return StepOutcome("unknown" if is_open else "failed", said, result, in_part=seen.in_part)
+        return "partial"
+    # `verify` has told whether any of it is there. But what was refused or cut off may still come about.
+    return "failed" if acted == "ok" else "unknown"
 
 
 def _look(actions: Actions, step: Step, results: Results, way: Way) -> StepOutcome:

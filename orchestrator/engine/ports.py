@@ -16,18 +16,17 @@ M = TypeVar("M")
 class StepOutcome:
     """What one attempt, or one look, found. `result` is JSON data that later steps and reports use.
 
-    From `perform`: ok, failed (surely nothing was changed), or unknown. From `verify`: ok (the effect
-    is there), failed (it surely is not there as a whole), or unknown (cannot be told). From `compensate`
+    From `perform`: ok, failed (surely nothing was changed), partial (some of it is done and some is not; the
+    message names both), or unknown. From `verify`: ok (the effect is there), failed (surely it is not there
+    as a whole), partial (the same, and some of it is there), or unknown (cannot be told). From `compensate`
     and `verify_undone` the same, about the effect being gone.
 
-    `in_part`: of a `verify` that failed, some of the effect is there; the message names what. Of an
-    irreversible step `verify` says so wherever it is, for without it nothing of the effect stands.
+    Of an irreversible step `verify` says partial wherever it is, for without it nothing of the effect stands.
     """
 
     outcome: Outcome
     message: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
-    in_part: bool = False
 
 
 class Actions(Protocol):

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from orchestrator.planning.plan import Plan, RunEvent, Step
+from orchestrator.planning.plan import Outcome, Plan, RunEvent, Step
 
 # waiting: not begun · announced: its intent goes to the journal · running · checking: being looked at
 # before anything else is done · unsettled: the journal does not say that it is done · then the outcomes.
-Status = Literal["waiting", "announced", "running", "checking", "unsettled", "ok", "failed", "unknown"]
+Status = Literal["waiting", "announced", "running", "checking", "unsettled"] | Outcome
+NOT_WELL: tuple[Outcome, ...] = ("failed", "partial", "unknown")
 IN_FLIGHT: frozenset[Status] = frozenset({"announced", "running", "checking"})
 # Each step is gone through one way (its effect is made) and maybe, later, the other (it is taken back).
 Way = Literal["do", "undo"]
@@ -24,8 +25,8 @@ class RunState:
 
     `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
     said may stay. `begun` are the steps ever begun, `effective` those of whose effect anything may stand,
-    `in_part` those of which it was seen that some of it stands. `overdue` are attempts of this process that
-    have not come back.
+    `partial` those of which it was seen that some of it stands and not all. `overdue` are attempts of this
+    process that have not come back.
     """
 
     plan: Plan
@@ -37,7 +38,7 @@ class RunState:
     messages: Mapping[str, str] = field(default_factory=dict)
     begun: frozenset[str] = frozenset()
     effective: frozenset[str] = frozenset()
-    in_part: frozenset[str] = frozenset()
+    partial: frozenset[str] = frozenset()
     overdue: frozenset[tuple[str, Way]] = frozenset()
     undoing: str = ""
     leave: frozenset[str] = frozenset()
@@ -119,10 +120,7 @@ def _replayed(state: RunState, record: RunEvent) -> RunState:
 def _with_outcome(state: RunState, record: RunEvent) -> RunState:
     step = record.step
     state = with_effect(
-        replace(state, messages={**state.messages, step: record.message}),
-        step,
-        outcome=str(record.outcome),
-        in_part=bool(record.data.get("in_part")),
+        replace(state, messages={**state.messages, step: record.message}), step, record.came_to
     )
     if record.outcome == "ok":
         state = replace(state, results={**state.results, step: record.data.get("result", {})})
@@ -130,11 +128,10 @@ def _with_outcome(state: RunState, record: RunEvent) -> RunState:
     return state.with_status(step, "unsettled")
 
 
-def with_effect(state: RunState, step: str, *, outcome: str, in_part: bool) -> RunState:
-    """What of a step's effect may stand, by its last attempt. What failed `in_part` is not nothing."""
-    may_stand = outcome != "failed" or in_part
+def with_effect(state: RunState, step: str, outcome: Outcome | None) -> RunState:
+    """What of a step's effect may stand, by what its last attempt, or look, came to."""
     return replace(
         state,
-        effective=state.effective | {step} if may_stand else state.effective - {step},
-        in_part=state.in_part | {step} if in_part else state.in_part - {step},
+        effective=state.effective - {step} if outcome == "failed" else state.effective | {step},
+        partial=state.partial | {step} if outcome == "partial" else state.partial - {step},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.engine.state import RunOutcome, RunState
+from orchestrator.engine.state import NOT_WELL, RunOutcome, RunState
 from orchestrator.engine.undoing import kept_by, left_undone, standing, steps_to_undo, undo_outcome
 
 _NAMED = 3
@@ -23,9 +23,7 @@ def run_outcome(state: RunState) -> RunOutcome:
 def only_noted(state: RunState) -> tuple[str, ...]:
     """Steps that did not end well, and of which that is only told."""
     return tuple(
-        step_id
-        for step_id in state.with_any("failed", "unknown")
-        if state.plan.step(step_id).on_failure == "note"
+        step_id for step_id in state.with_any(*NOT_WELL) if state.plan.step(step_id).on_failure == "note"
     )
 
 
@@ -43,7 +41,7 @@ def _first(step_ids: Sequence[str]) -> str:
 
 def _way_there(state: RunState) -> list[str]:
     parts = []
-    for step_id in state.with_any("unknown", "failed"):
+    for step_id in state.with_any(*NOT_WELL):
         said = state.messages.get(step_id, "")
         parts.append(f"{step_id} {state.status(step_id)}" + (f": {said}" if said else ""))
     open_steps = state.with_any("waiting", "unsettled", "announced", "running", "checking")
@@ -57,7 +55,7 @@ def _way_back(state: RunState) -> list[str]:
     open_steps = []
     for step in steps_to_undo(state):
         status = state.status(step.id, "undo")
-        if status in ("failed", "unknown"):
+        if status in NOT_WELL:
             said = state.messages.get(step.id, "")
             parts.append(f"undoing {step.id} {status}" + (f": {said}" if said else ""))
         elif status != "ok":

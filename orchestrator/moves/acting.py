@@ -157,6 +157,6 @@ def step_outcome(found: Outcome[Any], effect: Effect[Any] | None) -> StepOutcome
         case Failed(message, detail):
             return StepOutcome("failed", message, detail)
         case Partial(message, detail):
-            return StepOutcome("failed", message, detail, in_part=True)
+            return StepOutcome("partial", message, detail)
         case _:
             return StepOutcome("unknown", found.message, found.detail)

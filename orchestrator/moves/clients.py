@@ -16,6 +16,7 @@ from orchestrator.moves.effect import (
     Held,
     Nothing,
     Outcome,
+    Partial,
     Reversible,
     Running,
     Unknown,
@@ -129,8 +130,8 @@ class StopAnswering(Reversible, Effect[Stopped]):
         if isinstance(found, Done):
             return found
         if run.is_cancelled():
-            return Failed("interrupted", found.detail)
-        return Done(Nothing(), f"not all of them, start these yourself: {found.message}")
+            return found
+        return Done(Nothing(), f"not all of them, start the others yourself: {found.message}")
 
 
 def _stopped(clients: Iterable[str]) -> Iterable[Held]:
@@ -153,26 +154,30 @@ class _OfPlace(Protocol):
 
 def _stop(run: Running, of: _OfPlace) -> Outcome[Stopped]:
     found = _run_clients(run, "stop", of, run.step_id)
-    if isinstance(found, Unknown):
-        return found
-    return Done(Stopped(clients=of.clients, hosts=found.result), found.message)
+    if isinstance(found, Done):
+        return Done(Stopped(clients=of.clients, hosts=found.result), found.message)
+    return found
 
 
 def _start_again(run: Running, of: _OfPlace) -> Outcome[Nothing]:
     found = _run_clients(run, "start", of, f"undo-{run.step_id}")
-    if isinstance(found, Done):
-        return Done(Nothing(), found.message)
-    # As long as one of them stands still it is not taken back; who works again is no concern of anybody.
-    return Failed(f"no host has started {', '.join(found.detail['left_out'])}", found.detail)
+    match found:
+        case Done():
+            return Done(Nothing(), found.message)
+        case Partial():
+            return found
+    # As long as one of them stands still it is not taken back.
+    return Failed(found.message, found.detail)
 
 
 def _run_clients(
     run: Running, doing: Literal["start", "stop"], of: _OfPlace, name: str
-) -> Done[tuple[str, ...]] | Unknown:
+) -> Done[tuple[str, ...]] | Partial | Unknown:
     """Ask the hosts for all of them at once. Returns the hosts that did something.
 
     A host may do nothing and be content; a client counts only if one of its hosts did. Where some do not,
-    detail is {"clients", "hosts", "left_out"}. Raises `PlaybookError`.
+    detail is {"clients", "hosts", "left_out"}; where none does, it is not known what those hosts did. Raises
+    `PlaybookError`.
     """
     clients = of.clients
     done = run.port(Hosts).run_clients(
@@ -180,9 +185,11 @@ def _run_clients(
     )
     hosts, past = tuple(sorted(done.at_work)), {"start": "started", "stop": "stopped"}[doing]
     if done.left_out:
-        some = [client for client in clients if client not in done.left_out]
-        others = f"; {past} on {', '.join(hosts)}: {', '.join(some)}" if some else ""
         detail = {"clients": list(clients), "hosts": list(hosts), "left_out": list(done.left_out)}
-        return Unknown(f"no host has {past} {', '.join(done.left_out)}{others}", detail)
+        said = f"no host has {past} {', '.join(done.left_out)}"
+        some = [client for client in clients if client not in done.left_out]
+        if not some:
+            return Unknown(said, detail)
+        return Partial(f"{said}; {past} on {', '.join(hosts)}: {', '.join(some)}", detail)
     where = f"{len(hosts)} hosts" if len(hosts) > 1 else "1 host"
     return Done(hosts, f"{len(clients)} {past} on {where}")

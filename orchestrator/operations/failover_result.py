@@ -198,7 +198,7 @@ def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict
                 "id": step.id,
                 "phase": step.phase,
                 "title": step.title,
-                "outcome": (last.outcome if last else None) or "not done",
+                "outcome": (last.came_to if last else None) or "not done",
                 "message": last.message if last else end.state.messages.get(step.id, ""),
                 "started_at_s": first.at_s if first else None,
                 "seconds": round(last.at_s - first.at_s, 3) if first and last else None,

@@ -87,7 +87,7 @@ def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: 
         step.id
         for step in standing(state)
         if step.id not in leave
-        and (step.verify is None or state.status(step.id) == "ok" or step.id in state.in_part)
+        and (step.verify is None or state.status(step.id) == "ok" or step.id in state.partial)
     ]
     if stands and not state.undoing:
         raise GateRefusedError(

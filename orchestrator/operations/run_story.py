@@ -101,7 +101,7 @@ def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -
             if open_act is None:
                 continue
             open_act.update(
-                outcome=record.outcome,
+                outcome=record.came_to,
                 message=record.message,
                 seconds=round(record.at_s - open_act["at_s"], 3),
                 found_after_restart=bool(record.data.get("found_after_restart")),

@@ -53,7 +53,10 @@ PHASES: tuple[Phase, ...] = (
     "follow-up",
 )
 GateOutcome = Literal["ok", "refused", "unknown"]
-Outcome = Literal["ok", "failed", "unknown"]
+Outcome = Literal["ok", "failed", "partial", "unknown"]
+"""What a step came to, there or back. ok: all of it is done. failed: surely nothing was changed. partial:
+surely not all of it is done, and some of it is, or may be. unknown: it cannot be told.
+"""
 EventKind = Literal[
     "run-started",
     "gates",
@@ -156,6 +159,11 @@ class RunEvent:
     def name(self) -> str:
         """Deterministic name of the record: a repeated write finds it there and compares."""
         return f"{self.sequence:06d}-{self.kind}" + (f"-{self.step}" if self.step else "")
+
+    @property
+    def came_to(self) -> Outcome | None:
+        """The outcome. What is partial was once written as failed or unknown, with `in_part` in `data`."""
+        return "partial" if self.data.get("in_part") else self.outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -8,15 +8,20 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.planning.plan import Plan, Step
 from tests.engine.crashes import CrashingJournal
 
+_HALF = StepOutcome("partial", "still there: bob; lifted: ada")
+
 
 @dataclass
 class AnyWorld(CrashingJournal):
-    """Effects by step. `fails` are steps whose effect never comes about, in three-valued words."""
+    """Effects by step. `fails` are steps whose effect never comes about, each with what it comes to; of
+    `halves` it comes about in part: it stands, and is not all.
+    """
 
     plan: Plan | None = None
     effects: set[str] = field(default_factory=set)
     made_by: list[tuple[str, str]] = field(default_factory=list)
     fails: dict[str, StepOutcome] = field(default_factory=dict)
+    halves: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
@@ -26,15 +31,17 @@ class AnyWorld(CrashingJournal):
         if not set(step.depends_on) <= set(results) or not set(step.depends_on) <= self.effects:
             self.problems.append(f"{step.id} before what it waits for")
         is_alone = self.process == self.holder
-        if step.verify is not None and step.id in self.effects and is_alone:
+        if step.verify is not None and step.id in self.effects - self.halves and is_alone:
             self.problems.append(f"{step.id} twice")
         self.effects.add(step.id)
         self.made_by.append((self.process if is_alone else f"late {self.process}", step.id))
         self.point()
-        return StepOutcome("ok", result={"of": step.id})
+        return _HALF if step.id in self.halves else StepOutcome("ok", result={"of": step.id})
 
     def verify(self, step: Step, _results: Results) -> StepOutcome:
         self.point()
+        if step.id in self.halves & self.effects:
+            return _HALF
         return StepOutcome("ok" if step.id in self.effects else "failed", result={"of": step.id})
 
     def compensate(self, step: Step, results: Results) -> StepOutcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.engine import Results, StepOutcome, UndoAsked, kept_by, standing, state_from_journal
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.refusals import refuse_unless_undoable
-from orchestrator.planning.plan import Plan, Step
+from orchestrator.planning.plan import Outcome, Plan, Step
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, kinds_of, run_inline, run_until, stall_everywhere
 from tests.engine.test_engine import a_plan
@@ -99,10 +100,12 @@ def test_what_may_stand_is_only_told_once_all_else_is_gone() -> None:
     assert "let_stand" not in world.records[-1].data
 
 
-@pytest.mark.parametrize("outcome", ["failed", "unknown"])
+@pytest.mark.parametrize("outcome", ["failed", "partial", "unknown"])
 def test_a_run_turns_round_by_itself_where_the_step_says_so(outcome: str) -> None:
     """A drain that does not come to its end: the freeze is taken back."""
     world = a_world(drain=StepOutcome("failed", "still 7 records behind"))
+    if outcome == "partial":
+        world.fails, world.halves = {}, {"drain"}
     if outcome == "unknown":
         looked_at = world.verify
         world.fails["drain"] = cannot_tell = StepOutcome("unknown", "no answer")
@@ -122,7 +125,7 @@ def test_beyond_the_point_of_no_return_no_run_turns_round() -> None:
 
 
 def test_a_compensation_that_fails_keeps_what_lies_before_it_and_can_be_tried_again() -> None:
-    """Three values on the way back, too."""
+    """It is unknown on the way back, too."""
     world = a_world(translate=StepOutcome("failed", "no"))
     run_inline(MOVE, world)
     world.verify_undone = lambda *_: StepOutcome("unknown", "cannot tell")  # type: ignore[method-assign]
@@ -195,7 +198,9 @@ def plans(draw: st.DrawFn) -> Plan:
 def test_any_plan_killed_anywhere_resumes_or_goes_back(plan: Plan, data: st.DataObject) -> None:
     """Any graph, any failing step, two crashes and an abort: order holds, and the end is the right one."""
     failing = data.draw(st.sampled_from([None, *(step.id for step in plan.steps)]))
-    world = a_world(plan, **({failing: StepOutcome("failed", "no")} if failing else {}))
+    is_half = data.draw(st.booleans())
+    world = a_world(plan, **({failing: StepOutcome("failed", "no")} if failing and not is_half else {}))
+    world.halves = {failing} if failing and is_half else set()
     run_until(plan, world, data.draw(st.integers(1, 60)))
     is_abort = data.draw(st.booleans())
     run_until(plan, world, data.draw(st.integers(1, 60)), ABORT if is_abort else None)
@@ -211,23 +216,17 @@ def test_any_plan_killed_anywhere_resumes_or_goes_back(plan: Plan, data: st.Data
         assert world.effects == {step.id for step in plan.steps}
 
 
-class HalfWorld(AnyWorld):
-    """The promotion comes about in part until `is_half` is over."""
-
-    is_half = True
-
-    def verify(self, step: Step, results: Results) -> StepOutcome:
-        if step.id == "promote" and "promote" in self.effects and self.is_half:
-            return StepOutcome("failed", "still there: bob; lifted: ada", in_part=True)
-        return super().verify(step, results)
+def a_half(step: str, plan: Plan = MOVE) -> AnyWorld:
+    """One step comes about in part."""
+    return AnyWorld(plan=plan, halves={step})
 
 
 def test_what_nothing_takes_back_stands_also_in_part() -> None:
     """It is no failure, of which nothing stands: an abort keeps what it was built on, here and later."""
-    world = HalfWorld(plan=MOVE)
+    world = a_half("promote")
     end = run_inline(MOVE, world)
-    assert end.outcome == "unknown"
-    assert "promote unknown: still there: bob; lifted: ada" in end.reason
+    assert end.outcome == "incomplete"
+    assert end.reason == "promote partial: still there: bob; lifted: ada"
     state = state_from_journal(MOVE, "run-1", world.records)
     assert [step.id for step in standing(state)] == ["promote"]
     assert [step.id for step in standing(end.state)] == ["promote"]
@@ -239,14 +238,93 @@ def test_what_nothing_takes_back_stands_also_in_part() -> None:
     assert world.left == {"freeze", "drain", "translate", "promote"}
 
 
+def test_what_stands_in_part_may_be_let_stand_by_name() -> None:
+    """As what stands whole."""
+    world = a_half("promote")
+    run_inline(MOVE, world)
+    refuse_unless_undoable(
+        state_from_journal(MOVE, "run-1", world.records), world.records, frozenset({"promote"})
+    )
+    world.plan = None  # nobody notices that something is undone under what stands: it was asked for
+    end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
+    assert (end.outcome, world.effects) == ("incomplete", {"measure", "promote"})
+    assert world.records[-1].data["let_stand"] == ["promote"]
+
+
 def test_what_stands_in_part_is_completed_when_the_run_goes_on() -> None:
-    """It is looked at, and done again."""
-    world = HalfWorld(plan=MOVE)
-    assert run_inline(MOVE, world).outcome == "unknown"
-    world.is_half = False
-    world.effects.discard("promote")
-    assert run_inline(MOVE, world).outcome == "ok"
-    assert "promote" in world.effects
+    """It is looked at, and done again; also where it cannot be looked at."""
+    blind = a_plan(*(replace(step, verify=None) for step in MOVE.steps))
+    for plan, half in itertools.product((MOVE, blind), ("freeze", "promote")):
+        world = a_half(half, plan)
+        assert run_inline(plan, world).outcome == "incomplete"
+        world.halves.clear()
+        world.effects.discard(half)
+        assert run_inline(plan, world).outcome == "ok"
+        assert world.effects == {step.id for step in plan.steps}
+
+
+def test_what_was_done_in_part_is_taken_back() -> None:
+    """Compensated like what was done as a whole; the journal has the word for it."""
+    for verify in ("is-there", None):
+        plan = a_plan(*(replace(step, verify=verify) for step in MOVE.steps))
+        world = a_half("translate", plan)
+        assert run_inline(plan, world).outcome == "incomplete"
+        (told,) = [r for r in world.records if (r.kind, r.step) == ("step-outcome", "translate")]
+        assert (told.outcome, told.message) == ("partial", "still there: bob; lifted: ada")
+        assert run_inline(plan, world, undo=ABORT).outcome == "undone"
+        assert (world.left, world.problems) == (set(), [])
+
+
+def test_a_run_that_only_notes_what_was_done_in_part_has_done_what_it_was_for() -> None:
+    """And says of which step not all is done."""
+    noted = replace(a_step("tell", "promote"), on_failure="note", compensation=None)
+    plan = replace(MOVE, steps=(*MOVE.steps, noted))
+    end = run_inline(plan, a_half("tell", plan))
+    assert (end.outcome, end.reason) == ("ok", "tell partial: still there: bob; lifted: ada")
+
+
+@pytest.mark.parametrize("seen", ["failed", "partial"])
+def test_what_was_taken_back_in_part_is_taken_back_again(seen: Outcome) -> None:
+    """Until then the run is incomplete, and what it was built on stays. What was tried is never nothing."""
+    world = a_world(translate=StepOutcome("failed", "no"))
+    run_inline(MOVE, world)
+    half = StepOutcome("partial", "still there: bob")
+    world.compensate = lambda *_: half  # type: ignore[method-assign]
+    world.verify_undone = lambda *_: replace(half, outcome=seen)  # type: ignore[method-assign]
+    end = run_inline(MOVE, world, undo=ABORT)
+    assert end.outcome == "incomplete"
+    assert "undoing translate partial: still there: bob" in end.reason
+    assert "not undone: freeze, drain" in end.reason
+    del world.compensate, world.verify_undone
+    assert (run_inline(MOVE, world).outcome, world.left) == ("undone", set())
+
+
+@pytest.mark.parametrize("before", ["failed", "unknown"])
+def test_a_journal_that_called_it_otherwise_is_read_as_partial(before: Outcome) -> None:
+    """Earlier it was failed or unknown, with a mark beside it."""
+    world = a_half("promote")
+    run_inline(MOVE, world)
+    (told,) = [r for r in world.records if (r.kind, r.step) == ("step-outcome", "promote")]
+    earlier = replace(told, outcome=before, data={**told.data, "in_part": True})
+    records = [earlier if record == told else record for record in world.records]
+    assert state_from_journal(MOVE, "run-1", records) == state_from_journal(MOVE, "run-1", world.records)
+
+
+@pytest.mark.parametrize("half", ["freeze", "drain", "promote", "beside"])
+def test_crashes_everywhere_in_a_run_of_which_one_step_is_done_in_part(half: str) -> None:
+    """Resumed and aborted: what can go is gone, and what stands in part keeps what it was built on."""
+
+    def check(world: AnyWorld) -> None:
+        assert world.problems == []
+        assert world.records[-1].data["outcome"] == ("undone" if half == "drain" else "incomplete")
+        assert half == "drain" or half in world.left
+
+    def check_undone(world: AnyWorld) -> None:
+        assert (world.problems, world.left) == ([], kept(world))
+        assert world.records[-1].data["outcome"] == ("incomplete" if world.left else "undone")
+
+    assert crash_everywhere(MOVE, lambda: a_half(half), check, second_every=7) > 20
+    assert crash_everywhere(MOVE, lambda: a_half(half), check_undone, second_every=7, second_undo=ABORT) > 20
 
 
 class StuckWorld(AnyWorld):

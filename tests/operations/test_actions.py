@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.moves.clients import StartClients
+from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
 from orchestrator.moves.mirrors import StopConnectors
 from orchestrator.moves.plans import plan_failover
@@ -191,15 +191,18 @@ def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path)
         ({"east-1", "east-2"}, "ok", "2 started on 2 hosts"),
         (
             {"east-1"},
-            "unknown",
+            "partial",
             "no host has started producer-cashier; started on east-1: producer-checkout",
         ),
+        ({"west-1"}, "unknown", "no host has started producer-checkout, producer-cashier"),
     ],
 )
 def test_a_client_is_started_only_if_its_host_did_something(
     tmp_path: Path, at_work: set[str], outcome: str, message: str
 ) -> None:
-    """Another host's success says nothing of it. What was started is named, and is never nothing."""
+    """Another host's success says nothing of it. What was started is named; what hosts did that are not known
+    to run any of them is not known.
+    """
     servers = SomeServers(
         clusters={"east": Target()},
         workers={"east": NoWorkers()},
@@ -216,6 +219,28 @@ def test_a_client_is_started_only_if_its_host_did_something(
     found = performed(session, replace(PLAN.step("start-producers"), arguments=arguments_of(start)))
     assert found.outcome == outcome
     assert message in found.message
+
+
+def test_of_clients_that_were_not_all_started_again_both_are_named(tmp_path: Path) -> None:
+    """Taken back in part: who stands still is named beside who works again."""
+    servers = SomeServers(
+        clusters={"east": Target()},
+        workers={"east": NoWorkers()},
+        playbooks=Hosts(lambda *_args, **_named: frozenset({"east-1"})),
+    )
+    hosts = part(
+        (
+            host("east-1", "east", clients=["producer-checkout"]),
+            host("east-2", "east", clients=["producer-cashier"]),
+        )
+    )
+    session = a_session(tmp_path, servers, topology(), replace(observation(), inventory=hosts))
+    stop = StopClients(cluster="east", clients=("producer-checkout", "producer-cashier"))
+    step = replace(PLAN.step("start-producers"), action=stop.NAME, arguments=arguments_of(stop))
+    assert performed(session, step).outcome == "partial"
+    found = undone(session, step)
+    assert found.outcome == "partial"
+    assert found.message == "no host has started producer-cashier; started on east-1: producer-checkout"
 
 
 class NothingIn:

@@ -14,6 +14,7 @@ from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.engine import standing as standing_steps
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fencing import rules_in_words
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.boot_guard import Disk, guard_word
 from orchestrator.planning.estate_record import (
@@ -69,7 +70,7 @@ def fence_plan(verb: str) -> Plan:
 
 @dataclass
 class World(CrashingJournal):
-    """One cluster's rules, each change of which is a point; whoever is not denied writes.
+    """One cluster's rules, each change of which is a point; whoever is not denied writes. `stuck` do not go.
 
     The estate record, in which each fact is a point as well, has whom the rules had denied before.
     """
@@ -79,6 +80,7 @@ class World(CrashingJournal):
     calls: list[tuple[str, frozenset[Acl]]] = field(default_factory=list)
     was_unguarded: bool = False
     stays_written: bool = False
+    stuck: frozenset[Acl] = frozenset()
     offset: int = 100
 
     def __post_init__(self) -> None:
@@ -110,7 +112,7 @@ class World(CrashingJournal):
         self._change("add", rules, self.rules_there.add)
 
     def remove(self, rules: Iterable[Acl]) -> None:
-        self._change("remove", rules, self.rules_there.discard)
+        self._change("remove", frozenset(rules) - self.stuck, self.rules_there.discard)
 
     def write(self, body: Body) -> None:
         if self.find(type(body), like=body) != body:
@@ -293,6 +295,31 @@ def test_a_fence_that_somebody_writes_through_takes_itself_back_wherever_it_is_k
         assert "still written" in world.records[-1].message
 
     assert crash_everywhere(fence_plan("fence"), lambda: World(stays_written=True), check) > 200
+
+
+def test_a_fence_that_is_lifted_in_part_says_which_rules_are_left_wherever_it_is_killed() -> None:
+    """Gone on with the others go; taken back all are there again."""
+    stuck = frozenset({RULES[1]})
+    lifted = frozenset(RULES) - stuck
+
+    def new_world() -> World:
+        return World(rules_there=set(FENCED), stuck=stuck)
+
+    def check(world: World) -> None:
+        check_record(world)
+        assert frozenset(world.rules_there) == FENCED - lifted
+        assert world.records[-1].data["outcome"] == "incomplete"
+        said = f"lift partial: still there: {rules_in_words(stuck)}; lifted: "
+        assert world.records[-1].message.startswith(said)
+
+    def check_back(world: World) -> None:
+        check_record(world)
+        assert frozenset(world.rules_there) == FENCED
+        assert world.records[-1].data["outcome"] == "undone"
+
+    plan = fence_plan("unfence")
+    assert crash_everywhere(plan, new_world, check, second_every=3) > 100
+    assert crash_everywhere(plan, new_world, check_back, second_every=3, second_undo=ABORT) > 100
 
 
 @pytest.mark.parametrize("verb", ["fence", "unfence"])

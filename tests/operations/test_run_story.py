@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rich.console import Console
 
@@ -136,6 +136,39 @@ def test_a_run_that_was_taken_back_tells_why_and_what() -> None:
     assert "undone: Stop the producers at west" in said
     assert "not done · and 13 more" in said
     assert "Switchover west → east of payments: undone" in said
+
+
+def test_what_was_done_in_part_is_told_so_there_and_back() -> None:
+    """By a mark and a word of its own, with what is there and what is not; nothing says that it failed."""
+    world = AnyWorld(plan=FAILOVER, halves={"start-consumers"})
+    run_inline(FAILOVER, world)
+    records = a_journal(FAILOVER, world)
+    (act,) = [act for act in run_story(records)["acts"] if act["step"] == "start-consumers"]
+    assert act["outcome"] == "partial"
+    said = shown(records)
+    assert "◐ Start the consumers there" in said
+    assert "Ended incomplete: start-consumers partial: still there: bob; lifted: ada" in said
+    assert "failed" not in said
+    half_back = StepOutcome("partial", "no host has started a; started on h: b")
+    world = AnyWorld(plan=SWITCHOVER, fails={"drain": StepOutcome("failed", "7 records behind")})
+    world.verify_undone = world.compensate = lambda *_: half_back  # type: ignore[method-assign]
+    run_inline(SWITCHOVER, world)
+    assert "◐ undone: " in shown(a_journal(SWITCHOVER, world))
+
+
+def test_what_an_earlier_journal_called_failed_in_part_is_told_as_partial() -> None:
+    """It had the mark beside the outcome."""
+    world = AnyWorld(plan=FAILOVER, halves={"start-consumers"})
+    run_inline(FAILOVER, world)
+    now = a_journal(FAILOVER, world)
+    earlier = [
+        replace(record, outcome="failed", data={**record.data, "in_part": True})
+        if record.outcome == "partial"
+        else record
+        for record in now
+    ]
+    assert earlier != now
+    assert run_story(earlier) == run_story(now)
 
 
 def test_a_refused_run_says_by_what_and_that_nothing_was_done() -> None:

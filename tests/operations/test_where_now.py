@@ -97,7 +97,19 @@ def test_every_step_that_denies_says_so_whatever_its_action() -> None:
                 assert " stopped" in where_now(state(*done(step.id), plan=plan)), (verb, step.id)
 
 
-def test_a_client_of_which_nobody_knows_whether_it_was_stopped_may_be() -> None:
-    """A stop that reached some of its hosts is not told as if it had reached none."""
-    unknown: tuple[str, EventKind, Outcome] = ("stop-producers", "step-outcome", "unknown")
-    assert " maybe stopped" in where_now(state(("stop-producers", "step-intent", None), unknown))
+@pytest.mark.parametrize(
+    ("outcome", "held"), [("ok", True), ("failed", False), ("partial", True), ("unknown", True)]
+)
+def test_a_client_of_which_nobody_knows_whether_it_was_stopped_may_be(outcome: Outcome, held: bool) -> None:
+    """A stop that reached some of its hosts is not told as if it had reached none, nor as if all."""
+    ended: tuple[str, EventKind, Outcome] = ("stop-producers", "step-outcome", outcome)
+    said = where_now(state(("stop-producers", "step-intent", None), ended))
+    assert (" stopped" in said) is held
+    assert (" maybe stopped" in said) is (outcome in ("partial", "unknown"))
+
+
+def test_clients_that_were_started_in_part_are_held_as_long_as_not_all_are() -> None:
+    """Whoever was stopped may still be."""
+    partial: tuple[str, EventKind, Outcome] = ("start-producers", "step-outcome", "partial")
+    begun: tuple[str, EventKind, Outcome | None] = ("start-producers", "step-intent", None)
+    assert where_now(state(*done("stop-producers"), begun, partial)).endswith(" stopped")

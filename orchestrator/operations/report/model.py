@@ -23,7 +23,7 @@ from orchestrator.operations.report.rto_model import Rto
 
 Verdict = Literal["valid", "invalid", "unknown"]
 GateOutcome = Literal["ok", "refused", "unknown"]
-StepOutcome = Literal["ok", "failed", "unknown", "skipped"]
+StepOutcome = Literal["ok", "failed", "partial", "unknown", "skipped"]
 EventKind = Literal["phase", "fault", "event"]
 
 _CONFIG = ConfigDict(extra="forbid", strict=True)
@@ -240,7 +240,11 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Step:
-    """A step of the plan, as it was run. `skipped`: it was not reached, or there was nothing to do."""
+    """A step of the plan, as it was run.
+
+    `failed`: nothing was changed; `partial`: not all of it was done, as `detail` says; `skipped`: it was not
+    reached, or there was nothing to do.
+    """
 
     id: str
     phase: str

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome
-from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.engine import Results, StepOutcome, state_from_journal
+from orchestrator.errors import ClusterError, ConnectError, GateRefusedError
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.actions.tables import TableActions
 from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.operations.refusals import refuse_unless_undoable
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.difference import Difference
 from orchestrator.planning.layout.layout import plan_layout, record_of
@@ -274,7 +275,8 @@ def test_a_topic_with_records_is_not_taken_back() -> None:
     world.clusters["west"].records["orders"] = 7
     end = run_inline(plan, world, undo=ABORT)
     assert end.outcome != "undone"
-    assert "these hold records already: orders" in end.reason
+    said = "undoing create-topics-west-1 partial: these hold records already: orders; orders is still there; "
+    assert f"{said}as wanted: " in end.reason
     assert set(world.clusters["west"].picture.topics) == {"orders"}
 
 
@@ -340,9 +342,45 @@ def test_a_failed_step_stops_those_behind_it_and_no_others() -> None:
     world.clusters["east"].__class__ = Sick
     end = run_inline(world.plan(), world)
     assert end.outcome == "incomplete"
-    assert "create-topics-east-1 failed" in end.reason
+    assert "create-topics-east-1 partial" in end.reason
     assert "orders" in world.clusters["west"].picture.topics
     assert world.clusters["east"].connectors() == {}
+
+
+def test_of_topics_that_were_deleted_in_part_the_rest_is_named_and_goes_when_it_is_gone_on_with() -> None:
+    """Nothing brings back what is gone: an abort has to leave it by name, and what is not gone is no failure."""
+    before = stretched(
+        *(
+            Topic(name=name, cluster="main", partitions=2, replicas=2, min_insync_replicas=1)
+            for name in ("orders", "old", "older")
+        )
+    )
+    first = World(topology=before, start=as_described(before))
+    assert run_inline(first.plan(), first).outcome == "ok"
+    file = replace(before, topics=before.topics[:1], allow=("delete-topics", "delete-acls"))
+    world = World(topology=file, start=picture_of(first.clusters, NOW_S), applied=first.applied)
+    plan = world.plan()
+    (step,) = (step for step in plan.steps if step.action == "delete-topics")
+
+    class Sick(MemoryCluster):
+        def delete_topics(self, names: Iterable[str]) -> None:
+            super().delete_topics(name for name in names if name != "older")
+            raise ClusterError("cluster main", "topic older: timed out")
+
+    main = world.clusters["main"]
+    main.__class__ = Sick
+    end = run_inline(plan, world)
+    assert end.outcome == "incomplete"
+    assert (
+        f"{step.id} partial: cluster main: topic older: timed out; older is still there; as wanted: old"
+        in end.reason
+    )
+    state = state_from_journal(plan, "run-1", world.records)
+    with pytest.raises(GateRefusedError, match=f"--leave {step.id}"):
+        refuse_unless_undoable(state, world.records, frozenset())
+    main.__class__ = MemoryCluster
+    assert run_inline(plan, world).outcome == "ok"
+    assert world.clusters["main"].picture.topics.keys() == {"orders"}
 
 
 class _Patient(_Instant):

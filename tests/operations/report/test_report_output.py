@@ -30,6 +30,17 @@ def test_writes_both_files_and_nothing_else(tmp_path: Path) -> None:
     assert data.stat().st_mode & 0o777 == 0o644
 
 
+def test_a_step_that_was_done_in_part_is_shown_as_such(tmp_path: Path) -> None:
+    """With a sign and a word of its own."""
+    report = valid_report()
+    report["steps"][0] |= {"outcome": "partial", "detail": "no host has started b; started on h: a"}
+    data, html = write_report(report, tmp_path)
+
+    assert json.loads(data.read_text())["steps"][0]["outcome"] == "partial"
+    assert "◐</span> partial" in html.read_text()
+    assert "◐" not in write_report(valid_report(), tmp_path)[1].read_text()
+
+
 def test_writes_over_an_older_report(tmp_path: Path) -> None:
     """A second audit of the same drill replaces the first."""
     write_report(SAMPLES["invalid"](), tmp_path)

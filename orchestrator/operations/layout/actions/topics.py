@@ -11,7 +11,7 @@ from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.observed import ObservedTopic
-from orchestrator.planning.plan import Step
+from orchestrator.planning.plan import Outcome, Step
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.topic_settings import says_the_same
 
@@ -54,7 +54,9 @@ def delete_empty_topics(session: LayoutSession, step: Step, _results: Results) -
     used = sorted(name for name, count in counts.items() if count)
     cluster.delete_topics(name for name, count in counts.items() if not count)
     if used:
-        return StepOutcome("failed", f"these hold records already: {listed(used)}")
+        # Which ones are gone is seen and told behind this.
+        outcome: Outcome = "partial" if len(used) < len(counts) else "failed"
+        return StepOutcome(outcome, f"these hold records already: {listed(used)}")
     others = sorted(found.keys() - own)
     left = f"; made otherwise by somebody else, and left: {listed(others)}" if others else ""
     return StepOutcome("ok", f"{len(counts)} topics deleted{left}")
@@ -166,9 +168,9 @@ def _settled(
         return StepOutcome("ok")
     right = [name for name in _topics(step) if name not in problems]
     said = listed(f"{name} {said}" for name, said in problems.items())
-    return StepOutcome(
-        "failed", said + (f"; as wanted: {listed(right)}" if right else ""), in_part=bool(right)
-    )
+    if not right:
+        return StepOutcome("failed", said)
+    return StepOutcome("partial", f"{said}; as wanted: {listed(right)}")
 
 
 def _not_as_created(wanted: Wanted, found: ObservedTopic | None) -> str:
