@@ -13,6 +13,7 @@ from orchestrator.moves.effect import (
     Done,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -35,26 +36,19 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitDrained(Look[Nothing]):
+class AwaitDrained(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-drained",
+    phase="drain",
+    title="Wait until the mirror has copied everything, {limit_s:g} s at most",
+    expected_s=1.5,
+):
     """Wait until the mirror, while it runs, has copied everything before the standing ends."""
 
-    NAME = "await-drained"
-    PHASE = "drain"
-    EXPECTED_S = 1.5
     mirror: MirrorRef
     standing: Handle[StandingLogs]
-    limit_s: float
     stalled_s: float | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Wait until the mirror has copied everything, {self.limit_s:g} s at most"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -65,21 +59,19 @@ class AwaitDrained(Look[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SeeArrived(Look[Nothing]):
+class SeeArrived(
+    Look[Nothing],
+    name="see-arrived",
+    phase="drain",
+    title="See that nothing is missing behind the stopped mirror",
+    expected_s=0.3,
+    timeout_s=15.0,
+):
     """See that the mirror had copied everything before the standing ends when it was stopped."""
 
-    NAME = "see-arrived"
-    PHASE = "drain"
-    EXPECTED_S = 0.3
-    TIMEOUT_S = 15.0
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     end: Handle[MirrorEnd]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "See that nothing is missing behind the stopped mirror"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

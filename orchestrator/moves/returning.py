@@ -16,6 +16,7 @@ from orchestrator.moves.effect import (
     Effect,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -40,26 +41,23 @@ from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CompareReturned(Effect[ReturnedLogs]):
+class CompareReturned(
+    Effect[ReturnedLogs],
+    name="compare-returned",
+    phase="detect",
+    title="Compare the logs at {mirror.source} with what was copied and recorded",
+    expected_s=0.3,
+):
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
     `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
     stood.
     """
 
-    NAME = "compare-returned"
-    RESULT = ReturnedLogs
-    PHASE = "detect"
-    EXPECTED_S = 0.3
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     accept_loss: int
     accept_unrecorded: bool
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Compare the logs at {self.mirror.source} with what was copied and recorded"
 
     def perform(self, run: Running) -> Outcome[ReturnedLogs]:
         """See `Effect`."""
@@ -131,20 +129,19 @@ class CompareReturned(Effect[ReturnedLogs]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SetMirrorOffsets(Verified[Nothing], Effect[Nothing]):
+class SetMirrorOffsets(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="set-mirror-offsets",
+    phase="fence",
+    title="Set the mirror's position where it does not fit the log",
+    expected_s=0.2,
+    timeout_s=60.0,
+):
     """Where the log is shorter than the mirror's position, it goes on from the log's end."""
 
-    NAME = "set-mirror-offsets"
-    PHASE = "fence"
-    EXPECTED_S = 0.2
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
     returned: Handle[ReturnedLogs]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Set the mirror's position where it does not fit the log"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -164,26 +161,19 @@ class SetMirrorOffsets(Verified[Nothing], Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitTail(Look[Nothing]):
+class AwaitTail(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-tail",
+    phase="drain",
+    title="Wait until the late tail has arrived at {mirror.target}",
+    expected_s=3.0,
+):
     """Wait until everything that the primary holds has been copied; count what came late."""
 
-    NAME = "await-tail"
-    PHASE = "drain"
-    EXPECTED_S = 3.0
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     returned: Handle[ReturnedLogs]
-    limit_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Wait until the late tail has arrived at {self.mirror.target}"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

@@ -30,7 +30,14 @@ _PATIENCE_S = 12.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitNoWrites(Look[StandingLogs]):
+class AwaitNoWrites(
+    Look[StandingLogs],
+    name="await-no-writes",
+    phase="fence",
+    title="See every log at {cluster} stand still for {standstill_s:g} s, its replicas in sync",
+    expected_s=STANDSTILL_S + 0.2,
+    timeout_s=STANDSTILL_S + IN_SYNC_S,
+):
     """See every log stand still for a while; what its leader has all replicas in sync have (`Standstill`).
 
     What still advances is named, with its producers. A replica that hangs is waited for until it is out of
@@ -38,22 +45,10 @@ class AwaitNoWrites(Look[StandingLogs]):
     can be read.
     """
 
-    NAME = "await-no-writes"
-    RESULT = StandingLogs
-    PHASE = "fence"
-    EXPECTED_S = STANDSTILL_S + 0.2
-    TIMEOUT_S = STANDSTILL_S + IN_SYNC_S
     cluster: str
     topics: tuple[str, ...]
     standstill_s: float = STANDSTILL_S
     patience_s: float = STANDSTILL_S + _PATIENCE_S
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return (
-            f"See every log at {self.cluster} stand still for {self.standstill_s:g} s, its replicas in sync"
-        )
 
     def perform(self, run: Running) -> Outcome[StandingLogs]:
         """See `Effect`."""
