@@ -27,6 +27,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import source_isolation
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 _LISTED = 3
 _POLL_S = 0.2
@@ -154,9 +155,9 @@ def with_records(run: Running, mirror: MirrorRef, ranges: Mapping[TopicPartition
 
 def _not_copied(left: Ranges, seconds: float) -> Failed:
     behind = sum(end - start for start, end in left.values())
-    listed = ", ".join(f"{tp} {end - start:,}" for tp, (start, end) in sorted(left.items())[:_LISTED])
-    more = f" and {len(left) - _LISTED} partitions more" if len(left) > _LISTED else ""
+    each = (f"{tp} {end - start:,}" for tp, (start, end) in sorted(left.items()))
+    told = listed(each, _LISTED, "partitions more")
     return Failed(
-        f"after {seconds:.0f} s {behind:,} records are not copied: {listed}{more}",
+        f"after {seconds:.0f} s {behind:,} records are not copied: {told}",
         {"not_copied": {str(tp): end - start for tp, (start, end) in left.items()}},
     )

@@ -34,6 +34,7 @@ from orchestrator.moves.results import RulesFound
 from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.planning.writers import denied_principals
 from orchestrator.values import Acl
+from orchestrator.wording import listed
 
 R = TypeVar("R")
 _SETTLED_S = 5.0
@@ -243,13 +244,12 @@ def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[A
 
 def rules_in_words(rules: Iterable[Acl]) -> str:
     """The first few rules in words, and how many more there are."""
-    texts = [
+    texts = (
         f"{rule.permission} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}"
         f" to {rule.principal}"
         for rule in sorted(rules)
-    ]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return ", ".join(texts[:_LISTED]) + more
+    )
+    return listed(texts, _LISTED)
 
 
 def _what(rules: Iterable[Acl]) -> str:

@@ -22,6 +22,7 @@ from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import listed
 
 _LISTED = 5
 _POLL_S = 0.25
@@ -115,10 +116,9 @@ class AwaitNoWrites(
 
     def _still_written(self, run: Running, writing: Sequence[TopicPartition], since_s: float) -> Failed:
         found = writers_of(run.port(Clusters), self.cluster, writing, since_s)
-        said = "; ".join(found[tp] for tp in writing[:_LISTED])
-        more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
+        said = listed((found[tp] for tp in writing), _LISTED, "partitions more", separator="; ")
         return Failed(
-            f"still written: {said}{more}. Its principal is not among the denied, or is a super user: then"
+            f"still written: {said}. Its principal is not among the denied, or is a super user: then"
             " only closing its listener helps",
             {"still_written": {str(tp): found[tp] for tp in writing}},
         )

@@ -38,6 +38,7 @@ from orchestrator.planning.estate_record import (
 )
 from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
 
@@ -157,11 +158,10 @@ def _moves_since(coordination: Coordination, topology: str, records: Sequence[Ru
 
 
 def _not_ordered(run_id: str, since: Sequence[str]) -> DcctlError:
-    listed = ", ".join(since[:3]) + (f" and {len(since) - 3} more" if len(since) > 3 else "")
     return DcctlError(
         f"run {run_id}",
-        f"knew nothing of {listed}, made with the ensemble: which of them moved first it cannot tell. "
-        "Nothing was written",
+        f"knew nothing of {listed(since, 3)}, made with the ensemble: which of them moved first it cannot "
+        "tell. Nothing was written",
         "say whether this run moved before them or after them: --order earlier, or --order later",
     )
 
