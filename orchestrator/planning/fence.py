@@ -1,4 +1,4 @@
-"""Keeping applications off a cluster: which rules deny what to whom, and the plan that brings them in.
+"""Keeping applications off a cluster: which rules deny what to whom.
 
 Rules (facts: Kafka, "Fencing producers"): an explicit DENY, because taking an ALLOW away opens a topic
 where `allow.everyone.if.no.acl.found=true`; never the replication engine's principal; super users are
@@ -15,7 +15,6 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.plan import Step
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl, Pattern
 
@@ -25,8 +24,6 @@ STANDSTILL_S = 3.0
 # A replica that does not follow is out of sync after replica.lag.time.max.ms (30 s by default), looked at
 # each half of that time (`ReplicaManager`); and then the brokers have to hear of it.
 IN_SYNC_S = 50.0
-# For so long is who still writes waited for, and who does not tell where its logs end.
-_PATIENCE_S = 12.0
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -113,97 +110,6 @@ def roaming_rules(topology: Topology, home: str, who: Fenced) -> tuple[Acl, ...]
     themselves = {p.name for p in topology.producers_of(home) if p.moved_by == "itself"}
     principals = {principal for principal, names in who.writers.items() if themselves.intersection(names)}
     return tuple(rule for rule in who.rules if rule.operation == "WRITE" and rule.principal in principals)
-
-
-def record_rules_step(step_id: str, cluster: str, rules: Iterable[Acl]) -> Step:
-    """Which of the rules are there before any of them is touched."""
-    return Step(
-        id=step_id,
-        phase="fence",
-        title=f"Record which access rules are there at {cluster}",
-        action="record-rules",
-        arguments={"cluster": cluster, "rules": rules_to_json(rules)},
-        expected_s=1.5,
-    )
-
-
-def deny_step(
-    step_id: str, cluster: str, rules: Iterable[Acl], *, recorded_by: str, needed: tuple[str, ...] = ()
-) -> Step:
-    """Bring the rules in, at every broker."""
-    rules = tuple(rules)
-    denied = ", ".join(dict.fromkeys(rule.principal for rule in sorted(rules)))
-    what = "writing" if all(rule.operation == "WRITE" for rule in rules) else "reading and writing"
-    what = "reading" if all(rule.operation == "READ" for rule in rules) else what
-    return Step(
-        id=step_id,
-        phase="fence",
-        title=f"Deny {what} at {cluster} to {denied}",
-        action="deny",
-        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": _recorded(recorded_by)},
-        depends_on=(recorded_by, *needed),
-        verify="deny",
-        compensation="deny",
-        verify_undone="deny",
-        on_failure="undo",
-        expected_s=0.5,
-    )
-
-
-def standstill_step(step_id: str, cluster: str, topics: Iterable[str], *, needed: tuple[str, ...]) -> Step:
-    """See that nothing is written any more; what still is gets named, and takes the run back.
-
-    It waits for a replica that hangs until the cluster has taken it out of the replicas in sync.
-    """
-    return Step(
-        id=step_id,
-        phase="fence",
-        title=f"See every log at {cluster} stand still for {STANDSTILL_S:g} s, its replicas in sync",
-        action="await-no-writes",
-        arguments={
-            "cluster": cluster,
-            "topics": list(topics),
-            "standstill_s": STANDSTILL_S,
-            "patience_s": STANDSTILL_S + _PATIENCE_S,
-        },
-        depends_on=needed,
-        on_failure="undo",
-        expected_s=STANDSTILL_S + 0.2,
-        timeout_s=STANDSTILL_S + IN_SYNC_S,
-    )
-
-
-def lift_step(
-    step_id: str, cluster: str, rules: Iterable[Acl], *, recorded_by: str, needed: tuple[str, ...] = ()
-) -> Step:
-    """Take the rules of a fence away, whoever brought them in."""
-    return Step(
-        id=step_id,
-        phase="fence",
-        title=f"Lift what a fence denies at {cluster}",
-        action="lift-rules",
-        arguments={"cluster": cluster, "rules": rules_to_json(rules), "recorded_by": _recorded(recorded_by)},
-        depends_on=(recorded_by, *needed),
-        verify="lift-rules",
-        compensation="lift-rules",
-        verify_undone="lift-rules",
-        expected_s=0.5,
-    )
-
-
-def _recorded(step_id: str) -> dict[str, str]:
-    """The result of a step that records rules, as an effect's argument."""
-    return {"step": step_id, "effect": "record-rules"}
-
-
-def rules_to_json(rules: Iterable[Acl]) -> list[list[str]]:
-    """Rules for a plan, sorted."""
-    return [list(rule) for rule in sorted(rules)]
-
-
-def rules_from_json(rows: Iterable[Iterable[str]]) -> tuple[Acl, ...]:
-    """Rules out of a plan or a result."""
-    return tuple(Acl(*row) for row in rows)  # type: ignore[arg-type]
 
 
 def _principal(kind: str, name: str, principal: str | None) -> str:
