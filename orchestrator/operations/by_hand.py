@@ -17,8 +17,7 @@ from orchestrator.errors import CoordinationError, GateRefusedError, GateUnknown
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.history import coordination_of
 from orchestrator.operations.holds import holds_in_the_way
-from orchestrator.operations.journal import about_this_process, lock_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import about_this_process, lock_path, unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology

@@ -15,8 +15,7 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.operations.earlier_results import facts_before_the_record
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, written_facts
-from orchestrator.operations.journal import journal_records, runs_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import journal_records, runs_path, unpacked
 from orchestrator.operations.run_outline import read_outline
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.parts import read_bulk, unpacked
+from orchestrator.operations.journal import read_bulk, unpacked
 from orchestrator.planning.estate_record import KINDS, Body, Fact, Withdrawn, standing
 
 FIRST = 1

@@ -18,7 +18,7 @@ from orchestrator.operations.estate_record import (
     fact_names,
     written_facts,
 )
-from orchestrator.operations.parts import packed, write_bulk
+from orchestrator.operations.journal import packed, write_bulk
 from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn, is_about_the_same
 from orchestrator.planning.plan import canonical_json, digest
 from orchestrator.ports.clock import Clock

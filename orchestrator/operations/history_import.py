@@ -23,8 +23,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import FactName, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import about_this_process, journal_records, lock_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import about_this_process, journal_records, lock_path, unpacked
 from orchestrator.operations.run import is_run_id
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder

@@ -17,7 +17,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.operations.history import coordination_of
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.holds import Hold, standing_on
 from orchestrator.planning.plan import canonical_json

@@ -9,8 +9,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Holder
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import about_this_process, lock_path, unlocks_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import about_this_process, lock_path, unlocks_path, unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
