@@ -20,7 +20,7 @@ from orchestrator.moves.registry import arguments_of
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.positions import source_partitions
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble

@@ -15,7 +15,7 @@ from orchestrator.ports.admin_values import (
     Quorum,
     Voter,
 )
-from orchestrator.ports.kafka_values import Authorization, TopicDescription
+from orchestrator.ports.servers import Authorization, TopicDescription
 from orchestrator.values import (
     Acl,
     BrokerView,

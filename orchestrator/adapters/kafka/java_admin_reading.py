@@ -21,7 +21,7 @@ from orchestrator.ports.admin_values import (
     ReplicaLog,
     Voter,
 )
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import Acl, TopicPartition
 
 # Set on the resource itself; all other sources are the brokers' settings and Kafka's defaults.

@@ -25,7 +25,7 @@ from orchestrator.planning.layout.observed import (
     ObservedQuorum,
     ObservedTopic,
 )
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.model import Topology
 from orchestrator.topology.secrecy import masked
 from orchestrator.watch.estate import connect_cluster
