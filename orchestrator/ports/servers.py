@@ -216,7 +216,7 @@ class KafkaAdmin(Closed, Protocol):
     """Kafka's own Admin for one cluster; see `adapters.kafka.java_admin_reading.JavaReader`."""
 
     def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
-        """The cluster's id, controller and live brokers."""
+        """The cluster's id and live brokers."""
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""

@@ -76,7 +76,7 @@ class RealCluster:
 
     def moving(self) -> frozenset[TopicPartition]:
         """One call."""
-        return frozenset(self._admin.list_reassignments())
+        return self._admin.list_reassignments()
 
     def record_counts(self, topics: Iterable[str]) -> dict[str, int]:
         """From log start to log end, over all partitions."""

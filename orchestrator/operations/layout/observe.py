@@ -75,7 +75,7 @@ def _observed(topology: Topology, name: str, admin: JavaAdmin) -> ObservedCluste
         topics = ask(lambda: _topics(admin))
         acls = ask(lambda: admin.acls(CALL_TIMEOUT_S))
         quorum = ask(lambda: observed_quorum(admin))
-        moves = ask(lambda: frozenset(admin.list_reassignments(CALL_TIMEOUT_S)))
+        moves = ask(lambda: admin.list_reassignments(CALL_TIMEOUT_S))
         connectors = ask(lambda: _connectors(topology, name))
         who, (found_topics, defaults) = identity.result(), topics.result()
         rules = part("acls", acls)

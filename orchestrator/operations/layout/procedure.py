@@ -235,14 +235,8 @@ def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part
 
 def _sizes(topology: Topology, name: str, observed: ObservedEstate) -> dict[TopicPartition, int]:
     """Bytes of the largest replica of each partition; none where they cannot be asked for."""
-    sizes: dict[TopicPartition, int] = {}
     try:
         with java_admin(topology, name) as admin:
-            found = admin.log_dirs(broker.broker_id for broker in observed.clusters[name].brokers)
+            return admin.replica_sizes(broker.broker_id for broker in observed.clusters[name].brokers)
     except ClusterError:
         return {}
-    for folders in found.values():
-        for folder in folders:
-            for partition, log in folder.replicas.items():
-                sizes[partition] = max(sizes.get(partition, 0), log.size_bytes)
-    return sizes
