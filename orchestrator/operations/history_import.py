@@ -22,8 +22,8 @@ from orchestrator.operations.alone import (
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import FactName, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import about_this_process, journal_records, lock_path, unpacked
+from orchestrator.operations.history import coordination_of, rows_at
+from orchestrator.operations.journal import about_this_process, journal_records, lock_path
 from orchestrator.operations.run import is_run_id
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
@@ -108,9 +108,7 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
 
 def import_rows(topology: Topology) -> list[dict[str, Any]]:
     """Who has imported what, oldest first."""
-    with coordination_of(topology) as coordination:
-        found = coordination.read_children(imports_path(topology.name))
-    return [unpacked(value) for value in found.values()]
+    return rows_at(topology, imports_path(topology.name))
 
 
 @contextmanager
