@@ -16,7 +16,6 @@ from orchestrator.adapters.ensemble import describe_ensemble
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.layout.clients import java_admin
 from orchestrator.planning.layout.observed import (
     ObservedBroker,
     ObservedCluster,
@@ -34,6 +33,12 @@ T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 30.0
+
+
+def java_admin(topology: Topology, name: str) -> JavaAdmin:
+    """Kafka's own Admin for one cluster of the topology; close it, or take it as a context."""
+    cluster = topology.clusters[name]
+    return JavaAdmin(name, cluster.bootstrap, cluster.client)
 
 
 def observe_layout(topology: Topology) -> ObservedEstate:

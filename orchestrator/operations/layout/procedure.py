@@ -15,9 +15,8 @@ from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.actions.tables import TableActions
-from orchestrator.operations.layout.clients import java_admin
 from orchestrator.operations.layout.cluster import RealCluster
-from orchestrator.operations.layout.observe import observe_layout
+from orchestrator.operations.layout.observe import java_admin, observe_layout
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.layout.record import read_applied, write_applied
 from orchestrator.operations.layout.session import LayoutSession
