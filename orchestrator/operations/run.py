@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.files import write_whole
+from orchestrator.adapters.files import put_file
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
@@ -216,7 +216,4 @@ class Run(Generic[E]):
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
     """Write JSON data, whole or not at all. Raises `DcctlError` where that cannot be done."""
-    try:
-        write_whole(file, json.dumps(data, indent=2) + "\n")
-    except OSError as error:
-        raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
+    put_file(file, json.dumps(data, indent=2) + "\n")

@@ -138,26 +138,17 @@ class LayoutProcedure:
         fresh = self._fresh(picture)
         if self._given is None:
             return fresh
-        moved = picture.moved_since(self._given.observed)
+        moved, hint = picture.moved_since(self._given.observed), "make the plan anew: dcctl plan FILE -o PLAN"
         if moved:
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                f"since it was made these have changed: {listed(moved)}. Nothing was changed",
-                "make the plan anew: dcctl plan FILE -o PLAN",
-            )
-        if _CLOCK.now_s() > self._given.expires_at_s:
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                "has expired. Nothing was changed",
-                "make the plan anew: dcctl plan FILE -o PLAN",
-            )
-        if _without_sizes(fresh) != _without_sizes(self._given):
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                "what is to be done is no longer what it says. Nothing was changed",
-                "was it changed by hand, or written by another version? make it anew",
-            )
-        return fresh
+            problem = f"since it was made these have changed: {listed(moved)}"
+        elif _CLOCK.now_s() > self._given.expires_at_s:
+            problem = "has expired"
+        elif _without_sizes(fresh) != _without_sizes(self._given):
+            problem = "what is to be done is no longer what it says"
+            hint = "was it changed by hand, or written by another version? make it anew"
+        else:
+            return fresh
+        raise GateRefusedError(f"plan of {self._given.topology}", f"{problem}. Nothing was changed", hint)
 
     def actions(self, run: Run[LayoutEstate], plan: Plan, picture: LayoutPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
