@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pydantic.dataclasses import dataclass
 
@@ -29,9 +28,9 @@ from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
 from orchestrator.moves.mirror_ref import MirrorRef
 from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.registry import result_to_json
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
-from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.returned import Returned, epochs_left, returned_side
 from orchestrator.planning.samples import SampleHistory
@@ -119,10 +118,10 @@ class CompareReturned(
             copied={tp: log.end_offset for tp, log in copied.items()},
         )
         if found.problems:
-            return Failed("; ".join(found.problems), _detail(result))
+            return Failed("; ".join(found.problems), result_to_json(type(self), result))
         if found.lost_records > self.accept_loss:
             said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
-            return Failed(said, _detail(result))
+            return Failed(said, result_to_json(type(self), result))
         late, alone = sum(found.tail.values()), len(found.by_end_alone)
         said = f"{late:,} records are late, {len(found.set_offsets)} positions do not fit"
         return Done(result, said + (f"; {alone} logs are judged by their ends alone" if alone else ""))
@@ -206,14 +205,3 @@ def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:
         return run.port(Seen).samples(mirror)
     except DcctlError:
         return None
-
-
-def _detail(found: ReturnedLogs) -> dict[str, Any]:
-    return {
-        "set_offsets": [list(row) for row in found.set_offsets],
-        "cuts": found.cuts,
-        "tail": offsets_to_json(found.tail),
-        "missing": offsets_to_json(found.missing),
-        "orphans": offsets_to_json(found.orphans),
-        "copied": offsets_to_json(found.copied),
-    }
