@@ -19,6 +19,7 @@ from orchestrator.operations.journal import journal_records, runs_path, unpacked
 from orchestrator.operations.run_outline import read_outline
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
+    KIND_OF,
     KINDS,
     Body,
     Fact,
@@ -56,7 +57,7 @@ def begun_runs(coordination: Coordination, topology: str) -> list[str]:
     """Ids of the runs that have begun a step, in the order in which they began."""
     names = fact_names(coordination, topology)
     if names:
-        return list(dict.fromkeys(name.run_id for name in names if name.kind == RunBegun.KIND))
+        return list(dict.fromkeys(name.run_id for name in names if name.kind == KIND_OF[RunBegun]))
     return [fact.run_id for fact in old_facts(coordination, topology, [RunBegun])]
 
 

@@ -28,6 +28,7 @@ from orchestrator.operations.run import is_run_id
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
+    KIND_OF,
     PrimaryMoved,
     RecordBegun,
     RunBegun,
@@ -124,7 +125,7 @@ def _this_machine(topology: str) -> Iterator[None]:
 def _place_known(coordination: Coordination, topology: str, run_id: str) -> FactName | None:
     """A fact of the run that is there: it was imported before, wholly or in part, and has its place."""
     own = [name for name in fact_names(coordination, topology) if name.run_id == run_id]
-    return next((name for name in own if name.kind == RunBegun.KIND), None)
+    return next((name for name in own if name.kind == KIND_OF[RunBegun]), None)
 
 
 def _newest_seen(coordination: Coordination, topology: str, records: Sequence[RunEvent]) -> int:
