@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from orchestrator.errors import DcctlError
+
 _ANYBODY_READS = 0o644
 
 
@@ -37,6 +39,14 @@ def write_whole(path: Path, text: str) -> None:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
+
+
+def put_file(path: Path, text: str, hint: str = "") -> None:
+    """The same for a file that somebody has named. Raises `DcctlError`, with a hint, where it cannot be."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise DcctlError(str(path), f"cannot be written: {error.strerror}", hint) from None
 
 
 def sync_folder(folder: Path) -> None:

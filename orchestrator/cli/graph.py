@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestrator.errors import DcctlError, UsageError
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.topology.model import Topology
@@ -99,10 +99,6 @@ def _text(topology: Topology, wanted: Format) -> str:
 
 def write_graph(output: Path, text: str) -> None:
     """Write a graph to a file. Raises `DcctlError` where that cannot be."""
-    from orchestrator.adapters.files import write_whole
+    from orchestrator.adapters.files import put_file
 
-    try:
-        write_whole(output, text)
-    except OSError as error:
-        hint = "give a file in a folder that exists and may be written to"
-        raise DcctlError(str(output), f"cannot be written: {error.strerror}", hint) from None
+    put_file(output, text, "give a file in a folder that exists and may be written to")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import RunEvent
 from orchestrator.ports.clock import utc_text
+from orchestrator.wording import listed
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -64,8 +65,7 @@ def _settings_line(row: Mapping[str, Any]) -> str:
         for name, settings in row["settings_before"].items()
         for key, value in settings.items()
     ]
-    more = f" and {len(before) - _SETTINGS} more" if len(before) > _SETTINGS else ""
-    said = f"settings changed at {row['cluster']} by {row['run_id']}: {', '.join(before[:_SETTINGS])}{more}"
+    said = f"settings changed at {row['cluster']} by {row['run_id']}: {listed(before, _SETTINGS)}"
     return escape(said)
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from orchestrator.planning.layout.layout import is_of_other_clusters, not_compared
 from orchestrator.planning.plan import Plan
 from orchestrator.ports.clock import utc_text
+from orchestrator.wording import listed
 
 Row = Mapping[str, Any]
 
@@ -151,6 +152,4 @@ def _line(row: Row) -> str:
 
 
 def _after(needed: Iterable[str]) -> str:
-    names = list(needed)
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return escape(", ".join(names[:3]) + more)
+    return escape(listed(needed, 3))

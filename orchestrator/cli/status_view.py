@@ -10,11 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.cli.status_headline import has_price, headline
-from orchestrator.planning.gate import by_cause, hints_of, listed
+from orchestrator.planning.gate import by_cause, hints_of
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.watcher_records import CLOCKS_APART_S
 from orchestrator.ports.clock import utc_text
+from orchestrator.wording import listed
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
@@ -98,8 +99,7 @@ def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         side = "[yellow]not known[/]" if row["primary"] is None else escape(row["primary"]) + since
         by_side.setdefault(side, []).append(str(row["topic"]))
     for side, topics in by_side.items():
-        more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
-        yield f"{side}: {escape(', '.join(topics[:_LISTED]))}{more}"
+        yield f"{side}: {escape(listed(topics, _LISTED))}"
 
 
 def _where_now(move: Mapping[str, Any] | None) -> Iterator[str]:
@@ -144,8 +144,7 @@ def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:
     silent = mirror.get("source_silent") or ()
     if not silent or not mirror["source_answers"] or not has_price(mirror):
         return
-    more = f" and {len(silent) - _LISTED} more" if len(silent) > _LISTED else ""
-    names = escape(", ".join(silent[:_LISTED]) + more)
+    names = escape(listed(silent, _LISTED))
     yield f"source    [red]part of {escape(mirror['source'])} does not answer: {names}[/]"
     sick = " ".join(f"--attest-sick {name}" for name in mirror["source_datacenters"])
     yield f"          if the site is sick: dcctl failover {escape(sick)}"

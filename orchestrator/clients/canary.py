@@ -10,7 +10,6 @@ from orchestrator.clients.places import LIFE_AT_SOURCE, Place, places, topics_re
 from orchestrator.errors import UsageError
 from orchestrator.topology.model import Consumer, Producer, Topology
 
-DEFAULT_RATE_RECORDS_PER_S = 10.0
 KEEP_S = 4 * 3600.0
 """For so long at least a canary's ledger goes back, once it is as old."""
 

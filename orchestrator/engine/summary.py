@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.engine.state import NOT_WELL, RunOutcome, RunState
 from orchestrator.engine.undoing import kept_by, left_undone, standing, steps_to_undo, undo_outcome
+from orchestrator.wording import listed
 
 _NAMED = 3
 
@@ -35,8 +36,7 @@ def run_reason(state: RunState) -> str:
 
 def _first(step_ids: Sequence[str]) -> str:
     """The first few and how many more: the journal has them all."""
-    more = len(step_ids) - _NAMED
-    return ", ".join(step_ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return listed(step_ids, _NAMED)
 
 
 def _way_there(state: RunState) -> list[str]:

@@ -37,7 +37,14 @@ Gone = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AccountLeft(Look[LossCounted]):
+class AccountLeft(
+    Look[LossCounted],
+    name="account-left",
+    phase="drain",
+    title="Say what is lost, partition by partition",
+    expected_s=1.5,
+    timeout_s=45.0,
+):
     """For each partition of the source: what is lost, or why nobody can say it.
 
     The logs are looked at once more: a leader that loses a follower lets records through that had waited for
@@ -50,21 +57,11 @@ class AccountLeft(Look[LossCounted]):
     may be lost; None for any number.
     """
 
-    NAME = "account-left"
-    RESULT = LossCounted
-    PHASE = "drain"
-    EXPECTED_S = 1.5
-    TIMEOUT_S = 45.0
     mirror: MirrorRef
     standing: Handle[PartlyStanding]
     end: Handle[MirrorEnd]
     heard: Handle[RulesHeard] | None = None
     allowed_records: int | None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Say what is lost, partition by partition"
 
     def perform(self, run: Running) -> Outcome[LossCounted]:
         """See `Effect`."""

@@ -40,7 +40,13 @@ _LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class TranslateAlong(Look[TranslatedPositions]):
+class TranslateAlong(
+    Look[TranslatedPositions],
+    name="translate-along",
+    phase="translate",
+    expected_s=1.0,
+    timeout_s=60.0,
+):
     """Each group's recorded positions along its routes, through maps as they are now.
 
     Where the last mirror of a route has not copied up to a position yet, that is waited for: a position that
@@ -49,11 +55,6 @@ class TranslateAlong(Look[TranslatedPositions]):
     `accept_reread`: more records than so many are not read again (None: as many as it takes).
     """
 
-    NAME = "translate-along"
-    RESULT = TranslatedPositions
-    PHASE = "translate"
-    EXPECTED_S = 1.0
-    TIMEOUT_S = 60.0
     left: str
     entered: str
     routes: dict[str, tuple[Route, ...]]

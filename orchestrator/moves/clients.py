@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
@@ -26,22 +26,26 @@ from orchestrator.moves.results import Stopped
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StartClients(Effect[Nothing]):
-    """Start applications at a cluster. Those that run already are left alone."""
+class _OfPlace:
+    """Clients at the sites of a cluster; none named: at all of them."""
 
-    NAME = "start-clients"
-    PHASE = "redirect"
-    EXPECTED_S = 3.0
-    TIMEOUT_S = 60.0
-    IRREVERSIBLE = "what they write and commit there from then on stays"
     cluster: str
     clients: tuple[str, ...]
     sites: tuple[str, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Start applications at {self.cluster}"
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StartClients(
+    _OfPlace,
+    Effect[Nothing],
+    name="start-clients",
+    phase="redirect",
+    title="Start applications at {cluster}",
+    expected_s=3.0,
+    timeout_s=60.0,
+    irreversible="what they write and commit there from then on stays",
+):
+    """Start applications at a cluster. Those that run already are left alone."""
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -54,22 +58,17 @@ class StartClients(Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StopClients(Reversible, Effect[Stopped]):
+class StopClients(
+    _OfPlace,
+    Reversible,
+    Effect[Stopped],
+    name="stop-clients",
+    phase="fence",
+    title="Stop applications at {cluster}",
+    expected_s=3.0,
+    timeout_s=90.0,
+):
     """Stop applications at a cluster, cleanly. Those that do not run are left alone."""
-
-    NAME = "stop-clients"
-    RESULT = Stopped
-    PHASE = "fence"
-    EXPECTED_S = 3.0
-    TIMEOUT_S = 90.0
-    cluster: str
-    clients: tuple[str, ...]
-    sites: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Stop applications at {self.cluster}"
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -85,22 +84,17 @@ class StopClients(Reversible, Effect[Stopped]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StopAnswering(Reversible, Effect[Stopped]):
+class StopAnswering(
+    _OfPlace,
+    Reversible,
+    Effect[Stopped],
+    name="stop-left-clients",
+    phase="fence",
+    title="Stop the applications at {cluster}, where their hosts answer",
+    expected_s=4.0,
+    timeout_s=45.0,
+):
     """Stop applications where their hosts answer. What runs on is denied all the same, so nothing waits."""
-
-    NAME = "stop-left-clients"
-    RESULT = Stopped
-    PHASE = "fence"
-    EXPECTED_S = 4.0
-    TIMEOUT_S = 45.0
-    cluster: str
-    clients: tuple[str, ...]
-    sites: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Stop the applications at {self.cluster}, where their hosts answer"
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -137,19 +131,6 @@ class StopAnswering(Reversible, Effect[Stopped]):
 def _stopped(clients: Iterable[str]) -> Iterable[Held]:
     """The clients; one that was started anywhere works."""
     return (Held(client, "stopped") for client in clients)
-
-
-class _OfPlace(Protocol):
-    """Clients at the sites of a cluster; none named: at all of them."""
-
-    @property
-    def cluster(self) -> str: ...
-
-    @property
-    def clients(self) -> tuple[str, ...]: ...
-
-    @property
-    def sites(self) -> tuple[str, ...]: ...
 
 
 def _stop(run: Running, of: _OfPlace) -> Outcome[Stopped]:

@@ -13,6 +13,7 @@ from orchestrator.moves.effect import (
     Done,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -26,6 +27,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import source_isolation
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 _LISTED = 3
 _POLL_S = 0.2
@@ -35,26 +37,19 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitDrained(Look[Nothing]):
+class AwaitDrained(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-drained",
+    phase="drain",
+    title="Wait until the mirror has copied everything, {limit_s:g} s at most",
+    expected_s=1.5,
+):
     """Wait until the mirror, while it runs, has copied everything before the standing ends."""
 
-    NAME = "await-drained"
-    PHASE = "drain"
-    EXPECTED_S = 1.5
     mirror: MirrorRef
     standing: Handle[StandingLogs]
-    limit_s: float
     stalled_s: float | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Wait until the mirror has copied everything, {self.limit_s:g} s at most"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -65,21 +60,19 @@ class AwaitDrained(Look[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SeeArrived(Look[Nothing]):
+class SeeArrived(
+    Look[Nothing],
+    name="see-arrived",
+    phase="drain",
+    title="See that nothing is missing behind the stopped mirror",
+    expected_s=0.3,
+    timeout_s=15.0,
+):
     """See that the mirror had copied everything before the standing ends when it was stopped."""
 
-    NAME = "see-arrived"
-    PHASE = "drain"
-    EXPECTED_S = 0.3
-    TIMEOUT_S = 15.0
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     end: Handle[MirrorEnd]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "See that nothing is missing behind the stopped mirror"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -162,9 +155,9 @@ def with_records(run: Running, mirror: MirrorRef, ranges: Mapping[TopicPartition
 
 def _not_copied(left: Ranges, seconds: float) -> Failed:
     behind = sum(end - start for start, end in left.values())
-    listed = ", ".join(f"{tp} {end - start:,}" for tp, (start, end) in sorted(left.items())[:_LISTED])
-    more = f" and {len(left) - _LISTED} partitions more" if len(left) > _LISTED else ""
+    each = (f"{tp} {end - start:,}" for tp, (start, end) in sorted(left.items()))
+    told = listed(each, _LISTED, "partitions more")
     return Failed(
-        f"after {seconds:.0f} s {behind:,} records are not copied: {listed}{more}",
+        f"after {seconds:.0f} s {behind:,} records are not copied: {told}",
         {"not_copied": {str(tp): end - start for tp, (start, end) in left.items()}},
     )

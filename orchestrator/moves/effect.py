@@ -10,7 +10,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+)
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -126,28 +137,52 @@ class Running(Waiting, Protocol):
         """Whether a write may be tried: not interrupted, and the lock is still this run's."""
 
 
-class Effect(ABC, Generic[R]):
-    """One change of the world, or one look at it.
+class Declared(TypedDict, total=False):
+    """What an effect's class says about itself, as keywords behind its bases; a class below has it, too."""
 
-    `NAME` is the action in plans and journals (contract), `RESULT` the type of its result, `PHASE` where a
-    report tells it. `EXPECTED_S` is what it usually takes and `TIMEOUT_S` its deadline, seconds; an effect
-    whose arguments say otherwise overrides `expected_s` or `timeout_s`. `IRREVERSIBLE` says why nothing takes
-    it back; empty for one that can be taken back, or that changes nothing.
+    name: str
+    """The action in plans and journals (contract)."""
+    phase: Phase
+    """Where a report tells it."""
+    title: str
+    """What it does, as one line of a plan that is read alone; `{cluster}` stands for that argument."""
+    expected_s: float
+    """Seconds that it usually takes; an effect whose arguments say otherwise overrides the property."""
+    timeout_s: float
+    """Its deadline in seconds; likewise."""
+    irreversible: str
+    """Why nothing takes it back; left out for one that can be taken back, or that changes nothing."""
+    is_whole_or_nothing: bool
+    """An error while it is made leaves everything as it was."""
+
+
+class Effect(ABC, Generic[R]):
+    """One change of the world, or one look at it: `class Stop(Effect[Stopped], name="stop", phase="fence")`.
+
+    `RESULT` is the type between the brackets, the other constants are what was `Declared`.
     """
 
     NAME: ClassVar[str]
-    RESULT: ClassVar[type[Any]] = Nothing
+    RESULT: ClassVar[type[Any]]
     PHASE: ClassVar[Phase]
+    TITLE: ClassVar[str]
     EXPECTED_S: ClassVar[float] = 0.1
     TIMEOUT_S: ClassVar[float] = 30.0
     IRREVERSIBLE: ClassVar[str] = ""
     IS_WHOLE_OR_NOTHING: ClassVar[bool] = False
-    """An error while it is made leaves everything as it was."""
+
+    def __init_subclass__(cls, **declared: Unpack[Declared]) -> None:
+        super().__init_subclass__()
+        for key, value in declared.items():
+            setattr(cls, key.upper(), value)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if issubclass(get_origin(base) or object, Effect) and isinstance(get_args(base)[0], type):
+                cls.RESULT = get_args(base)[0]
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """What it does, as one line of a plan that is read alone."""
+        return self.TITLE.format_map(vars(self))
 
     @property
     def expected_s(self) -> float:
@@ -176,10 +211,20 @@ class Effect(ABC, Generic[R]):
         return ()
 
 
-class Look(Effect[R]):
+class Look(Effect[R], is_whole_or_nothing=True):
     """It measures or waits, and changes nothing: twice is as good as once, and nothing is taken back."""
 
-    IS_WHOLE_OR_NOTHING = True
+
+@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class Limited(Effect[R]):
+    """Its plan says its deadline: `limit_s`, in seconds."""
+
+    limit_s: float
+
+    @property
+    def timeout_s(self) -> float:
+        """See `Effect`."""
+        return self.limit_s
 
 
 class Verified(ABC, Generic[R]):

@@ -32,45 +32,35 @@ _BUFFERED_S = 120.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordTopicEnds(Look[TopicEnds]):
+class RecordTopicEnds(
+    Look[TopicEnds],
+    name="record-ends",
+    phase="fence",
+    title="Record where the landing topics end",
+):
     """The end of each partition of some topics."""
 
-    NAME = "record-ends"
-    RESULT = TopicEnds
-    PHASE = "fence"
     cluster: str
     topics: tuple[str, ...]
 
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Record where the landing topics end"
-
     def perform(self, run: Running) -> Outcome[TopicEnds]:
         """See `Effect`."""
-        return _ends_now(run, self.cluster, self.topics)
+        cluster = run.port(Clusters).cluster(self.cluster)
+        now = cluster.end_offsets(partitions_at(cluster, self.topics))
+        found = TopicEnds(ends=now, seen_from=now, now=now, at_s=run.port(Clock).now_s())
+        return Done(found, records_in_words(now))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordEarlyEnds(Reversible, Look[TopicEnds]):
+class RecordEarlyEnds(
+    Reversible,
+    RecordTopicEnds,
+    name="record-early-ends",
+    title="Record where topics end at {cluster} that nobody can be kept from writing",
+):
     """The ends of topics at a target to which nobody can be kept from writing. Taken back it names what was
     written there since, which stays.
     """
-
-    NAME = "record-early-ends"
-    RESULT = TopicEnds
-    PHASE = "fence"
-    cluster: str
-    topics: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record where topics end at {self.cluster} that nobody can be kept from writing"
-
-    def perform(self, run: Running) -> Outcome[TopicEnds]:
-        """See `Effect`."""
-        return _ends_now(run, self.cluster, self.topics)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Say what was written by whom nobody could keep off; it stays. Changes nothing."""
@@ -92,7 +82,12 @@ class RecordEarlyEnds(Reversible, Look[TopicEnds]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordLandingEnds(Effect[TopicEnds]):
+class RecordLandingEnds(
+    Effect[TopicEnds],
+    name="record-landing",
+    phase="fence",
+    title="Record where the landing topics end",
+):
     """Where the landing topics end: there the mirror back will begin, unless it has begun before.
 
     In topics of `early` producers that move themselves may have written since the source was lost: there it
@@ -100,19 +95,11 @@ class RecordLandingEnds(Effect[TopicEnds]):
     nobody knows since when, and it is where the log starts.
     """
 
-    NAME = "record-landing"
-    RESULT = TopicEnds
-    PHASE = "fence"
     mirror: MirrorRef
     topics: tuple[str, ...]
     early: tuple[str, ...] = ()
     is_since_unknown: bool = False
     stopped: Handle[Nothing] | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Record where the landing topics end"
 
     def perform(self, run: Running) -> Outcome[TopicEnds]:
         """See `Effect`."""
@@ -153,24 +140,21 @@ class RecordLandingEnds(Effect[TopicEnds]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordLogsLeft(Effect[LogsLeft]):
+class RecordLogsLeft(
+    Effect[LogsLeft],
+    name="record-left",
+    phase="fence",
+    title="Record how the logs at {cluster} stood",
+):
     """How the logs of the side that is left stood, which a failback is held against.
 
     Ends and leader epochs as the watcher saw them last, and as they stood where that was seen.
     """
 
-    NAME = "record-left"
-    RESULT = LogsLeft
-    PHASE = "fence"
     mirror: MirrorRef
     cluster: str
     topics: tuple[str, ...]
     standing: Handle[StandingLogs] | None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record how the logs at {self.cluster} stood"
 
     def perform(self, run: Running) -> Outcome[LogsLeft]:
         """See `Effect`."""
@@ -214,10 +198,3 @@ def partitions_at(cluster: Kafka, topics: Iterable[str]) -> list[TopicPartition]
 def records_in_words(ends: Mapping[TopicPartition, int]) -> str:
     """How many records lie before some ends."""
     return f"{sum(ends.values())} records in {len(ends)} partitions"
-
-
-def _ends_now(run: Running, cluster: str, topics: tuple[str, ...]) -> Done[TopicEnds]:
-    connection = run.port(Clusters).cluster(cluster)
-    now = connection.end_offsets(partitions_at(connection, topics))
-    found = TopicEnds(ends=now, seen_from=now, now=now, at_s=run.port(Clock).now_s())
-    return Done(found, records_in_words(now))

@@ -7,6 +7,7 @@ Rules (facts: Kafka, "Fencing producers"): an explicit DENY, because taking an A
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from pydantic.dataclasses import dataclass
 
@@ -33,60 +34,73 @@ from orchestrator.moves.results import RulesFound
 from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.planning.writers import denied_principals
 from orchestrator.values import Acl
+from orchestrator.wording import listed
 
+R = TypeVar("R")
 _SETTLED_S = 5.0
 """A broker hears of a change after the controller has made it."""
 _LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordRules(Look[RulesFound]):
+class RulesRecorded(
+    Look[RulesFound],
+    phase="fence",
+    title="Record which access rules are there at {cluster}",
+    expected_s=1.5,
+):
     """Which of the rules are there already: they are not the run's, and stay when its own go."""
 
-    NAME = "record-rules"
-    RESULT = RulesFound
-    PHASE = "fence"
-    EXPECTED_S = 1.5
     cluster: str
     rules: tuple[Acl, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record which access rules are there at {self.cluster}"
 
     def perform(self, run: Running) -> Outcome[RulesFound]:
         """See `Effect`."""
         # The fence will wait for each broker's word, and then nothing else.
         run.port(Clusters).warm_up(self.cluster)
-        there = rules_there(run, self.cluster, self.rules)
+        there = self._there(run)
         return Done(RulesFound(tuple(sorted(there))), f"{len(there)} of them are there already")
+
+    def _there(self, run: Running) -> frozenset[Acl]:
+        return rules_there(run, self.cluster, self.rules)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
-    """Bring rules in that deny, at every broker. Those that are there stay, and are not taken back.
+class RecordRules(RulesRecorded, name="record-rules"):
+    """At a cluster whose brokers all answer."""
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class Denying(Reversible, VerifiedUndo, Effect[R], phase="fence", expected_s=0.5):
+    """Bring rules in that deny. Those that are there already stay, and are not taken back."""
+
+    cluster: str
+    rules: tuple[Acl, ...]
+    recorded_by: Handle[RulesFound]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        denied = ", ".join(dict.fromkeys(rule.principal for rule in sorted(self.rules)))
+        return f"Deny {_what(self.rules)} at {self.cluster} to {denied}"
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return denials(self.cluster, self.rules)
+
+    def _own(self, run: Running) -> frozenset[Acl]:
+        return frozenset(self.rules) - frozenset(run.of(self.recorded_by).had)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class DenyRules(Verified[Nothing], Denying[Nothing], name="deny"):
+    """The same at every broker.
 
     `topics`: those of which the rules keep every writer of the file off. Once that was seen in force it is
     recorded, and guards go by it (`planning.boot_guard`).
     """
 
-    NAME = "deny"
-    PHASE = "fence"
-    EXPECTED_S = 0.5
-    cluster: str
-    rules: tuple[Acl, ...]
-    recorded_by: Handle[RulesFound]
     topics: Topics = ()
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return denying_in_words(self.cluster, self.rules)
-
-    def holds(self) -> Iterable[Held]:
-        """See `Effect`."""
-        return denials(self.cluster, self.rules)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -129,29 +143,27 @@ class DenyRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
             cluster=self.cluster, topics=self.topics, principals=denied_principals(self.rules)
         )
 
-    def _own(self, run: Running) -> frozenset[Acl]:
-        return frozenset(self.rules) - frozenset(run.of(self.recorded_by).had)
-
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+class LiftRules(
+    Verified[Nothing],
+    Reversible,
+    VerifiedUndo,
+    Effect[Nothing],
+    name="lift-rules",
+    phase="fence",
+    title="Lift what a fence denies at {cluster}",
+    expected_s=0.5,
+):
     """Take the rules of a fence away, whoever brought them in.
 
     `topics`: those of which not every writer is denied any more. That is recorded before the first rule goes.
     """
 
-    NAME = "lift-rules"
-    PHASE = "fence"
-    EXPECTED_S = 0.5
     cluster: str
     rules: tuple[Acl, ...]
     recorded_by: Handle[RulesFound]
     topics: Topics = ()
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Lift what a fence denies at {self.cluster}"
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -202,16 +214,13 @@ class LiftRules(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class LetIn(LiftRules):
+class LetIn(
+    LiftRules,
+    name="let-in",
+    title="Let producers that move themselves write at {cluster}",
+    irreversible="they may have written at once",
+):
     """The same for producers that move themselves: they may write from then on."""
-
-    NAME = "let-in"
-    IRREVERSIBLE = "they may have written at once"
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Let producers that move themselves write at {self.cluster}"
 
 
 def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
@@ -227,13 +236,6 @@ def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
     )
 
 
-def denying_in_words(cluster: str, rules: Iterable[Acl]) -> str:
-    """What is denied at a cluster to whom, as the title of a step that brings the rules in."""
-    rules = sorted(rules)
-    denied = ", ".join(dict.fromkeys(rule.principal for rule in rules))
-    return f"Deny {_what(rules)} at {cluster} to {denied}"
-
-
 def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:
     """Which of the rules a cluster has. Raises `ClusterError` where it does not say."""
     wanted = frozenset(rules)
@@ -242,13 +244,12 @@ def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[A
 
 def rules_in_words(rules: Iterable[Acl]) -> str:
     """The first few rules in words, and how many more there are."""
-    texts = [
+    texts = (
         f"{rule.permission} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}"
         f" to {rule.principal}"
         for rule in sorted(rules)
-    ]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return ", ".join(texts[:_LISTED]) + more
+    )
+    return listed(texts, _LISTED)
 
 
 def _what(rules: Iterable[Acl]) -> str:

@@ -32,18 +32,20 @@ _POLL_S = 0.01
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitFirstWrites(Look[FirstWrites]):
+class AwaitFirstWrites(
+    Look[FirstWrites],
+    name="await-landing-records",
+    phase="verify",
+    title="See the first record of each producer",
+    expected_s=2.0,
+    timeout_s=60.0,
+):
     """Wait until each moved producer was seen to write; see `planning.first_writes` for how it is told.
 
     Only metadata and headers of records are looked at. Who cannot be told apart is unknown: never done.
     `lost`: the mirror whose source was lost, where producers that move themselves may have written since.
     """
 
-    NAME = "await-landing-records"
-    RESULT = FirstWrites
-    PHASE = "verify"
-    EXPECTED_S = 2.0
-    TIMEOUT_S = 60.0
     left: str
     entered: str
     topics: tuple[str, ...]
@@ -51,11 +53,6 @@ class AwaitFirstWrites(Look[FirstWrites]):
     landing: Handle[TopicEnds]
     lost: MirrorRef | None = None
     started: Handle[Nothing] | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "See the first record of each producer"
 
     def perform(self, run: Running) -> Outcome[FirstWrites]:
         """See `Effect`."""

@@ -24,21 +24,18 @@ _POLL_S = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SaveOffsets(Look[SavedOffsets]):
+class SaveOffsets(
+    Look[SavedOffsets],
+    name="save-offsets",
+    phase="translate",
+    title="Save what the groups have committed there now",
+):
     """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
     offsets, for undo.
     """
 
-    NAME = "save-offsets"
-    RESULT = SavedOffsets
-    PHASE = "translate"
     cluster: str
     groups: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Save what the groups have committed there now"
 
     def perform(self, run: Running) -> Outcome[SavedOffsets]:
         """See `Effect`."""
@@ -48,23 +45,20 @@ class SaveOffsets(Look[SavedOffsets]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordPositions(Look[RecordedPositions]):
+class RecordPositions(
+    Look[RecordedPositions],
+    name="record-positions",
+    phase="translate",
+    title="Record what the groups have committed at {cluster}",
+    expected_s=0.2,
+):
     """What the groups have committed at the source, now that they are stopped: these positions are final.
 
     A group that still has members may commit more: it would be processed here and again at the target.
     """
 
-    NAME = "record-positions"
-    RESULT = RecordedPositions
-    PHASE = "translate"
-    EXPECTED_S = 0.2
     cluster: str
     groups: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record what the groups have committed at {self.cluster}"
 
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
@@ -86,25 +80,23 @@ class RecordPositions(Look[RecordedPositions]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitGroupProgress(Look[Nothing]):
+class AwaitGroupProgress(
+    Look[Nothing],
+    name="await-group-progress",
+    phase="verify",
+    title="See each group have members and move on, or be at the end",
+    expected_s=3.0,
+    timeout_s=60.0,
+):
     """Wait until each group has members, and has committed anew or has nothing left to read.
 
     `written`: what was committed for them before; without it, what is committed when this is asked.
     """
 
-    NAME = "await-group-progress"
-    PHASE = "verify"
-    EXPECTED_S = 3.0
-    TIMEOUT_S = 60.0
     cluster: str
     groups: tuple[str, ...]
     started: Handle[Nothing]
     written: Handle[WrittenOffsets] | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "See each group have members and move on, or be at the end"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

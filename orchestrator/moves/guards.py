@@ -11,7 +11,13 @@ from orchestrator.planning.guards import may_open_yet, not_clear
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitGuards(Effect[Nothing]):
+class AwaitGuards(
+    Effect[Nothing],
+    name="await-guards",
+    phase="fence",
+    title="See that no broker of {cluster} is on its way to open",
+    timeout_s=WAITED_FOR_S + 15,
+):
     """Wait until no guard can have a broker on its way to open; at once where none has let one start.
 
     The intent of this step is in the journal, so from now on each guard that asks is told *closed*.
@@ -20,18 +26,10 @@ class AwaitGuards(Effect[Nothing]):
     `must_be_clear`: a guard of which nobody can tell keeps the run from going on. `usual_s`: what it takes.
     """
 
-    NAME = "await-guards"
-    PHASE = "fence"
-    TIMEOUT_S = WAITED_FOR_S + 15
     cluster: str
     since_s: float
     must_be_clear: bool
     usual_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"See that no broker of {self.cluster} is on its way to open"
 
     @property
     def expected_s(self) -> float:

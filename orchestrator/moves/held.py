@@ -9,6 +9,7 @@ from typing import Protocol
 from orchestrator.engine import RunState
 from orchestrator.moves.effect import Held
 from orchestrator.planning.plan import Step
+from orchestrator.wording import listed
 
 _NAMED = 3
 
@@ -64,11 +65,6 @@ def held_in_words(found: Iterable[StillHeld]) -> str:
         if subject not in subjects:
             subjects.append(subject)
     return "; ".join(
-        f"{_listed(subjects)} {'' if surely else 'maybe '}{state}{f' at {cluster}' if cluster else ''}"
+        f"{listed(subjects, _NAMED)} {'' if surely else 'maybe '}{state}{f' at {cluster}' if cluster else ''}"
         for (state, cluster, surely), subjects in alike.items()
     )
-
-
-def _listed(subjects: list[str]) -> str:
-    more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
-    return ", ".join(subjects[:_NAMED]) + more

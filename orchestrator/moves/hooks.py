@@ -48,23 +48,21 @@ class HookRun:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RunHook(Reversible, Effect[HookRun]):
+class RunHook(
+    Reversible,
+    Effect[HookRun],
+    name=ACTION,
+    phase="prepare",
+    title="Run the file's {variables[dcctl_when]} hook: {playbook}",
+    expected_s=_EXPECTED_S,
+    timeout_s=_TIMEOUT_S,
+):
     """Run a playbook of the file's own. What it did until it failed is its own matter, as when it is taken
     back: nothing of the run's own has changed.
     """
 
-    NAME = ACTION
-    RESULT = HookRun
-    PHASE = "prepare"
-    EXPECTED_S = _EXPECTED_S
-    TIMEOUT_S = _TIMEOUT_S
     playbook: str
     variables: dict[str, Any]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Run the file's {self.variables['dcctl_when']} hook: {self.playbook}"
 
     def perform(self, run: Running) -> Outcome[HookRun]:
         """See `Effect`."""

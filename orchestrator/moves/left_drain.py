@@ -13,6 +13,7 @@ from orchestrator.moves.effect import (
     Done,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -26,31 +27,24 @@ from orchestrator.ports.clock import Clock
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class DrainLeft(Look[Nothing]):
+class DrainLeft(
+    Limited[Nothing],
+    Look[Nothing],
+    name="drain-left",
+    phase="drain",
+    title="Let the mirror copy what it can still read, {limit_s:g} s at most",
+    expected_s=2.0,
+):
     """Let the mirror copy what can be read. What it does not is counted; beyond what is allowed it fails.
 
     It is given up after `limit_s` seconds, or where the mirror has not moved for `stalled_s`.
     `allowed_records`: so many may be left uncopied; None for any number.
     """
 
-    NAME = "drain-left"
-    PHASE = "drain"
-    EXPECTED_S = 2.0
     mirror: MirrorRef
     standing: Handle[PartlyStanding]
     stalled_s: float
     allowed_records: int | None
-    limit_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Let the mirror copy what it can still read, {self.limit_s:g} s at most"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -73,24 +67,21 @@ class DrainLeft(Look[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordLeftPositions(Look[RecordedPositions]):
+class RecordLeftPositions(
+    Look[RecordedPositions],
+    name="record-left-positions",
+    phase="translate",
+    title="Record what the groups have committed at {mirror.source}, else what the watcher saw",
+    expected_s=1.5,
+):
     """What each group has committed there; where its coordinator is silent, the watcher's newest word.
 
     That may be `max_age_s` seconds old, counted up to when the watcher could not have it any more.
     """
 
-    NAME = "record-left-positions"
-    RESULT = RecordedPositions
-    PHASE = "translate"
-    EXPECTED_S = 1.5
     mirror: MirrorRef
     groups: tuple[str, ...]
     max_age_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record what the groups have committed at {self.mirror.source}, else what the watcher saw"
 
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""

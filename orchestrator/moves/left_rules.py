@@ -12,22 +12,16 @@ from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
-    Effect,
     Failed,
-    Handle,
-    Held,
-    Look,
     Nothing,
     Outcome,
-    Reversible,
     Running,
     Unknown,
     Verified,
-    VerifiedUndo,
 )
-from orchestrator.moves.fencing import denials, denying_in_words, rules_in_words
+from orchestrator.moves.fencing import Denying, RulesRecorded, rules_in_words
 from orchestrator.moves.ports import LeftClusters
-from orchestrator.moves.results import RulesFound, RulesHeard
+from orchestrator.moves.results import RulesHeard
 from orchestrator.ports.servers import Access
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
@@ -41,49 +35,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordLeftRules(Look[RulesFound]):
-    """Which of the rules are there already: they are not the run's, and stay when its own go."""
+class RecordLeftRules(RulesRecorded, name="record-left-rules"):
+    """At a cluster of which some broker answers."""
 
-    NAME = "record-left-rules"
-    RESULT = RulesFound
-    PHASE = "fence"
-    EXPECTED_S = 1.5
-    cluster: str
-    rules: tuple[Acl, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record which access rules are there at {self.cluster}"
-
-    def perform(self, run: Running) -> Outcome[RulesFound]:
-        """See `Effect`."""
-        run.port(Clusters).warm_up(self.cluster)
-        there = _rules_there(run, self.cluster, self.rules)
-        return Done(RulesFound(tuple(sorted(there))), f"{len(there)} of them are there already")
+    def _there(self, run: Running) -> frozenset[Acl]:
+        return _rules_there(run, self.cluster, self.rules)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class DenyLeft(Verified[RulesHeard], Reversible, VerifiedUndo, Effect[RulesHeard]):
-    """Bring rules in that deny, through any broker that answers. Those that are there stay."""
-
-    NAME = "deny-left"
-    RESULT = RulesHeard
-    PHASE = "fence"
-    EXPECTED_S = 0.5
-    TIMEOUT_S = 40.0
-    cluster: str
-    rules: tuple[Acl, ...]
-    recorded_by: Handle[RulesFound]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return denying_in_words(self.cluster, self.rules)
-
-    def holds(self) -> Iterable[Held]:
-        """See `Effect`."""
-        return denials(self.cluster, self.rules)
+class DenyLeft(Verified[RulesHeard], Denying[RulesHeard], name="deny-left", timeout_s=40.0):
+    """The same through any broker that answers."""
 
     def perform(self, run: Running) -> Outcome[RulesHeard]:
         """See `Effect`."""
@@ -123,9 +84,6 @@ class DenyLeft(Verified[RulesHeard], Reversible, VerifiedUndo, Effect[RulesHeard
         """Nothing of it is there any more."""
         left = self._own(run) & _rules_there(run, self.cluster, self.rules)
         return Failed(f"still there: {rules_in_words(left)}") if left else Done(Nothing(), "as before")
-
-    def _own(self, run: Running) -> frozenset[Acl]:
-        return frozenset(self.rules) - frozenset(run.of(self.recorded_by).had)
 
 
 def _rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:

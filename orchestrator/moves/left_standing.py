@@ -39,7 +39,14 @@ _HEARD_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitPartStanding(Look[PartlyStanding]):
+class AwaitPartStanding(
+    Look[PartlyStanding],
+    name="await-left-standing",
+    phase="fence",
+    title="See every log at {cluster} that can be read stand still for {standstill_s:g} s",
+    expected_s=STANDSTILL_S + 1.5,
+    timeout_s=STANDSTILL_S + IN_SYNC_S + SLOW_S,
+):
     """See every log of a cluster's topics that can be read stand still; the others are unknown, by partition.
 
     New leaders are waited for a moment where there is a controller, and so is what the plan could read, and
@@ -54,11 +61,6 @@ class AwaitPartStanding(Look[PartlyStanding]):
     replicas lack has `in_sync_s`, and who still writes `patience_s`.
     """
 
-    NAME = "await-left-standing"
-    RESULT = PartlyStanding
-    PHASE = "fence"
-    EXPECTED_S = STANDSTILL_S + 1.5
-    TIMEOUT_S = STANDSTILL_S + IN_SYNC_S + SLOW_S
     cluster: str
     home: str
     topics: tuple[str, ...]
@@ -69,11 +71,6 @@ class AwaitPartStanding(Look[PartlyStanding]):
     election_s: float = ELECTION_S
     in_sync_s: float = IN_SYNC_S
     patience_s: float = STANDSTILL_S + ELECTION_S + SLOW_S
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"See every log at {self.cluster} that can be read stand still for {self.standstill_s:g} s"
 
     @property
     def is_fenced(self) -> bool:

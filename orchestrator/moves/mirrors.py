@@ -12,6 +12,7 @@ from orchestrator.moves.effect import (
     Effect,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -30,19 +31,17 @@ from orchestrator.topology.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class LetLand(Look[Nothing]):
+class LetLand(
+    Look[Nothing],
+    name="await-standstill",
+    phase="fence",
+    title="Let records in flight land at {mirror.target}",
+    timeout_s=20.0,
+):
     """Wait until the mirrored topics' ends have stood still for a while; observing may have seen that."""
 
-    NAME = "await-standstill"
-    PHASE = "fence"
-    TIMEOUT_S = 20.0
     mirror: MirrorRef
     standstill_s: float = STANDSTILL_S
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Let records in flight land at {self.mirror.target}"
 
     @property
     def expected_s(self) -> float:
@@ -73,15 +72,19 @@ class LetLand(Look[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StopConnectors(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+class StopConnectors(
+    Verified[Nothing],
+    Reversible,
+    VerifiedUndo,
+    Limited[Nothing],
+    name="stop-connectors",
+    phase="fence",
+):
     """Connectors run nothing, and have no task left.
 
-    `workers`: the cluster of the file whose Connect workers run them. `usual_s`: what it usually takes,
-    `limit_s`: its deadline.
+    `workers`: the cluster of the file whose Connect workers run them. `usual_s`: what it usually takes.
     """
 
-    NAME = "stop-connectors"
-    PHASE = "fence"
     connectors: tuple[str, ...]
     workers: str
     usual_s: float = 1.5
@@ -96,11 +99,6 @@ class StopConnectors(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing
     def expected_s(self) -> float:
         """See `Effect`."""
         return self.usual_s
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """Ask for STOPPED."""
@@ -132,12 +130,15 @@ class StopConnectors(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class ResumeConnectors(Verified[Nothing], Effect[Nothing]):
+class ResumeConnectors(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="resume-connectors",
+    phase="drain",
+    expected_s=1.0,
+):
     """Connectors run. `workers`: the cluster of the file whose Connect workers run them."""
 
-    NAME = "resume-connectors"
-    PHASE = "drain"
-    EXPECTED_S = 1.0
     connectors: tuple[str, ...]
     workers: str
 
@@ -156,19 +157,16 @@ class ResumeConnectors(Verified[Nothing], Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordMirrorEnd(Look[MirrorEnd]):
+class RecordMirrorEnd(
+    Look[MirrorEnd],
+    name="record-mirror-end",
+    phase="fence",
+    title="Record where the mirror and its topics end",
+):
     """The ends of the mirrored topics, and the last source offsets that the mirror has read."""
 
-    NAME = "record-mirror-end"
-    RESULT = MirrorEnd
-    PHASE = "fence"
     mirror: MirrorRef
     stopped: Handle[Nothing]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Record where the mirror and its topics end"
 
     def perform(self, run: Running) -> Outcome[MirrorEnd]:
         """See `Effect`."""

@@ -28,7 +28,14 @@ from orchestrator.topology.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitOpen(Look[Nothing]):
+class AwaitOpen(
+    Look[Nothing],
+    name="await-open",
+    phase="fence",
+    title="Let brokers of {cluster} that their guard has kept closed open, one after the other",
+    expected_s=1.0,
+    timeout_s=300.0,
+):
     """Wait until every guarded broker of a cluster is open: from here on access rules keep applications off.
 
     Guards that never said anything keep nothing closed. A machine that has not come back is not waited
@@ -36,18 +43,9 @@ class AwaitOpen(Look[Nothing]):
     broker of: once as many as the cluster has brokers are open, and it has not said anything for long.
     """
 
-    NAME = "await-open"
-    PHASE = "fence"
-    EXPECTED_S = 1.0
     # Brokers open in turn, and each has to be in step with the others before the next one stops.
-    TIMEOUT_S = 300.0
     cluster: str
     topics: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Let brokers of {self.cluster} that their guard has kept closed open, one after the other"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

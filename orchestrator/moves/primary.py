@@ -30,12 +30,16 @@ second.
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class _Recorded(Verified[PrimaryMoved], Reversible, VerifiedUndo, Effect[PrimaryMoved]):
+class _Recorded(
+    Verified[PrimaryMoved],
+    Reversible,
+    VerifiedUndo,
+    Effect[PrimaryMoved],
+    phase="redirect",
+    expected_s=0.05,
+):
     """What both ways of recording it have in common: all but when it is written."""
 
-    RESULT = PrimaryMoved
-    PHASE = "redirect"
-    EXPECTED_S = 0.05
     home: str
     primary: str
     topics: tuple[str, ...]
@@ -72,17 +76,10 @@ class _Recorded(Verified[PrimaryMoved], Reversible, VerifiedUndo, Effect[Primary
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordPrimary(_Recorded):
+class RecordPrimary(_Recorded, name="record-primary", title="Record that {primary} is primary"):
     """Record where topics work from here on, before anything works there: whoever asks in between must not
     open the other side.
     """
-
-    NAME = "record-primary"
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record that {self.primary} is primary"
 
     def perform(self, run: Running) -> Outcome[PrimaryMoved]:
         """See `Effect`."""
@@ -90,20 +87,18 @@ class RecordPrimary(_Recorded):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordPrimaryUnlessBack(_Recorded):
+class RecordPrimaryUnlessBack(
+    _Recorded,
+    name="record-primary-unless-back",
+    title="Record that {primary} is primary, unless {unless_back} answers again",
+):
     """Look at the source once more; only if nothing of it lets applications in, record it.
 
     `unless_back`: the source. `looks_s`: what looking at it usually takes.
     """
 
-    NAME = "record-primary-unless-back"
     unless_back: str
     looks_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Record that {self.primary} is primary, unless {self.unless_back} answers again"
 
     @property
     def expected_s(self) -> float:

@@ -38,21 +38,19 @@ from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CopyCheckpoint(Effect[Nothing]):
+class CopyCheckpoint(
+    Effect[Nothing],
+    name="copy-checkpoint",
+    phase="relocate",
+    title="Copy the checkpoint of {query} as it was left",
+    expected_s=0.5,
+    timeout_s=60.0,
+):
     """Bring the copy at the other side up to the stopped query's last batch. The watcher may do it first."""
 
-    NAME = "copy-checkpoint"
-    PHASE = "relocate"
-    EXPECTED_S = 0.5
-    TIMEOUT_S = 60.0
     query: str
     to: str
     stopped: Handle[Stopped]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Copy the checkpoint of {self.query} as it was left"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -61,27 +59,25 @@ class CopyCheckpoint(Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CopyLeftCheckpoint(Effect[Nothing]):
+class CopyLeftCheckpoint(
+    Effect[Nothing],
+    name="copy-left-checkpoint",
+    phase="relocate",
+    title="Copy the checkpoint of {query} as far as it can be read",
+    expected_s=0.5,
+    timeout_s=30.0,
+):
     """Bring a query's copy up to its last batch; where that cannot be, a copy that is young enough stands.
 
     Reading the original may hang: it takes no longer than the step may, whatever becomes of it. `mirror`:
     whose watcher keeps the copies. `max_age_s`: how old such a copy may be.
     """
 
-    NAME = "copy-left-checkpoint"
-    PHASE = "relocate"
-    EXPECTED_S = 0.5
-    TIMEOUT_S = 30.0
     query: str
     to: str
     mirror: MirrorRef
     stopped: Handle[Stopped]
     max_age_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Copy the checkpoint of {self.query} as far as it can be read"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -113,21 +109,18 @@ def _brought_over(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class _Relocates(Reversible, Effect[RelocatedQuery]):
+class _Relocates(
+    Reversible,
+    Effect[RelocatedQuery],
+    phase="relocate",
+    title="Relocate the checkpoint of {query}",
+    expected_s=0.5,
+    timeout_s=300.0,  # state of any size, where the file system has no links
+    is_whole_or_nothing=True,
+):
     """It makes of a copied checkpoint the one that the query opens at the other side. Twice is once."""
 
-    RESULT = RelocatedQuery
-    PHASE = "relocate"
-    EXPECTED_S = 0.5
-    TIMEOUT_S = 300.0
-    """State of any size, where the file system has no links."""
-    IS_WHOLE_OR_NOTHING = True
     query: str
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Relocate the checkpoint of {self.query}"
 
     @property
     @abstractmethod
@@ -143,14 +136,13 @@ class _Relocates(Reversible, Effect[RelocatedQuery]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RelocateQuery(_Relocates):
+class RelocateQuery(_Relocates, name="relocate-checkpoint"):
     """Make of the copied checkpoint the one that the query opens at the target.
 
     Where a failback has been, the query has read copies of the landing topics as well, and goes on in these.
     `landing`: where it begins in the others of them.
     """
 
-    NAME = "relocate-checkpoint"
     mirror: MirrorRef
     end: Handle[MirrorEnd]
     landing: Handle[TopicEnds]
@@ -221,10 +213,9 @@ class RelocateQuery(_Relocates):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RelocateBack(ThroughBothMaps, _Relocates):
+class RelocateBack(ThroughBothMaps, _Relocates, name="relocate-back"):
     """Make of the checkpoint as it was left at the standby the one that the query opens at the primary."""
 
-    NAME = "relocate-back"
     copied: Handle[Nothing]
 
     @property
@@ -263,19 +254,16 @@ def _relocated(found: RelocatedQuery) -> Done[RelocatedQuery]:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class NoteBatch(Look[RelocatedQuery]):
+class NoteBatch(
+    Look[RelocatedQuery],
+    name="note-batch",
+    phase="relocate",
+    title="Note the last batch of {query}",
+):
     """The last batch of a query that goes on with its checkpoint: a later one shows it at work."""
 
-    NAME = "note-batch"
-    RESULT = RelocatedQuery
-    PHASE = "relocate"
     query: str
     to: str
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Note the last batch of {self.query}"
 
     def perform(self, run: Running) -> Outcome[RelocatedQuery]:
         """See `Effect`."""
@@ -287,21 +275,19 @@ class NoteBatch(Look[RelocatedQuery]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitQueryProgress(Look[Nothing]):
+class AwaitQueryProgress(
+    Look[Nothing],
+    name="await-query-progress",
+    phase="verify",
+    title="See each Spark query commit a batch",
+    expected_s=20.0,
+    timeout_s=180.0,
+):
     """Wait until each query has committed a batch of its own at the other side."""
 
-    NAME = "await-query-progress"
-    PHASE = "verify"
-    EXPECTED_S = 20.0
-    TIMEOUT_S = 180.0
     to: str
     queries: tuple[Handle[RelocatedQuery], ...]
     started: Handle[Nothing]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "See each Spark query commit a batch"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

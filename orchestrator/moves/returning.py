@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pydantic.dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from orchestrator.moves.effect import (
     Effect,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -27,10 +27,10 @@ from orchestrator.moves.epoch_ends import read_epoch_ends
 from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
 from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.registry import result_to_json
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
 from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.returned import Returned, epochs_left, returned_side
 from orchestrator.planning.samples import SampleHistory
@@ -40,26 +40,23 @@ from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CompareReturned(Effect[ReturnedLogs]):
+class CompareReturned(
+    Effect[ReturnedLogs],
+    name="compare-returned",
+    phase="detect",
+    title="Compare the logs at {mirror.source} with what was copied and recorded",
+    expected_s=0.3,
+):
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
     `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
     stood.
     """
 
-    NAME = "compare-returned"
-    RESULT = ReturnedLogs
-    PHASE = "detect"
-    EXPECTED_S = 0.3
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     accept_loss: int
     accept_unrecorded: bool
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Compare the logs at {self.mirror.source} with what was copied and recorded"
 
     def perform(self, run: Running) -> Outcome[ReturnedLogs]:
         """See `Effect`."""
@@ -121,30 +118,29 @@ class CompareReturned(Effect[ReturnedLogs]):
             copied={tp: log.end_offset for tp, log in copied.items()},
         )
         if found.problems:
-            return Failed("; ".join(found.problems), _detail(result))
+            return Failed("; ".join(found.problems), result_to_json(type(self), result))
         if found.lost_records > self.accept_loss:
             said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
-            return Failed(said, _detail(result))
+            return Failed(said, result_to_json(type(self), result))
         late, alone = sum(found.tail.values()), len(found.by_end_alone)
         said = f"{late:,} records are late, {len(found.set_offsets)} positions do not fit"
         return Done(result, said + (f"; {alone} logs are judged by their ends alone" if alone else ""))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SetMirrorOffsets(Verified[Nothing], Effect[Nothing]):
+class SetMirrorOffsets(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="set-mirror-offsets",
+    phase="fence",
+    title="Set the mirror's position where it does not fit the log",
+    expected_s=0.2,
+    timeout_s=60.0,
+):
     """Where the log is shorter than the mirror's position, it goes on from the log's end."""
 
-    NAME = "set-mirror-offsets"
-    PHASE = "fence"
-    EXPECTED_S = 0.2
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
     returned: Handle[ReturnedLogs]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Set the mirror's position where it does not fit the log"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -164,26 +160,19 @@ class SetMirrorOffsets(Verified[Nothing], Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitTail(Look[Nothing]):
+class AwaitTail(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-tail",
+    phase="drain",
+    title="Wait until the late tail has arrived at {mirror.target}",
+    expected_s=3.0,
+):
     """Wait until everything that the primary holds has been copied; count what came late."""
 
-    NAME = "await-tail"
-    PHASE = "drain"
-    EXPECTED_S = 3.0
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     returned: Handle[ReturnedLogs]
-    limit_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Wait until the late tail has arrived at {self.mirror.target}"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -216,14 +205,3 @@ def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:
         return run.port(Seen).samples(mirror)
     except DcctlError:
         return None
-
-
-def _detail(found: ReturnedLogs) -> dict[str, Any]:
-    return {
-        "set_offsets": [list(row) for row in found.set_offsets],
-        "cuts": found.cuts,
-        "tail": offsets_to_json(found.tail),
-        "missing": offsets_to_json(found.missing),
-        "orphans": offsets_to_json(found.orphans),
-        "copied": offsets_to_json(found.copied),
-    }

@@ -15,6 +15,7 @@ from orchestrator.moves.effect import (
     Effect,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -43,19 +44,17 @@ _WRITE_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class PrepareReverse(Effect[Nothing]):
+class PrepareReverse(
+    Effect[Nothing],
+    name="prepare-reverse",
+    phase="relocate",
+    title="Topics and rights at {mirror.target} for what comes back",
+    expected_s=1.0,
+    timeout_s=60.0,
+):
     """Topics as durable as those at the standby, and rights for the mirror and for those who will read."""
 
-    NAME = "prepare-reverse"
-    PHASE = "relocate"
-    EXPECTED_S = 1.0
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Topics and rights at {self.mirror.target} for what comes back"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -88,19 +87,18 @@ class PrepareReverse(Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CreateReverse(Verified[Nothing], Effect[Nothing]):
+class CreateReverse(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="create-reverse",
+    phase="relocate",
+    title="Create the reverse mirror {mirror}, stopped",
+    expected_s=0.5,
+    timeout_s=60.0,
+):
     """Made of the mirror's own connector; one that is there already is left to what it was told."""
 
-    NAME = "create-reverse"
-    PHASE = "relocate"
-    EXPECTED_S = 0.5
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Create the reverse mirror {self.mirror}, stopped"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -128,23 +126,21 @@ class CreateReverse(Verified[Nothing], Effect[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SetReverseStarts(Verified[MirrorStarts], Effect[MirrorStarts]):
+class SetReverseStarts(
+    Verified[MirrorStarts],
+    Effect[MirrorStarts],
+    name="set-reverse-offsets",
+    phase="relocate",
+    title="Set it to exact offsets, unless it goes on from its own",
+    expected_s=0.2,
+    timeout_s=60.0,
+):
     """Set the first offset that it copies, only where it has none of its own: what it has copied it does
     not copy again. `starts`: by partition of the topics at the standby (none: from its beginning).
     """
 
-    NAME = "set-reverse-offsets"
-    RESULT = MirrorStarts
-    PHASE = "relocate"
-    EXPECTED_S = 0.2
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
     starts: Offsets
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Set it to exact offsets, unless it goes on from its own"
 
     def perform(self, run: Running) -> Outcome[MirrorStarts]:
         """See `Effect`."""
@@ -176,24 +172,17 @@ class SetReverseStarts(Verified[MirrorStarts], Effect[MirrorStarts]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitCaughtUp(Look[Nothing]):
+class AwaitCaughtUp(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-caught-up",
+    phase="drain",
+    title="Wait until {mirror.target} has caught up",
+    expected_s=5.0,
+):
     """Wait until what had been written at the standby when this was asked has come to the primary."""
 
-    NAME = "await-caught-up"
-    PHASE = "drain"
-    EXPECTED_S = 5.0
     mirror: MirrorRef
-    limit_s: float
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return f"Wait until {self.mirror.target} has caught up"
-
-    @property
-    def timeout_s(self) -> float:
-        """See `Effect`."""
-        return self.limit_s
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -208,7 +197,13 @@ class AwaitCaughtUp(Look[Nothing]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CloseReverseMap(Effect[Nothing]):
+class CloseReverseMap(
+    Effect[Nothing],
+    name="close-reverse-map",
+    phase="translate",
+    title="Keep where the reverse mirror has ended, for the next time",
+    expected_s=0.2,
+):
     """Write the last pair of the stopped mirror back beside its own. Written twice it says the same.
 
     A group back at the primary reads the rest of what the standby had taken from the copy there. When the
@@ -216,16 +211,8 @@ class CloseReverseMap(Effect[Nothing]):
     stays at the standby, and nobody could tell later where the copy ended.
     """
 
-    NAME = "close-reverse-map"
-    PHASE = "translate"
-    EXPECTED_S = 0.2
     mirror: MirrorRef
     end: Handle[MirrorEnd]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Keep where the reverse mirror has ended, for the next time"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

@@ -22,6 +22,7 @@ from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import listed
 
 _LISTED = 5
 _POLL_S = 0.25
@@ -30,7 +31,14 @@ _PATIENCE_S = 12.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitNoWrites(Look[StandingLogs]):
+class AwaitNoWrites(
+    Look[StandingLogs],
+    name="await-no-writes",
+    phase="fence",
+    title="See every log at {cluster} stand still for {standstill_s:g} s, its replicas in sync",
+    expected_s=STANDSTILL_S + 0.2,
+    timeout_s=STANDSTILL_S + IN_SYNC_S,
+):
     """See every log stand still for a while; what its leader has all replicas in sync have (`Standstill`).
 
     What still advances is named, with its producers. A replica that hangs is waited for until it is out of
@@ -38,22 +46,10 @@ class AwaitNoWrites(Look[StandingLogs]):
     can be read.
     """
 
-    NAME = "await-no-writes"
-    RESULT = StandingLogs
-    PHASE = "fence"
-    EXPECTED_S = STANDSTILL_S + 0.2
-    TIMEOUT_S = STANDSTILL_S + IN_SYNC_S
     cluster: str
     topics: tuple[str, ...]
     standstill_s: float = STANDSTILL_S
     patience_s: float = STANDSTILL_S + _PATIENCE_S
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return (
-            f"See every log at {self.cluster} stand still for {self.standstill_s:g} s, its replicas in sync"
-        )
 
     def perform(self, run: Running) -> Outcome[StandingLogs]:
         """See `Effect`."""
@@ -120,10 +116,9 @@ class AwaitNoWrites(Look[StandingLogs]):
 
     def _still_written(self, run: Running, writing: Sequence[TopicPartition], since_s: float) -> Failed:
         found = writers_of(run.port(Clusters), self.cluster, writing, since_s)
-        said = "; ".join(found[tp] for tp in writing[:_LISTED])
-        more = f" and {len(writing) - _LISTED} partitions more" if len(writing) > _LISTED else ""
+        said = listed((found[tp] for tp in writing), _LISTED, "partitions more", separator="; ")
         return Failed(
-            f"still written: {said}{more}. Its principal is not among the denied, or is a super user: then"
+            f"still written: {said}. Its principal is not among the denied, or is a super user: then"
             " only closing its listener helps",
             {"still_written": {str(tp): found[tp] for tp in writing}},
         )

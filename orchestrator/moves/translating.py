@@ -36,7 +36,13 @@ class _Recorded(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class TranslatePositions(Look[TranslatedPositions]):
+class TranslatePositions(
+    Look[TranslatedPositions],
+    name="translate-positions",
+    phase="translate",
+    title="Read the offset syncs to their end and translate each position",
+    expected_s=0.5,
+):
     """Each group's positions through the final map.
 
     They are those that were `recorded` at the source, or, without that, those that the watcher has sampled.
@@ -44,21 +50,12 @@ class TranslatePositions(Look[TranslatedPositions]):
     so many are not read again (None: as many as it takes, which the gates have judged).
     """
 
-    NAME = "translate-positions"
-    RESULT = TranslatedPositions
-    PHASE = "translate"
-    EXPECTED_S = 0.5
     mirror: MirrorRef
     groups: tuple[str, ...]
     end: Handle[MirrorEnd]
     recorded: Handle[RecordedPositions] | None = None
     standing: Handle[StandingLogs] | None = None
     accept_reread: int | None = None
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Read the offset syncs to their end and translate each position"
 
     def perform(self, run: Running) -> Outcome[TranslatedPositions]:
         """See `Effect`."""
@@ -112,21 +109,19 @@ class TranslatePositions(Look[TranslatedPositions]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class TranslateBack(ThroughBothMaps, Look[TranslatedPositions]):
+class TranslateBack(
+    ThroughBothMaps,
+    Look[TranslatedPositions],
+    name="translate-back",
+    phase="translate",
+    title="Translate each position back, through both maps",
+    expected_s=0.5,
+):
     """Each group's committed offsets at the standby to places at the primary: exactly, or as accepted."""
 
-    NAME = "translate-back"
-    RESULT = TranslatedPositions
-    PHASE = "translate"
-    EXPECTED_S = 0.5
     groups: tuple[str, ...]
     recorded: Handle[RecordedPositions]
     accept_reread: int
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Translate each position back, through both maps"
 
     def perform(self, run: Running) -> Outcome[TranslatedPositions]:
         """See `Effect`."""

@@ -44,17 +44,21 @@ _LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class _Written(Reversible, VerifiedUndo):
+class _Written(
+    Verified[WrittenOffsets],
+    Reversible,
+    VerifiedUndo,
+    Effect[WrittenOffsets],
+    phase="translate",
+    title="Write explicit offsets for each group on every partition it will read",
+    expected_s=0.3,
+    timeout_s=60.0,
+):
     """Offsets of groups that were `saved` before others are written."""
 
     groups: tuple[str, ...]
     saved: Handle[SavedOffsets]
     translated: Handle[TranslatedPositions]
-
-    @property
-    def title(self) -> str:
-        """See `Effect`."""
-        return "Write explicit offsets for each group on every partition it will read"
 
     @property
     @abstractmethod
@@ -97,7 +101,7 @@ class _Written(Reversible, VerifiedUndo):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class WriteOffsets(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
+class WriteOffsets(_Written, name="write-offsets"):
     """Commit each group's offsets, several groups at a time. A group with members refuses by itself.
 
     MirrorMaker's group sync may still be at it: it moves an offset of an idle group forward to its own
@@ -105,11 +109,6 @@ class WriteOffsets(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
     `landing`: where groups begin in the landing topics. `offset_shift`: a rehearsal's sabotage, records.
     """
 
-    NAME = "write-offsets"
-    RESULT = WrittenOffsets
-    PHASE = "translate"
-    EXPECTED_S = 0.3
-    TIMEOUT_S = 60.0
     mirror: MirrorRef
     landing: Handle[TopicEnds]
     end: Handle[MirrorEnd]
@@ -169,18 +168,13 @@ class WriteOffsets(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class WriteBack(_Written, Verified[WrittenOffsets], Effect[WrittenOffsets]):
+class WriteBack(_Written, name="write-back"):
     """Commit every partition that a group will read there, several groups at a time.
 
     `synced_by`: mirrors that go on running, and whose group sync moves an idle group forward to its own
     translation. Where that stands ahead of ours already, ours would not last.
     """
 
-    NAME = "write-back"
-    RESULT = WrittenOffsets
-    PHASE = "translate"
-    EXPECTED_S = 0.3
-    TIMEOUT_S = 60.0
     cluster: str
     synced_by: tuple[MirrorRef, ...] = ()
 

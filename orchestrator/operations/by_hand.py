@@ -15,10 +15,9 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import CoordinationError, GateRefusedError, GateUnknownError, LockHeldError
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.history import coordination_of
+from orchestrator.operations.history import rows_at
 from orchestrator.operations.holds import holds_in_the_way
 from orchestrator.operations.journal import about_this_process, lock_path
-from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
@@ -84,9 +83,7 @@ def by_hand(topology: Topology, clusters: Iterable[str], doing: str) -> Iterator
 
 def by_hand_rows(topology: Topology) -> list[dict[str, Any]]:
     """What was written by hand, oldest first: `by_hand`, the command's words, `by`, `at_s` and `what`."""
-    with coordination_of(topology) as coordination:
-        found = coordination.read_children(by_hand_path(topology.name))
-    return [unpacked(value) for value in found.values()]
+    return rows_at(topology, by_hand_path(topology.name))
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.operations.journal import runs_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import runs_path, unpacked
 from orchestrator.operations.run_outline import RunOutline, read_outline
 from orchestrator.planning.estate_record import DenialInForce, Fact, PrimaryMoved, RunBegun, Topics
 from orchestrator.planning.writers import writers_at

@@ -10,8 +10,7 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
 from orchestrator.operations.attempts import last_outcomes
 from orchestrator.operations.estate_facts import begun_runs
-from orchestrator.operations.journal import runs_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import runs_path, unpacked
 from orchestrator.operations.run_outline import RunOutline, outline_of, read_outline
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun

@@ -15,11 +15,11 @@ from orchestrator.engine import state_from_journal
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.operations.earlier_results import facts_before_the_record
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, written_facts
-from orchestrator.operations.journal import journal_records, runs_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import journal_records, runs_path, unpacked
 from orchestrator.operations.run_outline import read_outline
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
+    KIND_OF,
     KINDS,
     Body,
     Fact,
@@ -57,7 +57,7 @@ def begun_runs(coordination: Coordination, topology: str) -> list[str]:
     """Ids of the runs that have begun a step, in the order in which they began."""
     names = fact_names(coordination, topology)
     if names:
-        return list(dict.fromkeys(name.run_id for name in names if name.kind == RunBegun.KIND))
+        return list(dict.fromkeys(name.run_id for name in names if name.kind == KIND_OF[RunBegun]))
     return [fact.run_id for fact in old_facts(coordination, topology, [RunBegun])]
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.parts import read_bulk, unpacked
-from orchestrator.planning.estate_record import KINDS, Body, Fact, Withdrawn, standing
+from orchestrator.operations.journal import read_bulk, unpacked
+from orchestrator.planning.estate_record import KIND_OF, KINDS, Body, Fact, Withdrawn, standing
 
 FIRST = 1
 """The number of the first fact of all, `RecordBegun`."""
@@ -103,7 +103,7 @@ def written_facts(
 
     `known`: those that were read before, for they never change; further ones are put there.
     """
-    wanted = {kind.KIND for kind in (*kinds, Withdrawn)}
+    wanted = {KIND_OF[kind] for kind in (*kinds, Withdrawn)}
     names = [
         name
         for name in fact_names(coordination, topology)

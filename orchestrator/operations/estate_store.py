@@ -18,8 +18,8 @@ from orchestrator.operations.estate_record import (
     fact_names,
     written_facts,
 )
-from orchestrator.operations.parts import packed, write_bulk
-from orchestrator.planning.estate_record import Body, Fact, RecordBegun, Withdrawn, is_about_the_same
+from orchestrator.operations.journal import packed, write_bulk
+from orchestrator.planning.estate_record import KIND_OF, Body, Fact, RecordBegun, Withdrawn, is_about_the_same
 from orchestrator.planning.plan import canonical_json, digest
 from orchestrator.ports.clock import Clock
 
@@ -107,7 +107,7 @@ class EnsembleRecord:
         return written_facts(self._coordination, self._topology, [kind], of_run=self._run_id)
 
     def _node(self, fact: Fact) -> tuple[str, bytes]:
-        name = FactName(fact.number, fact.body.KIND, fact.run_id, fact.after)
+        name = FactName(fact.number, KIND_OF[type(fact.body)], fact.run_id, fact.after)
         data = fact.as_json()
         body = canonical_json(data["body"])
         if len(packed(body)) > _BODY_BYTES:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.files import write_whole
+from orchestrator.adapters.files import put_file
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.operations.by_hand import ByHand, by_hand
 from orchestrator.planning.offsets_json import offsets_from_json, offsets_to_json
@@ -55,10 +55,7 @@ def take_snapshot(topology: Topology, cluster: str, groups: Iterable[str] = ()) 
 
 def write_snapshot(snapshot: Snapshot, file: Path) -> None:
     """Write the file, whole or not at all. Raises `DcctlError` naming it."""
-    try:
-        write_whole(file, json.dumps(snapshot.as_json(), indent=2) + "\n")
-    except OSError as error:
-        raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
+    put_file(file, json.dumps(snapshot.as_json(), indent=2) + "\n")
 
 
 def read_snapshot(file: Path) -> Snapshot:

@@ -1,19 +1,58 @@
-"""What the guard of a broker reads in the ensemble, and its word from that."""
+"""What the guard of a broker reads in the ensemble and in the broker's data folder, and its word from that.
+
+Whether the folder came new is kept in the folder itself: another disk knows nothing of it.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.earlier_denials import EarlierDenials
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import FactName
-from orchestrator.operations.guard_disk import came_after, guarded_disk
 from orchestrator.planning.boot_guard import GUARD_FACTS, Disk, GuardWord, guard_word, newest_begun
 from orchestrator.planning.estate_record import Fact
 from orchestrator.planning.writers import writers_at
 from orchestrator.topology.model import Topology
+
+# Kafka reads folders and files that it knows here; any other file is left alone.
+MARK = ".dcctl-came-new.json"
+
+
+def is_new(data: Path) -> bool:
+    """Whether no broker has ever run on this folder: it holds no partition, only what formatting leaves."""
+    try:
+        return not any(entry.is_dir() for entry in data.iterdir())
+    except OSError:
+        return False  # one that is missing or cannot be read tells nothing
+
+
+def guarded_disk(data: Path) -> Disk:
+    """The folder before the broker starts on it. Raises `OSError` where that cannot be kept there."""
+    if is_new(data):
+        return _kept(data, None)
+    try:
+        found = json.loads((data / MARK).read_text(encoding="utf-8"))
+        after = found["after"]
+    except (FileNotFoundError, NotADirectoryError):
+        return Disk()
+    except (OSError, ValueError, TypeError, KeyError):
+        after = None
+    return Disk(is_new=True, after=after if isinstance(after, str) else None)
+
+
+def came_after(data: Path, run_id: str) -> Disk:
+    """Keep the newest run of the journal (empty: none) beside a folder that came new."""
+    return _kept(data, run_id)
+
+
+def _kept(data: Path, after: str | None) -> Disk:
+    write_whole(data / MARK, json.dumps({"after": after}) + "\n")
+    return Disk(is_new=True, after=after)
 
 
 class GuardFacts:

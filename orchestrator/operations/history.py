@@ -12,7 +12,7 @@ from orchestrator.operations.alone import has_local_journal, local_journal, read
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.earlier_runs import newest_runs
 from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.journal import journal_records
+from orchestrator.operations.journal import journal_records, unpacked
 from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import SettingsBefore
@@ -51,6 +51,12 @@ def changed_settings(topology: Topology) -> list[dict[str, Any]]:
         for fact in facts
         if isinstance(body := fact.body, SettingsBefore)
     ]
+
+
+def rows_at(topology: Topology, path: str) -> list[dict[str, Any]]:
+    """What is kept below a path of the ensemble, in the order of its names: the oldest first."""
+    with coordination_of(topology) as coordination:
+        return [unpacked(value) for value in coordination.read_children(path).values()]
 
 
 @contextmanager

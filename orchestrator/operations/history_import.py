@@ -22,13 +22,13 @@ from orchestrator.operations.alone import (
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import FactName, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.history import coordination_of
+from orchestrator.operations.history import coordination_of, rows_at
 from orchestrator.operations.journal import about_this_process, journal_records, lock_path
-from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import is_run_id
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import (
+    KIND_OF,
     PrimaryMoved,
     RecordBegun,
     RunBegun,
@@ -38,6 +38,7 @@ from orchestrator.planning.estate_record import (
 )
 from orchestrator.planning.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
 
@@ -108,9 +109,7 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
 
 def import_rows(topology: Topology) -> list[dict[str, Any]]:
     """Who has imported what, oldest first."""
-    with coordination_of(topology) as coordination:
-        found = coordination.read_children(imports_path(topology.name))
-    return [unpacked(value) for value in found.values()]
+    return rows_at(topology, imports_path(topology.name))
 
 
 @contextmanager
@@ -126,7 +125,7 @@ def _this_machine(topology: str) -> Iterator[None]:
 def _place_known(coordination: Coordination, topology: str, run_id: str) -> FactName | None:
     """A fact of the run that is there: it was imported before, wholly or in part, and has its place."""
     own = [name for name in fact_names(coordination, topology) if name.run_id == run_id]
-    return next((name for name in own if name.kind == RunBegun.KIND), None)
+    return next((name for name in own if name.kind == KIND_OF[RunBegun]), None)
 
 
 def _newest_seen(coordination: Coordination, topology: str, records: Sequence[RunEvent]) -> int:
@@ -157,11 +156,10 @@ def _moves_since(coordination: Coordination, topology: str, records: Sequence[Ru
 
 
 def _not_ordered(run_id: str, since: Sequence[str]) -> DcctlError:
-    listed = ", ".join(since[:3]) + (f" and {len(since) - 3} more" if len(since) > 3 else "")
     return DcctlError(
         f"run {run_id}",
-        f"knew nothing of {listed}, made with the ensemble: which of them moved first it cannot tell. "
-        "Nothing was written",
+        f"knew nothing of {listed(since, 3)}, made with the ensemble: which of them moved first it cannot "
+        "tell. Nothing was written",
         "say whether this run moved before them or after them: --order earlier, or --order later",
     )
 

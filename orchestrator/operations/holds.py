@@ -16,8 +16,7 @@ from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError, UsageError
-from orchestrator.operations.history import coordination_of
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.history import coordination_of, rows_at
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.holds import Hold, standing_on
 from orchestrator.planning.plan import canonical_json
@@ -110,9 +109,7 @@ def hold_rows(topology: Topology) -> list[dict[str, Any]]:
 
 def hold_events(topology: Topology) -> list[dict[str, Any]]:
     """Who has put and released which hold, oldest first."""
-    with coordination_of(topology) as coordination:
-        found = coordination.read_children(EVENTS_PATH)
-    return [unpacked(value) for value in found.values()]
+    return rows_at(topology, EVENTS_PATH)
 
 
 def _write(  # noqa: PLR0917 - what a record of it says

@@ -1,19 +1,64 @@
-"""The engine's journal in the coordination ensemble, as it is read."""
+"""Runs in the coordination ensemble, their journals as they are read, and JSON data of whatever size."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.account import account_name
-from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import DcctlError
-from orchestrator.operations.parts import read_bulk, unpacked
-from orchestrator.planning.plan import RunEvent, digest, event_from_json
+from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldLock
+from orchestrator.errors import CoordinationError, DcctlError
+from orchestrator.planning.plan import RunEvent, canonical_json, digest, event_from_json
+
+_PLAIN_UP_TO_BYTES = 32_000
+
+
+def packed(text: str) -> bytes:
+    """A short text as it is, a longer one compressed."""
+    plain = text.encode()
+    return plain if len(plain) <= _PLAIN_UP_TO_BYTES else zlib.compress(plain)
+
+
+def unpacked(value: bytes, subject: str = "a node") -> dict[str, Any]:
+    """JSON data as it lies in the ensemble. Raises `CoordinationError` for what is none."""
+    try:
+        text = value if value.startswith(b"{") else zlib.decompress(value)
+        data = json.loads(text)
+    except (zlib.error, ValueError) as error:
+        raise CoordinationError(subject, f"is no JSON that dcctl writes: {error}") from None
+    if not isinstance(data, dict):
+        raise CoordinationError(subject, "is no JSON object, as dcctl writes them")
+    return data
+
+
+def write_bulk(lock: HeldLock, path: str, data: Any) -> dict[str, Any]:
+    """Write data of any size in nodes that begin with `path`, under the lock; returns what finds it again.
+
+    That is {parts, digest}, for the node that it belongs to. Written twice it is there once.
+    """
+    whole = zlib.compress(canonical_json(data).encode())
+    chunks = [whole[at : at + MAX_VALUE_BYTES] for at in range(0, len(whole), MAX_VALUE_BYTES)]
+    for number, chunk in enumerate(chunks):
+        lock.create(f"{path}-{number:03d}", chunk)
+    return {"parts": len(chunks), "digest": digest(data)}
+
+
+def read_bulk(coordination: Coordination, path: str, index: Mapping[str, Any]) -> dict[str, Any]:
+    """What `write_bulk` wrote. Raises `CoordinationError` where a part is missing, or was changed."""
+    count = int(index.get("parts", 0))
+    chunks = [coordination.read(f"{path}-{number:03d}") for number in range(count)]
+    missing = [number for number, chunk in enumerate(chunks) if chunk is None]
+    if missing:
+        raise CoordinationError(path, f"part {missing[0]} of {count} is not there")
+    data = unpacked(b"".join(chunk or b"" for chunk in chunks), path)
+    if digest(data) != index.get("digest"):
+        raise CoordinationError(path, "is not what was written there")
+    return data
 
 
 def lock_path(topology: str) -> str:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.files import write_whole
+from orchestrator.adapters.files import put_file
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
@@ -52,6 +52,7 @@ class RunEstate(Protocol):
 
 
 E = TypeVar("E", bound=RunEstate)
+T = TypeVar("T")
 
 
 def new_run_id(verb: str, at_s: float) -> str:
@@ -96,7 +97,7 @@ class Run(Generic[E]):
         self.is_alone = is_alone
         self._lock: HeldLock | None = None
         self._own_lock: LocalLock | None = None
-        self._journal: RunJournal | LocalJournal | None = None
+        self._journal: Journal | None = None
         self._estate_record: EstateRecord | None = None
 
     def __enter__(self) -> Self:
@@ -144,16 +145,12 @@ class Run(Generic[E]):
     @property
     def coordination(self) -> Coordination:
         """The ensemble. Raises `DcctlError` where there is none."""
-        if self.estate.coordination is None:
-            raise DcctlError("coordination", self.estate.coordination_problem)
-        return self.estate.coordination
+        return self._there(self.estate.coordination)
 
     @property
     def lock(self) -> HeldLock:
         """The held lock. Raises `DcctlError` where there is none."""
-        if self._lock is None:
-            raise DcctlError("coordination", self.estate.coordination_problem)
-        return self._lock
+        return self._there(self._lock)
 
     @property
     def guard(self) -> Lock:
@@ -167,16 +164,17 @@ class Run(Generic[E]):
     @property
     def journal(self) -> Journal:
         """The journal. Raises `DcctlError` where there is none."""
-        if self._journal is None:
-            raise DcctlError("coordination", self.estate.coordination_problem)
-        return self._journal
+        return self._there(self._journal)
 
     @property
     def estate_record(self) -> EstateRecord:
         """Where this run writes what outlives it. Raises `DcctlError` where there is no ensemble."""
-        if self._estate_record is None:
+        return self._there(self._estate_record)
+
+    def _there(self, what: T | None) -> T:
+        if what is None:
             raise DcctlError("coordination", self.estate.coordination_problem)
-        return self._estate_record
+        return what
 
     def earlier_records(self) -> list[RunEvent]:
         """What an interrupted run has written so far."""
@@ -218,7 +216,4 @@ class Run(Generic[E]):
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
     """Write JSON data, whole or not at all. Raises `DcctlError` where that cannot be done."""
-    try:
-        write_whole(file, json.dumps(data, indent=2) + "\n")
-    except OSError as error:
-        raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
+    put_file(file, json.dumps(data, indent=2) + "\n")

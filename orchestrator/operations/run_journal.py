@@ -9,8 +9,7 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, HeldLock
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.journal import bulk_path, runs_path
-from orchestrator.operations.parts import packed, unpacked, write_bulk
+from orchestrator.operations.journal import bulk_path, packed, runs_path, unpacked, write_bulk
 from orchestrator.planning.estate_record import Body, RunBegun, RunEnded
 from orchestrator.planning.plan import RunEvent, canonical_json, to_json
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.operations.journal import runs_path
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import runs_path, unpacked
 from orchestrator.planning.plan import RunEvent, to_json
 
 _INTENT = "step-intent"

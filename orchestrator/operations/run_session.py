@@ -55,24 +55,21 @@ class RunSession:
 
     def cluster(self, name: str) -> Kafka:
         """A connection to one cluster of the topology."""
-        with self._guard:
-            if name not in self._clusters:
-                self._clusters[name] = self.servers.kafka(self.topology, name)
-            return self._clusters[name]
+        return self._once(self._clusters, self.servers.kafka, name)
 
     def access(self, name: str) -> Access:
         """The access rules of one cluster."""
-        with self._guard:
-            if name not in self._access:
-                self._access[name] = self.servers.access(self.topology, name)
-            return self._access[name]
+        return self._once(self._access, self.servers.access, name)
 
     def java_admin(self, name: str) -> KafkaAdmin:
         """Kafka's own Admin for one cluster."""
+        return self._once(self._java, self.servers.admin, name)
+
+    def _once(self, made: dict[str, P], make: Callable[[Topology, str], P], name: str) -> P:
         with self._guard:
-            if name not in self._java:
-                self._java[name] = self.servers.admin(self.topology, name)
-            return self._java[name]
+            if name not in made:
+                made[name] = make(self.topology, name)
+            return made[name]
 
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""

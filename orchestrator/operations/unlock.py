@@ -8,9 +8,8 @@ from typing import Any
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Holder
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations.history import coordination_of
+from orchestrator.operations.history import coordination_of, rows_at
 from orchestrator.operations.journal import about_this_process, lock_path, unlocks_path
-from orchestrator.operations.parts import unpacked
 from orchestrator.operations.run import new_run_id
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
@@ -53,9 +52,7 @@ def unlock(
 
 def unlock_rows(topology: Topology) -> list[dict[str, Any]]:
     """Who has taken the lock from whom, oldest first."""
-    with coordination_of(topology) as coordination:
-        found = coordination.read_children(unlocks_path(topology.name))
-    return [unpacked(value) for value in found.values()]
+    return rows_at(topology, unlocks_path(topology.name))
 
 
 def _hint(holder: Holder) -> str:

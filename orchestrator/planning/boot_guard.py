@@ -25,8 +25,8 @@ from orchestrator.planning.estate_record import (
     standing,
     undone_runs,
 )
-from orchestrator.planning.gate import listed
 from orchestrator.planning.writers import Topic, Writers
+from orchestrator.wording import listed
 
 GUARD_FACTS: tuple[type[Body], ...] = (RunBegun, RunEnded, PrimaryMoved, DenialInForce, DenialLifted)
 """All that a guard decides by."""

@@ -14,6 +14,7 @@ from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer, Replication
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import listed
 
 _NAMED = 2
 Place = Callable[[TopicPartition, int], Translated]
@@ -117,9 +118,7 @@ def why_unknown(seen: SeenCheckpoint) -> str:
 
 def in_unjudged_files(files: Iterable[str]) -> str:
     """What cannot be said of a state in such files; empty for none."""
-    listed = list(files)
-    if not listed:
+    told = listed(files, _NAMED)
+    if not told:
         return ""
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    files = ", ".join(listed[:_NAMED]) + more
-    return f"its state is in files as RocksDB's ({files}), which nobody here can judge: it may lack some"
+    return f"its state is in files as RocksDB's ({told}), which nobody here can judge: it may lack some"

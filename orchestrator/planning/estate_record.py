@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -36,7 +36,6 @@ class RecordBegun:
     The numbers of an ensemble that was made anew begin again, and say nothing of those before.
     """
 
-    KIND: ClassVar[str] = "record"
     life: str
 
 
@@ -44,7 +43,6 @@ class RecordBegun:
 class JournalUnread:
     """What a run between these clusters had recorded in its old journal could not be read, and why."""
 
-    KIND: ClassVar[str] = "journal_unread"
     source: str
     target: str
     problem: str
@@ -54,7 +52,6 @@ class JournalUnread:
 class RunBegun:
     """A run is about to make its first effect. Written in one transaction with that step's intent."""
 
-    KIND: ClassVar[str] = "begun"
     verb: str
     source: str
     target: str
@@ -64,7 +61,6 @@ class RunBegun:
 class RunEnded:
     """A run that had begun came to an end; resumed, it may come to another one."""
 
-    KIND: ClassVar[str] = "ended"
     outcome: str
 
 
@@ -72,7 +68,6 @@ class RunEnded:
 class PrimaryMoved:
     """`primary` is where topics work from here on; `home` is the cluster that the file gives them."""
 
-    KIND: ClassVar[str] = "primary"
     home: str
     primary: str
     topics: tuple[str, ...]
@@ -85,7 +80,6 @@ class DenialInForce:
     `principals`: who is denied writing.
     """
 
-    KIND: ClassVar[str] = "denial"
     cluster: str
     topics: Topics
     principals: tuple[str, ...]
@@ -98,7 +92,6 @@ class DenialLifted:
     Written before the first of its rules is gone.
     """
 
-    KIND: ClassVar[str] = "denial_lifted"
     cluster: str
     topics: Topics
 
@@ -110,7 +103,6 @@ class LogsLeft:
     `ends`: [topic, partition, end offset, leader epoch (-1: not known)]. `topic_ids` by topic.
     """
 
-    KIND: ClassVar[str] = "logs_left"
     cluster: str
     ends: tuple[tuple[str, int, int, int], ...]
     topic_ids: Mapping[str, str]
@@ -127,7 +119,6 @@ class ReverseStarts:
     `is_set`: Connect has been told so; otherwise it is where the landing topics ended when applications came.
     """
 
-    KIND: ClassVar[str] = "reverse_starts"
     home: str
     standby: str
     starts: Rows
@@ -138,7 +129,6 @@ class ReverseStarts:
 class LogsCut:
     """All cuts of the logs of `home` whose copies at `standby` reach further: [topic, partition, cuts]."""
 
-    KIND: ClassVar[str] = "logs_cut"
     home: str
     standby: str
     cuts: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
@@ -148,7 +138,6 @@ class LogsCut:
 class ClusterIds:
     """The id of each cluster, as it was when somebody last took them for right."""
 
-    KIND: ClassVar[str] = "cluster_ids"
     ids: Mapping[str, str]
 
 
@@ -156,7 +145,6 @@ class ClusterIds:
 class SettingsBefore:
     """Settings as they were before a change: resource -> key -> value (None: none of its own)."""
 
-    KIND: ClassVar[str] = "settings_before"
     cluster: str
     settings: Mapping[str, Mapping[str, str | None]]
 
@@ -165,7 +153,6 @@ class SettingsBefore:
 class Withdrawn:
     """The fact with this number does not hold any more."""
 
-    KIND: ClassVar[str] = "withdrawn"
     number: int
 
 
@@ -186,7 +173,23 @@ Body: TypeAlias = (
 )
 B = TypeVar("B", bound=Body)
 
-KINDS: Mapping[str, type[Body]] = {kind.KIND: kind for kind in get_args(Body)}
+KINDS: Mapping[str, type[Body]] = {
+    "record": RecordBegun,
+    "journal_unread": JournalUnread,
+    "begun": RunBegun,
+    "ended": RunEnded,
+    "primary": PrimaryMoved,
+    "denial": DenialInForce,
+    "denial_lifted": DenialLifted,
+    "logs_left": LogsLeft,
+    "reverse_starts": ReverseStarts,
+    "logs_cut": LogsCut,
+    "cluster_ids": ClusterIds,
+    "settings_before": SettingsBefore,
+    "withdrawn": Withdrawn,
+}
+"""What each kind of fact is called in the store."""
+KIND_OF: Mapping[type[Body], str] = {kind: name for name, kind in KINDS.items()}
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in KINDS.items()}
 
 
@@ -227,7 +230,8 @@ class Fact:
 
 def body_to_json(body: Body) -> dict[str, Any]:
     """{kind, body}."""
-    return {"kind": body.KIND, "body": _ADAPTERS[body.KIND].dump_python(body, mode="json")}
+    kind = KIND_OF[type(body)]
+    return {"kind": kind, "body": _ADAPTERS[kind].dump_python(body, mode="json")}
 
 
 def body_from_json(data: Mapping[str, Any]) -> Body:

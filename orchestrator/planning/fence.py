@@ -1,4 +1,4 @@
-"""Keeping applications off a cluster: which rules deny what to whom, and the plan that brings them in.
+"""Keeping applications off a cluster: which rules deny what to whom.
 
 Rules (facts: Kafka, "Fencing producers"): an explicit DENY, because taking an ALLOW away opens a topic
 where `allow.everyone.if.no.acl.found=true`; never the replication engine's principal; super users are
@@ -23,8 +23,6 @@ STANDSTILL_S = 3.0
 # A replica that does not follow is out of sync after replica.lag.time.max.ms (30 s by default), looked at
 # each half of that time (`ReplicaManager`); and then the brokers have to hear of it.
 IN_SYNC_S = 50.0
-# For so long is who still writes waited for, and who does not tell where its logs end.
-_PATIENCE_S = 12.0
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -14,6 +14,7 @@ from typing import Literal
 
 from orchestrator.topology.model import Producer, Topology
 from orchestrator.values import WrittenRecord
+from orchestrator.wording import listed
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -257,8 +258,7 @@ def told(rows: Iterable[FirstWrite], timeout_s: float) -> str:
     parts = []
     seen = [f"{row.producer}{_when(row)}" for row in rows if row.outcome == "seen"]
     if seen:
-        more = f" and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""
-        parts.append(f"first records: {', '.join(seen[:_LISTED])}{more}")
+        parts.append(f"first records: {listed(seen, _LISTED)}")
     attested = [row.producer for row in rows if row.outcome == "attested"]
     if attested:
         parts.append(f"attested by a person: {', '.join(attested)}")

@@ -9,8 +9,6 @@ from typing import Any
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 
-LISTED = 5
-
 
 def gate_result(  # noqa: PLR0917 - in the order in which it is read
     gate_id: str, outcome: GateOutcome, measured: str, limit: str, reason: str, hint: str = ""
@@ -31,13 +29,6 @@ def as_far_as_known(part: Part[CoordinationState], gate: GateResult) -> GateResu
         return gate
     known = "as far as this machine and its copy of the estate record know"
     return replace(gate, reason=f"{known}: {gate.reason}")
-
-
-def listed(items: Iterable[str]) -> str:
-    """The first few items, and how many more there are."""
-    texts = list(items)
-    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
-    return ", ".join(texts[:LISTED]) + more
 
 
 def by_cause(gates: Iterable[GateResult]) -> list[list[GateResult]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from orchestrator.planning.gate import gate_result, listed
+from orchestrator.planning.gate import gate_result
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import GateResult, Plan, Step
 from orchestrator.topology.verbs import MOVING_VERBS
+from orchestrator.wording import listed
 
 OPEN_STANDBY = "open-standby"
 LOOKING_GATES = frozenset({"coordination", "not-held"})

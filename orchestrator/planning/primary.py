@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.wording import listed
 
 STEP = "record-primary"
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.gate import absent, as_far_as_known, gate_result, listed
+from orchestrator.planning.gate import absent, as_far_as_known, gate_result
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 GATE = "same-clusters"
 IDS_TO_REMEMBER = "cluster_ids"

@@ -159,9 +159,7 @@ def sample_key(sample: Sample) -> bytes:
 
 def encode_sample(sample: Sample) -> tuple[bytes, bytes]:
     """Key and value of a sample, as they lie in the samples topic."""
-    kind = _KIND_OF[type(sample)]
-    key = _packed([kind.name, sample.watcher, *kind.names(sample)])
-    return key, _packed({"v": 1, **kind.value(sample)})
+    return sample_key(sample), _packed({"v": 1, **_KIND_OF[type(sample)].value(sample)})
 
 
 def decode_sample(key: bytes, value: bytes) -> Sample:
@@ -172,7 +170,7 @@ def decode_sample(key: bytes, value: bytes) -> Sample:
     try:
         name, watcher, *names = json.loads(key)
         data = json.loads(value)
-        sample: Sample = _KINDS[name, data["v"]].read(watcher, names, data)
+        sample = _KINDS[name, data["v"]].sample(watcher, names, data)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise ValueError(f"not a sample: {key!r}: {error}") from None
     return sample
@@ -186,129 +184,38 @@ def _packed(what: object) -> bytes:
 class _Kind:
     """How one kind of sample lies in the topic.
 
-    `name` begins its key; `names` stand in the key behind the watcher; `value` is the record without its
-    version; `read` makes the sample of watcher, names and value again. A new kind is a class and one entry
-    in `_KINDS`.
+    `name` begins its key, `in_key` are the fields that stand there behind the watcher. All others are the
+    record's value, by their names; `written` and `read` are for those that JSON has in another form. A new
+    kind is a class and one entry in `_KINDS`.
     """
 
     name: str
     type: type[Sample]
-    names: Callable[[Any], list[object]]
-    value: Callable[[Any], dict[str, Any]]
-    read: Callable[[str, list[Any], dict[str, Any]], Sample]
+    in_key: tuple[str, ...]
+    written: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    read: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
+    def names(self, sample: Sample) -> list[object]:
+        """What stands in the key behind the watcher."""
+        if isinstance(sample, Round):
+            return ["failed" if sample.outcome == "failed" else "good"]
+        return [getattr(sample, name) for name in self.in_key]
 
-def _fields(type_: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Those entries of a value that are fields of the class, as they are."""
-    return {name: data[name] for name in type_.__dataclass_fields__ if name in data}
+    def value(self, sample: Sample) -> dict[str, Any]:
+        """The record without its version. By how much a clock was set back is left out while it is 0."""
+        own = self.type.__dataclass_fields__.keys() - {"watcher", *self.in_key}
+        told = {name: getattr(sample, name) for name in self.type.__dataclass_fields__ if name in own}
+        if not sample.set_back_s:
+            del told["set_back_s"]
+        return told | {name: write(told[name]) for name, write in self.written.items()}
 
-
-def _round_value(sample: Round) -> dict[str, Any]:
-    return {
-        "begun_at_s": sample.begun_at_s,
-        "ended_at_s": sample.ended_at_s,
-        "outcome": sample.outcome,
-        "cause": sample.cause,
-        "reason": sample.reason,
-        "ends_at_s": sample.ends_at_s,
-        "last_good_at_s": sample.last_good_at_s,
-        "failing_since_s": sample.failing_since_s,
-        "refused_since_s": sample.refused_since_s,
-        "full_at_s": sample.full_at_s,
-        "missed": dict(sample.missed),
-        **_set_back(sample),
-    }
-
-
-def _read_round(watcher: str, _names: list[Any], data: dict[str, Any]) -> Round:
-    ends_at_s = data["ends_at_s"]
-    known = _fields(Round, data) | {"ends_at_s": tuple(ends_at_s) if ends_at_s else None}
-    return Round(**known | {"watcher": watcher})
-
-
-def _positions_value(sample: GroupPositions) -> dict[str, Any]:
-    return {"at_s": sample.at_s, "offsets": sorted(sample.offsets.items()), **_set_back(sample)}
-
-
-def _read_positions(watcher: str, names: list[Any], data: dict[str, Any]) -> GroupPositions:
-    group, topic, block = names
-    return GroupPositions(
-        watcher=watcher,
-        group=group,
-        topic=topic,
-        block=block,
-        at_s=data["at_s"],
-        offsets=dict(data["offsets"]),
-        set_back_s=data.get("set_back_s", 0.0),
-    )
-
-
-def _ends_value(sample: TopicEnds) -> dict[str, Any]:
-    return {
-        "at_s": sample.at_s,
-        "topic_id": sample.topic_id,
-        "ends": [[partition, *end] for partition, end in sorted(sample.ends.items())],
-        "made_anew": sample.made_anew,
-        **_set_back(sample),
-    }
-
-
-def _read_ends(watcher: str, names: list[Any], data: dict[str, Any]) -> TopicEnds:
-    topic, block = names
-    anew = data.get("made_anew")
-    return TopicEnds(
-        watcher=watcher,
-        topic=topic,
-        block=block,
-        at_s=data["at_s"],
-        topic_id=data["topic_id"],
-        ends={partition: LogEnd(start, end, epoch) for partition, start, end, epoch in data["ends"]},
-        made_anew=MadeAnew(*anew) if anew else None,
-        set_back_s=data.get("set_back_s", 0.0),
-    )
-
-
-def _copy_value(sample: CheckpointCopy) -> dict[str, Any]:
-    return {
-        "at_s": sample.at_s,
-        "batch": sample.batch,
-        "committed_at_s": sample.committed_at_s,
-        "source_batch": sample.source_batch,
-        "path": sample.path,
-        "problem": sample.problem,
-        **_set_back(sample),
-    }
-
-
-def _read_copy(watcher: str, names: list[Any], data: dict[str, Any]) -> CheckpointCopy:
-    (query,) = names
-    return CheckpointCopy(**_fields(CheckpointCopy, data) | {"watcher": watcher, "query": query})
-
-
-def _writers_value(sample: WritersSeen) -> dict[str, Any]:
-    return {
-        "at_s": sample.at_s,
-        "topics": {
-            name: [seen.topic_id, seen.partitions, sorted(seen.transactional), seen.is_compacted]
-            for name, seen in sorted(sample.topics.items())
-        },
-        **_set_back(sample),
-    }
-
-
-def _read_writers(watcher: str, names: list[Any], data: dict[str, Any]) -> WritersSeen:
-    (block,) = names
-    topics = {
-        name: TopicWriters(topic_id, partitions, frozenset(transactional), is_compacted)
-        for name, (topic_id, partitions, transactional, is_compacted, *_) in data["topics"].items()
-    }
-    at_s, set_back_s = data["at_s"], data.get("set_back_s", 0.0)
-    return WritersSeen(watcher=watcher, block=block, at_s=at_s, topics=topics, set_back_s=set_back_s)
-
-
-def _set_back(sample: Sample) -> dict[str, Any]:
-    """Left out while it is 0, as it nearly always is."""
-    return {"set_back_s": sample.set_back_s} if sample.set_back_s else {}
+    def sample(self, watcher: str, names: list[Any], data: Mapping[str, Any]) -> Sample:
+        """The sample of watcher, names and value again."""
+        fields, read = self.type.__dataclass_fields__, self.read
+        known = {name: read[name](at) if name in read else at for name, at in data.items() if name in fields}
+        # A round's key says only what its value says as well.
+        known.update(zip(self.in_key, names, strict=self.type is not Round), watcher=watcher)
+        return self.type(**known)
 
 
 _KINDS = {
@@ -317,20 +224,45 @@ _KINDS = {
         _Kind(
             "round",
             Round,
-            lambda s: ["failed" if s.outcome == "failed" else "good"],
-            _round_value,
-            _read_round,
+            in_key=(),
+            written={"missed": dict},
+            read={"ends_at_s": lambda times: tuple(times) if times else None},
         ),
         _Kind(
             "positions",
             GroupPositions,
-            lambda s: [s.group, s.topic, s.block],
-            _positions_value,
-            _read_positions,
+            in_key=("group", "topic", "block"),
+            written={"offsets": lambda offsets: sorted(offsets.items())},
+            read={"offsets": dict},
         ),
-        _Kind("ends", TopicEnds, lambda s: [s.topic, s.block], _ends_value, _read_ends),
-        _Kind("copy", CheckpointCopy, lambda s: [s.query], _copy_value, _read_copy),
-        _Kind("writers", WritersSeen, lambda s: [s.block], _writers_value, _read_writers),
+        _Kind(
+            "ends",
+            TopicEnds,
+            in_key=("topic", "block"),
+            written={"ends": lambda ends: [[partition, *end] for partition, end in sorted(ends.items())]},
+            read={
+                "ends": lambda rows: {partition: LogEnd(*end) for partition, *end in rows},
+                "made_anew": lambda anew: MadeAnew(*anew) if anew else None,
+            },
+        ),
+        _Kind("copy", CheckpointCopy, in_key=("query",)),
+        _Kind(
+            "writers",
+            WritersSeen,
+            in_key=("block",),
+            written={
+                "topics": lambda topics: {
+                    name: [seen.topic_id, seen.partitions, sorted(seen.transactional), seen.is_compacted]
+                    for name, seen in sorted(topics.items())
+                }
+            },
+            read={
+                "topics": lambda topics: {
+                    name: TopicWriters(topic_id, partitions, frozenset(transactional), is_compacted)
+                    for name, (topic_id, partitions, transactional, is_compacted, *_) in topics.items()
+                }
+            },
+        ),
     )
 }
 _KIND_OF = {kind.type: kind for kind in _KINDS.values()}

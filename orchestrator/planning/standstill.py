@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.values import LogReach, TopicPartition
+from orchestrator.wording import listed
 
 
 class Standstill:
@@ -71,11 +72,10 @@ class Standstill:
         )
 
 
-def beyond_in_words(beyond: Mapping[TopicPartition, int], listed: int) -> str:
+def beyond_in_words(beyond: Mapping[TopicPartition, int], at_most: int) -> str:
     """The first few partitions whose leaders hold more than can be read, and how many more there are."""
-    texts = [f"{tp} {records:,}" for tp, records in sorted(beyond.items())]
-    more = f" and {len(texts) - listed} partitions more" if len(texts) > listed else ""
-    return ", ".join(texts[:listed]) + more
+    told = (f"{tp} {records:,}" for tp, records in sorted(beyond.items()))
+    return listed(told, at_most, "partitions more")
 
 
 def _written_to(reach: LogReach) -> int:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from orchestrator.values import TopicPartition
-
 
 class Broker(NamedTuple):
     """One live broker: where clients find it, and its rack if it has one."""
@@ -25,10 +23,9 @@ class Broker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterIdentity:
-    """Which cluster it is, and who serves it. `controller_id` is -1 where no controller is known."""
+    """Which cluster it is, and who serves it."""
 
     cluster_id: str
-    controller_id: int
     brokers: tuple[Broker, ...]
 
 
@@ -41,13 +38,11 @@ class Features:
 
 
 class Voter(NamedTuple):
-    """One member of a KRaft quorum as its leader sees it; times are None where it has not said any."""
+    """One member of a KRaft quorum as its leader sees it; the time is None where it has not said any."""
 
     node_id: int
-    directory_id: str
     log_end_offset: int
     last_fetched_at_s: float | None
-    last_caught_up_at_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +53,10 @@ class Quorum:
     """
 
     leader_id: int
-    leader_epoch: int
     high_watermark: int
     voters: tuple[Voter, ...]
     observers: tuple[Voter, ...]
     hosts: Mapping[int, str] = field(default_factory=dict)
-
-
-class Reassignment(NamedTuple):
-    """A partition whose replicas are being moved: all of them now, those that come, those that go."""
-
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
 
 
 class ActiveProducer(NamedTuple):
@@ -80,8 +66,6 @@ class ActiveProducer(NamedTuple):
     """
 
     producer_id: int
-    producer_epoch: int
-    last_sequence: int
     last_at_s: float
     coordinator_epoch: int | None
     transaction_start_offset: int | None
@@ -90,25 +74,6 @@ class ActiveProducer(NamedTuple):
     def is_transactional(self) -> bool:
         """Whether it has ever ended a transaction there, or has one open."""
         return self.coordinator_epoch is not None or self.transaction_start_offset is not None
-
-
-class ReplicaLog(NamedTuple):
-    """The log of one replica on one disk. `is_future`: being moved there from another disk."""
-
-    size_bytes: int
-    lag_records: int
-    is_future: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LogDir:
-    """One log directory of a broker; `problem` is why it is out of use. Sizes are those of its volume."""
-
-    path: str
-    problem: str
-    total_bytes: int | None
-    usable_bytes: int | None
-    replicas: Mapping[TopicPartition, ReplicaLog]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

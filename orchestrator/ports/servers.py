@@ -7,8 +7,9 @@ real one's docstring says, which each protocol names.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import (
@@ -17,7 +18,6 @@ from orchestrator.ports.admin_values import (
     ConfigKind,
     Quorum,
 )
-from orchestrator.ports.kafka_values import Authorization, Record, TopicDescription
 from orchestrator.values import (
     Acl,
     BrokerView,
@@ -27,6 +27,46 @@ from orchestrator.values import (
     TopicPartition,
     WrittenRecord,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """What the cluster says about one topic. `isr` and `leaders` are per partition, -1 for no leader."""
+
+    name: str
+    topic_id: str
+    leaders: tuple[int, ...]
+    replicas: tuple[tuple[int, ...], ...]
+    isr: tuple[tuple[int, ...], ...]
+    is_internal: bool = False
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Its partitions in order."""
+        return tuple(TopicPartition(self.name, number) for number in range(len(self.leaders)))
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """How a cluster decides who may do what: its authorizer (empty for none), and who is above all rules.
+
+    `super_users` is None where no broker says it: Kafka hides the values of settings that belong to
+    plug-ins, and `super.users` is the authorizer's.
+    """
+
+    authorizer: str
+    super_users: frozenset[str] | None
+
+
+class Record(NamedTuple):
+    """One record as the orchestrator reads it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
 
 
 class Closed(Protocol):
@@ -176,7 +216,7 @@ class KafkaAdmin(Closed, Protocol):
     """Kafka's own Admin for one cluster; see `adapters.kafka.java_admin_reading.JavaReader`."""
 
     def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
-        """The cluster's id, controller and live brokers."""
+        """The cluster's id and live brokers."""
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import Record
-from orchestrator.ports.servers import Kafka
+from orchestrator.ports.servers import Kafka, Record
 from orchestrator.replication.formats import decode_offset_sync, encode_sync_key
 from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder

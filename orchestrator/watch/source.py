@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 from orchestrator.adapters.kafka.isolated import AT_ONCE, LATE, IsolatedCluster
 from orchestrator.adapters.probe import Listening, listening
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 
 _PROBE_TIMEOUT_S = 0.3

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException, Producer
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import ROOT

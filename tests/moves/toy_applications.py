@@ -154,12 +154,16 @@ class Tallies:
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StopTallies(Verified[Stopped], Reversible, VerifiedUndo, Effect[Stopped]):
+class StopTallies(
+    Verified[Stopped],
+    Reversible,
+    VerifiedUndo,
+    Effect[Stopped],
+    name="toy-stop-tallies",
+    phase="fence",
+):
     """They count nothing there any more. `are_astray`: they work elsewhere, and should not run there at all."""
 
-    NAME = "toy-stop-tallies"
-    RESULT = Stopped
-    PHASE = "fence"
     names: tuple[str, ...]
     cluster: str
     are_astray: bool = False
@@ -193,12 +197,9 @@ class StopTallies(Verified[Stopped], Reversible, VerifiedUndo, Effect[Stopped]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordTallies(Look[RecordedPositions]):
+class RecordTallies(Look[RecordedPositions], name="toy-record-tallies", phase="translate"):
     """Where they stood, out of the dictionary."""
 
-    NAME = "toy-record-tallies"
-    RESULT = RecordedPositions
-    PHASE = "translate"
     names: tuple[str, ...]
     cluster: str
 
@@ -222,15 +223,19 @@ class Placed:
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class PlaceTallies(Verified[Placed], Reversible, VerifiedUndo, Effect[Placed]):
+class PlaceTallies(
+    Verified[Placed],
+    Reversible,
+    VerifiedUndo,
+    Effect[Placed],
+    name="toy-place-tallies",
+    phase="translate",
+):
     """Positions at the other side: the same offsets, and none beyond the end of a copy.
 
     `recorded`: where they stood; None where the dictionary still says it, of a place that is gone.
     """
 
-    NAME = "toy-place-tallies"
-    RESULT = Placed
-    PHASE = "translate"
     names: tuple[str, ...]
     left: str
     entered: str
@@ -287,12 +292,14 @@ class PlaceTallies(Verified[Placed], Reversible, VerifiedUndo, Effect[Placed]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StartTallies(Effect[Nothing]):
+class StartTallies(
+    Effect[Nothing],
+    name="toy-start-tallies",
+    phase="redirect",
+    irreversible="what they have counted there is counted",
+):
     """They count there at once."""
 
-    NAME = "toy-start-tallies"
-    PHASE = "redirect"
-    IRREVERSIBLE = "what they have counted there is counted"
     names: tuple[str, ...]
     cluster: str
 
@@ -309,12 +316,9 @@ class StartTallies(Effect[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SeeTallies(Look[Nothing]):
+class SeeTallies(Look[Nothing], name="toy-see-tallies", phase="verify", timeout_s=10.0):
     """Each has looked for records there since it was started."""
 
-    NAME = "toy-see-tallies"
-    PHASE = "verify"
-    TIMEOUT_S = 10.0
     names: tuple[str, ...]
     cluster: str
     started: Handle[Nothing]

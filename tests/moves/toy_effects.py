@@ -51,17 +51,19 @@ class Page:
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CloseLedger(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+class CloseLedger(
+    Verified[Nothing],
+    Reversible,
+    VerifiedUndo,
+    Effect[Nothing],
+    name="close-ledger",
+    phase="fence",
+    title="Close the ledger {ledger} at {place}",
+):
     """Nobody writes into it any more."""
 
-    NAME = "close-ledger"
-    PHASE = "fence"
     ledger: str
     place: str
-
-    @property
-    def title(self) -> str:
-        return f"Close the ledger {self.ledger} at {self.place}"
 
     def holds(self) -> Iterable[Held]:
         return (Held(f"ledger {self.ledger}", "closed"),)
@@ -91,19 +93,17 @@ class CloseLedger(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class ReadPage(Look[Page]):
+class ReadPage(
+    Look[Page],
+    name="read-page",
+    phase="translate",
+    title="Read the page of {ledger} at {place}",
+):
     """How far it was written."""
 
-    NAME = "read-page"
-    RESULT = Page
-    PHASE = "translate"
     ledger: str
     place: str
     closed: Handle[Nothing]
-
-    @property
-    def title(self) -> str:
-        return f"Read the page of {self.ledger} at {self.place}"
 
     def perform(self, run: Running) -> Outcome[Page]:
         shelves = run.port(Shelves)
@@ -113,18 +113,18 @@ class ReadPage(Look[Page]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class TurnTo(Verified[Page], Reversible, Effect[Page]):
+class TurnTo(
+    Verified[Page],
+    Reversible,
+    Effect[Page],
+    name="turn-to",
+    phase="translate",
+    title="Turn to that page at {place}",
+):
     """The page at the other place."""
 
-    NAME = "turn-to"
-    RESULT = Page
-    PHASE = "translate"
     place: str
     page: Handle[Page]
-
-    @property
-    def title(self) -> str:
-        return f"Turn to that page at {self.place}"
 
     def perform(self, run: Running) -> Outcome[Page]:
         found, shelves = run.of(self.page), run.port(Shelves)
@@ -146,19 +146,18 @@ class TurnTo(Verified[Page], Reversible, Effect[Page]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class OpenLedger(Effect[Nothing]):
+class OpenLedger(
+    Effect[Nothing],
+    name="open-ledger",
+    phase="redirect",
+    title="Open the ledger {ledger} at {place}",
+    irreversible="what was written cannot be unwritten",
+):
     """Somebody writes into it at once."""
 
-    NAME = "open-ledger"
-    PHASE = "redirect"
-    IRREVERSIBLE = "what was written cannot be unwritten"
     ledger: str
     place: str
     page: Handle[Page]
-
-    @property
-    def title(self) -> str:
-        return f"Open the ledger {self.ledger} at {self.place}"
 
     def frees(self) -> Iterable[Held]:
         return (Held(f"ledger {self.ledger}", "closed"),)
@@ -174,16 +173,10 @@ class OpenLedger(Effect[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class Say(Effect[Nothing]):
+class Say(Effect[Nothing], name="say", phase="verify", title="Say {outcome}"):
     """It ends as it is told to."""
 
-    NAME = "say"
-    PHASE = "verify"
     outcome: str = "ok"
-
-    @property
-    def title(self) -> str:
-        return f"Say {self.outcome}"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         match self.outcome:

@@ -129,18 +129,17 @@ class Copiers:
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitCopied(Look[Nothing]):
+class AwaitCopied(
+    Look[Nothing],
+    name="toy-await-copied",
+    phase="drain",
+    title="Wait until the copier {mirror} has copied everything",
+):
     """All of these logs is copied."""
 
-    NAME = "toy-await-copied"
-    PHASE = "drain"
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     limit_s: float
-
-    @property
-    def title(self) -> str:
-        return f"Wait until the copier {self.mirror} has copied everything"
 
     @property
     def timeout_s(self) -> float:
@@ -152,18 +151,17 @@ class AwaitCopied(Look[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CopyRest(Look[Nothing]):
+class CopyRest(
+    Look[Nothing],
+    name="toy-copy-rest",
+    phase="drain",
+    title="Let the copier {mirror} copy what can be read",
+):
     """What can be read of a place that answers in part is copied."""
 
-    NAME = "toy-copy-rest"
-    PHASE = "drain"
     mirror: MirrorRef
     standing: Handle[PartlyStanding]
     allowed_records: int | None
-
-    @property
-    def title(self) -> str:
-        return f"Let the copier {self.mirror} copy what can be read"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         missing = _missing(run, self.mirror, run.of(self.standing).ends, run.timeout_s)
@@ -173,16 +171,18 @@ class CopyRest(Look[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class StopCopier(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+class StopCopier(
+    Verified[Nothing],
+    Reversible,
+    VerifiedUndo,
+    Effect[Nothing],
+    name="toy-stop-copier",
+    phase="fence",
+    title="Stop the copier {mirror}",
+):
     """It copies nothing any more."""
 
-    NAME = "toy-stop-copier"
-    PHASE = "fence"
     mirror: MirrorRef
-
-    @property
-    def title(self) -> str:
-        return f"Stop the copier {self.mirror}"
 
     def holds(self) -> Iterable[Held]:
         return (_copying(self.mirror),)
@@ -205,18 +205,16 @@ class StopCopier(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordEnd(Look[MirrorEnd]):
+class RecordEnd(
+    Look[MirrorEnd],
+    name="toy-record-end",
+    phase="fence",
+    title="Record where the copier {mirror} has come to",
+):
     """Where a copier that was stopped has come to."""
 
-    NAME = "toy-record-end"
-    RESULT = MirrorEnd
-    PHASE = "fence"
     mirror: MirrorRef
     stopped: Handle[Nothing]
-
-    @property
-    def title(self) -> str:
-        return f"Record where the copier {self.mirror} has come to"
 
     def perform(self, run: Running) -> Outcome[MirrorEnd]:
         copiers = run.port(Copiers)
@@ -227,19 +225,17 @@ class RecordEnd(Look[MirrorEnd]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CountLost(Look[LossCounted]):
+class CountLost(
+    Look[LossCounted],
+    name="toy-count-lost",
+    phase="fence",
+    title="Count what the copier {mirror} has not copied",
+):
     """What stands at a place that answered in part and is not copied; of what nobody can read, nothing is known."""
 
-    NAME = "toy-count-lost"
-    RESULT = LossCounted
-    PHASE = "fence"
     mirror: MirrorRef
     standing: Handle[PartlyStanding]
     end: Handle[MirrorEnd]
-
-    @property
-    def title(self) -> str:
-        return f"Count what the copier {self.mirror} has not copied"
 
     def perform(self, run: Running) -> Outcome[LossCounted]:
         standing, ends = run.of(self.standing), run.port(Copiers).copied(run, self.mirror)
@@ -254,18 +250,16 @@ class CountLost(Look[LossCounted]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CompareCopies(Look[ReturnedLogs]):
+class CompareCopies(
+    Look[ReturnedLogs],
+    name="toy-compare",
+    phase="detect",
+    title="Compare the logs at {mirror.source} with what the copier {mirror} has copied",
+):
     """A log that has returned may be longer than its copy, and not shorter."""
 
-    NAME = "toy-compare"
-    RESULT = ReturnedLogs
-    PHASE = "detect"
     mirror: MirrorRef
     standing: Handle[StandingLogs]
-
-    @property
-    def title(self) -> str:
-        return f"Compare the logs at {self.mirror.source} with what the copier {self.mirror} has copied"
 
     def perform(self, run: Running) -> Outcome[ReturnedLogs]:
         copied, ends = run.port(Copiers).copied(run, self.mirror), run.of(self.standing).ends
@@ -279,16 +273,16 @@ class CompareCopies(Look[ReturnedLogs]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class GoOnCopying(Verified[Nothing], Effect[Nothing]):
+class GoOnCopying(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="toy-go-on",
+    phase="drain",
+    title="Let the copier {mirror} go on",
+):
     """It copies again, from where it was."""
 
-    NAME = "toy-go-on"
-    PHASE = "drain"
     mirror: MirrorRef
-
-    @property
-    def title(self) -> str:
-        return f"Let the copier {self.mirror} go on"
 
     def frees(self) -> Iterable[Held]:
         return (_copying(self.mirror),)
@@ -303,18 +297,17 @@ class GoOnCopying(Verified[Nothing], Effect[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CopyBack(Verified[MirrorStarts], Effect[MirrorStarts]):
+class CopyBack(
+    Verified[MirrorStarts],
+    Effect[MirrorStarts],
+    name="toy-copy-back",
+    phase="drain",
+    title="Begin the copier {mirror}",
+):
     """A copier the other way, from the first record that was written over there."""
 
-    NAME = "toy-copy-back"
-    RESULT = MirrorStarts
-    PHASE = "drain"
     mirror: MirrorRef
     starts: Offsets
-
-    @property
-    def title(self) -> str:
-        return f"Begin the copier {self.mirror}"
 
     def perform(self, run: Running) -> Outcome[MirrorStarts]:
         copiers = run.port(Copiers)
@@ -329,17 +322,16 @@ class CopyBack(Verified[MirrorStarts], Effect[MirrorStarts]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AwaitCaughtUp(Look[Nothing]):
+class AwaitCaughtUp(
+    Look[Nothing],
+    name="toy-caught-up",
+    phase="drain",
+    title="Wait until the copier {mirror} has caught up",
+):
     """The copier is behind by no more than what was written a moment ago."""
 
-    NAME = "toy-caught-up"
-    PHASE = "drain"
     mirror: MirrorRef
     limit_s: float
-
-    @property
-    def title(self) -> str:
-        return f"Wait until the copier {self.mirror} has caught up"
 
     @property
     def timeout_s(self) -> float:
@@ -352,17 +344,19 @@ class AwaitCaughtUp(Look[Nothing]):
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class KeepEnd(Verified[Nothing], Reversible, VerifiedUndo, Effect[Nothing]):
+class KeepEnd(
+    Verified[Nothing],
+    Reversible,
+    VerifiedUndo,
+    Effect[Nothing],
+    name="toy-keep-end",
+    phase="translate",
+    title="Keep where the copier {mirror} has ended",
+):
     """Where a copier has ended stays known."""
 
-    NAME = "toy-keep-end"
-    PHASE = "translate"
     mirror: MirrorRef
     end: Handle[MirrorEnd]
-
-    @property
-    def title(self) -> str:
-        return f"Keep where the copier {self.mirror} has ended"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         run.port(Copiers).keep_end(self.mirror, dict(run.of(self.end).ends))

@@ -14,9 +14,9 @@ from orchestrator.cli.main import run
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations import coordination
 from orchestrator.operations.canaries.report import finished_run
+from orchestrator.operations.journal import unpacked
 from orchestrator.operations.layout.apply import read_plan, topology_of
 from orchestrator.operations.layout.record import applied_path, read_applied
-from orchestrator.operations.parts import unpacked
 from orchestrator.planning.plan import plan_from_json, to_json
 from tests.old_data import golden, reading
 from tests.old_data.reading import FOLDERS, OldData

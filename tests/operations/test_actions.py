@@ -20,7 +20,7 @@ from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, Trans
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.positions import source_partitions
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.journal import journal_records, runs_path
+from orchestrator.operations.journal import journal_records, runs_path, unpacked
 from orchestrator.operations.layout.record import applied_path, read_applied
-from orchestrator.operations.parts import unpacked
 from tests.operations.memory_ensemble import MemoryEnsemble
 
 TORN = zlib.compress(b'{"kind": "run-started"}' * 100)[:40]

@@ -30,7 +30,7 @@ from orchestrator.planning.fence import FenceRequest, fenced
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.writers import denied_principals, denied_topics, writers_at
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 from tests.engine.crashes import (
     ABORT,

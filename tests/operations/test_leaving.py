@@ -19,7 +19,7 @@ from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.left import LeftCluster, LeftPartition
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.samples import CheckpointCopy, SampleHistory
-from orchestrator.ports.kafka_values import Record
+from orchestrator.ports.servers import Record
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.topology.model import Failover, MaxLoss

@@ -62,8 +62,8 @@ class _MetadataLog:
         self._read = read
 
     def describe_quorum(self) -> Quorum:
-        observers = [Voter(number, "", end, None, None) for number, end in enumerate(self._read, start=1)]
-        return Quorum(9, 1, 100, (), tuple(observers))
+        observers = [Voter(number, end, None) for number, end in enumerate(self._read, start=1)]
+        return Quorum(9, 100, (), tuple(observers))
 
 
 class _East:

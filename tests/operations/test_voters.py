@@ -8,8 +8,8 @@ from orchestrator.ports.admin_values import Quorum, Voter
 
 def quorum(*fetched_at_s: float | None) -> Quorum:
     """Voters 1, 2, …, the first of them the leader, with the time of each one's last fetch."""
-    voters = tuple(Voter(number, "", 100, at_s, at_s) for number, at_s in enumerate(fetched_at_s, start=1))
-    return Quorum(1, 7, 100, voters, ())
+    voters = tuple(Voter(number, 100, at_s) for number, at_s in enumerate(fetched_at_s, start=1))
+    return Quorum(1, 100, voters, ())
 
 
 def test_who_has_not_fetched_for_seconds_is_missing() -> None:

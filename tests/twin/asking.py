@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import Log, TwinCluster
 from tests.twin.crew import Crew

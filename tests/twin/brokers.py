@@ -15,7 +15,7 @@ from orchestrator.ports.admin_values import (
     Quorum,
     Voter,
 )
-from orchestrator.ports.kafka_values import Authorization, TopicDescription
+from orchestrator.ports.servers import Authorization, TopicDescription
 from orchestrator.values import (
     Acl,
     BrokerView,
@@ -110,7 +110,7 @@ class TwinAdmin(Held):
             for b in self.cluster.brokers.values()
             if b.is_known
         )
-        return ClusterIdentity(self.cluster.cluster_id, min(self.cluster.controllers, default=-1), brokers)
+        return ClusterIdentity(self.cluster.cluster_id, brokers)
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         self.reached("describing topics", timeout_s)
@@ -141,11 +141,11 @@ class TwinAdmin(Held):
             raise self.error(doing, "Timeout")
         end = cluster.log_end
         voters = tuple(
-            Voter(number, "", end if state == "up" else 0, now_s if state == "up" else now_s - 60, None)
+            Voter(number, end if state == "up" else 0, now_s if state == "up" else now_s - 60)
             for number, (_, state) in cluster.controllers.items()
         )
-        observers = tuple(Voter(b.number, "", b.heard, now_s, None) for b in cluster.brokers.values())
-        return Quorum(up[0], 1, end, voters, observers)
+        observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
+        return Quorum(up[0], end, voters, observers)
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
@@ -155,7 +155,7 @@ class TwinAdmin(Held):
         for tp in sorted(set(partitions)):
             log = self.led(tp, "describing producers of", timeout_s)
             found[tp] = tuple(
-                ActiveProducer(number, 0, 0, at_s, 0 if transactional else None, None)
+                ActiveProducer(number, at_s, 0 if transactional else None, None)
                 for number, (_, (at_s, transactional)) in enumerate(sorted(log.writers.items()), 1)
             )
         return found

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.adapters.zookeeper import HeldLock, Holder
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
 from orchestrator.operations.estate_record import FactName
-from orchestrator.operations.parts import unpacked
+from orchestrator.operations.journal import unpacked
 from orchestrator.planning.plan import canonical_json
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.twin.crew import EPOCH_S, Crew

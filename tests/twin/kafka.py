@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import Record as ReadRecord
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import Record as ReadRecord
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import (
     LogEnd,
     TopicPartition,

@@ -18,7 +18,7 @@ from orchestrator.adapters.probe import Listening
 from orchestrator.errors import ClusterError
 from orchestrator.planning.sample_tidying import useless_records
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.recorder import SourceReading

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import Authorization
+from orchestrator.ports.servers import Authorization
 from orchestrator.values import Acl
 
 _TIMEOUT_S = 10.0

@@ -30,7 +30,7 @@ from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import Record, TopicDescription
+from orchestrator.ports.servers import Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 
 # What librdkafka says where it believes to know that a partition has no leader, or another one.

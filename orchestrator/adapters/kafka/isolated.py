@@ -28,7 +28,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
 if TYPE_CHECKING:
-    from orchestrator.ports.kafka_values import TopicDescription
+    from orchestrator.ports.servers import TopicDescription
 
 T = TypeVar("T")
 

@@ -15,13 +15,10 @@ from orchestrator.ports.admin_values import (
     ClusterIdentity,
     ConfigKind,
     Features,
-    LogDir,
     Quorum,
-    Reassignment,
-    ReplicaLog,
     Voter,
 )
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import Acl, TopicPartition
 
 # Set on the resource itself; all other sources are the brokers' settings and Kafka's defaults.
@@ -32,17 +29,14 @@ class JavaReader(JavaConnection):
     """Questions. Each takes a deadline in seconds and raises `ClusterError` with Kafka's own reason."""
 
     def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
-        """The cluster's id, controller and live brokers."""
+        """The cluster's id and live brokers."""
         doing = "asking which cluster it is"
         with self._asking(doing) as ask:
             result = ask.admin.describeCluster(ask.options("DescribeCluster", timeout_s))
             nodes = ask.answer(result.nodes(), timeout_s)
-            controller = ask.answer(result.controller(), timeout_s)
             cluster_id = ask.answer(result.clusterId(), timeout_s)
         brokers = (Broker(node["id"], node["host"], node["port"], node["rack"]) for node in nodes)
-        return ClusterIdentity(
-            str(cluster_id), controller["id"] if controller else -1, tuple(sorted(brokers))
-        )
+        return ClusterIdentity(str(cluster_id), tuple(sorted(brokers)))
 
     def features(self, timeout_s: float = 15.0) -> Features:
         """Levels of features such as `metadata.version`; empty where the cluster has none."""
@@ -145,7 +139,6 @@ class JavaReader(JavaConnection):
             found = ask.answer(result.quorumInfo(), timeout_s)
         return Quorum(
             found["leaderId"],
-            found["leaderEpoch"],
             found["highWatermark"],
             tuple(sorted(_voter(member) for member in found["voters"])),
             tuple(sorted(_voter(member) for member in found["observers"])),
@@ -156,17 +149,12 @@ class JavaReader(JavaConnection):
             },
         )
 
-    def list_reassignments(self, timeout_s: float = 15.0) -> dict[TopicPartition, Reassignment]:
+    def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
         """Every partition whose replicas are being moved."""
         with self._asking("listing reassignments") as ask:
             options = ask.options("ListPartitionReassignments", timeout_s)
             found = ask.answer(ask.admin.listPartitionReassignments(options).reassignments(), timeout_s)
-        return {
-            partition_of(key): Reassignment(
-                tuple(moved["replicas"]), tuple(moved["addingReplicas"]), tuple(moved["removingReplicas"])
-            )
-            for key, moved in sorted(found.items())
-        }
+        return frozenset(map(partition_of, found))
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
@@ -192,8 +180,8 @@ class JavaReader(JavaConnection):
             for key, (value, _) in sorted(outcomes.items())
         }
 
-    def log_dirs(self, brokers: Iterable[int], timeout_s: float = 30.0) -> dict[int, tuple[LogDir, ...]]:
-        """The log directories of each broker with the size of every replica in them."""
+    def replica_sizes(self, brokers: Iterable[int], timeout_s: float = 30.0) -> dict[TopicPartition, int]:
+        """Bytes of the largest replica of each partition in the log directories of some brokers."""
         wanted = sorted(set(brokers))
         if not wanted:
             return {}
@@ -204,10 +192,13 @@ class JavaReader(JavaConnection):
             )
             outcomes = ask.outcomes(result.descriptions(), timeout_s)
         self._raise_first("broker", doing, {key: error for key, (_, error) in outcomes.items() if error})
-        return {
-            int(key): tuple(_log_dir(path, found) for path, found in sorted(value.items()))
-            for key, (value, _) in sorted(outcomes.items())
-        }
+        sizes: dict[TopicPartition, int] = {}
+        for folders, _ in outcomes.values():
+            for folder in folders.values():
+                for key, replica in folder["replicaInfos"].items():
+                    partition = partition_of(key)
+                    sizes[partition] = max(sizes.get(partition, 0), replica["size"])
+        return sizes
 
     def groups(self, timeout_s: float = 15.0) -> set[str]:
         """Every consumer group that the operator may see, with running members or without."""
@@ -288,34 +279,17 @@ def _acl(rule: Mapping[str, Any]) -> Acl:
 def _voter(member: Mapping[str, Any]) -> Voter:
     return Voter(
         member["replicaId"],
-        member["replicaDirectoryId"],
         member["logEndOffset"],
         _seconds(member["lastFetchTimestamp"]),
-        _seconds(member["lastCaughtUpTimestamp"]),
     )
 
 
 def _producer(state: Mapping[str, Any]) -> ActiveProducer:
     return ActiveProducer(
         state["producerId"],
-        state["producerEpoch"],
-        state["lastSequence"],
         state["lastTimestamp"] / 1000,
         state["coordinatorEpoch"],
         state["currentTransactionStartOffset"],
-    )
-
-
-def _log_dir(path: str, found: Mapping[str, Any]) -> LogDir:
-    return LogDir(
-        path,
-        found["error"] or "",
-        found["totalBytes"],
-        found["usableBytes"],
-        {
-            partition_of(key): ReplicaLog(replica["size"], replica["offsetLag"], replica["isFuture"])
-            for key, replica in sorted(found["replicaInfos"].items())
-        },
     )
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
-from orchestrator.ports.kafka_values import Record
+from orchestrator.ports.servers import Record
 from orchestrator.values import TopicPartition
 
 _CHUNK_RECORDS = 10_000

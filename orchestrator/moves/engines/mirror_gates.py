@@ -13,13 +13,14 @@ from orchestrator.moves.engines.mirror_loss import (
     returned,
 )
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.returned import Returned
 from orchestrator.planning.watcher_records import SET_CLOCKS, age_s
 from orchestrator.replication.connectors import connector_names, may_lack_tasks, refused_values
+from orchestrator.wording import listed
 
 _PLAINLY = "exactly.once.source.support=disabled at every worker, and copies made anew (docs/copies.md)"
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.observation import sick_partitions
@@ -18,6 +18,7 @@ from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import LossWindow
 from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import listed
 
 
 def loss_window(s: Situation) -> LossWindow | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.moves.gates.left import loss_window
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
@@ -17,6 +17,7 @@ from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.watcher_records import SET_CLOCKS
 from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 
 def groups_of(s: Situation) -> tuple[Consumer, ...]:

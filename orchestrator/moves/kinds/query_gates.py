@@ -13,12 +13,13 @@ from orchestrator.planning.checkpoints import (
     why_not_relocated,
     why_unknown,
 )
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.watcher_records import age_s
 from orchestrator.topology.model import Consumer
+from orchestrator.wording import listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
 # and may lack no more than the batch that was being written.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.adapters.files import write_whole
+from orchestrator.adapters.files import put_file
 from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.failover_result import FailoverResult, failover_result
@@ -54,10 +54,7 @@ def run_apply(
 
 def write_plan(plan: Plan, file: Path) -> None:
     """Write a plan file: canonical JSON. Raises `DcctlError` where that cannot be done."""
-    try:
-        write_whole(file, canonical_json(to_json(plan)) + "\n")
-    except OSError as error:
-        raise DcctlError(str(file), f"cannot be written: {error.strerror}") from None
+    put_file(file, canonical_json(to_json(plan)) + "\n")
 
 
 def read_plan(file: Path) -> Plan | None:

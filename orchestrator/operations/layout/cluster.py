@@ -7,8 +7,7 @@ from functools import cached_property
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.operations.layout.clients import java_admin
-from orchestrator.operations.layout.observe import observed_connectors
+from orchestrator.operations.layout.observe import java_admin, observed_connectors
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.model import Topology
@@ -76,7 +75,7 @@ class RealCluster:
 
     def moving(self) -> frozenset[TopicPartition]:
         """One call."""
-        return frozenset(self._admin.list_reassignments())
+        return self._admin.list_reassignments()
 
     def record_counts(self, topics: Iterable[str]) -> dict[str, int]:
         """From log start to log end, over all partitions."""

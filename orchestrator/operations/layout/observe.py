@@ -16,7 +16,6 @@ from orchestrator.adapters.ensemble import describe_ensemble
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.operations.layout.clients import java_admin
 from orchestrator.planning.layout.observed import (
     ObservedBroker,
     ObservedCluster,
@@ -25,7 +24,7 @@ from orchestrator.planning.layout.observed import (
     ObservedQuorum,
     ObservedTopic,
 )
-from orchestrator.ports.kafka_values import TopicDescription
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.model import Topology
 from orchestrator.topology.secrecy import masked
 from orchestrator.watch.estate import connect_cluster
@@ -34,6 +33,12 @@ T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 30.0
+
+
+def java_admin(topology: Topology, name: str) -> JavaAdmin:
+    """Kafka's own Admin for one cluster of the topology; close it, or take it as a context."""
+    cluster = topology.clusters[name]
+    return JavaAdmin(name, cluster.bootstrap, cluster.client)
 
 
 def observe_layout(topology: Topology) -> ObservedEstate:
@@ -75,7 +80,7 @@ def _observed(topology: Topology, name: str, admin: JavaAdmin) -> ObservedCluste
         topics = ask(lambda: _topics(admin))
         acls = ask(lambda: admin.acls(CALL_TIMEOUT_S))
         quorum = ask(lambda: observed_quorum(admin))
-        moves = ask(lambda: frozenset(admin.list_reassignments(CALL_TIMEOUT_S)))
+        moves = ask(lambda: admin.list_reassignments(CALL_TIMEOUT_S))
         connectors = ask(lambda: _connectors(topology, name))
         who, (found_topics, defaults) = identity.result(), topics.result()
         rules = part("acls", acls)

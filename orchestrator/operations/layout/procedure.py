@@ -15,16 +15,14 @@ from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.operations.layout.actions.tables import TableActions
-from orchestrator.operations.layout.clients import java_admin
 from orchestrator.operations.layout.cluster import RealCluster
-from orchestrator.operations.layout.observe import observe_layout
+from orchestrator.operations.layout.observe import java_admin, observe_layout
 from orchestrator.operations.layout.ports import LayoutCluster
 from orchestrator.operations.layout.record import read_applied, write_applied
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.operations.observe import open_coordination
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS
-from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference
@@ -37,6 +35,7 @@ from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
 _NOTHING_SAID = ApplyRequest()
@@ -139,26 +138,17 @@ class LayoutProcedure:
         fresh = self._fresh(picture)
         if self._given is None:
             return fresh
-        moved = picture.moved_since(self._given.observed)
+        moved, hint = picture.moved_since(self._given.observed), "make the plan anew: dcctl plan FILE -o PLAN"
         if moved:
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                f"since it was made these have changed: {listed(moved)}. Nothing was changed",
-                "make the plan anew: dcctl plan FILE -o PLAN",
-            )
-        if _CLOCK.now_s() > self._given.expires_at_s:
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                "has expired. Nothing was changed",
-                "make the plan anew: dcctl plan FILE -o PLAN",
-            )
-        if _without_sizes(fresh) != _without_sizes(self._given):
-            raise GateRefusedError(
-                f"plan of {self._given.topology}",
-                "what is to be done is no longer what it says. Nothing was changed",
-                "was it changed by hand, or written by another version? make it anew",
-            )
-        return fresh
+            problem = f"since it was made these have changed: {listed(moved)}"
+        elif _CLOCK.now_s() > self._given.expires_at_s:
+            problem = "has expired"
+        elif _without_sizes(fresh) != _without_sizes(self._given):
+            problem = "what is to be done is no longer what it says"
+            hint = "was it changed by hand, or written by another version? make it anew"
+        else:
+            return fresh
+        raise GateRefusedError(f"plan of {self._given.topology}", f"{problem}. Nothing was changed", hint)
 
     def actions(self, run: Run[LayoutEstate], plan: Plan, picture: LayoutPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
@@ -235,14 +225,8 @@ def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part
 
 def _sizes(topology: Topology, name: str, observed: ObservedEstate) -> dict[TopicPartition, int]:
     """Bytes of the largest replica of each partition; none where they cannot be asked for."""
-    sizes: dict[TopicPartition, int] = {}
     try:
         with java_admin(topology, name) as admin:
-            found = admin.log_dirs(broker.broker_id for broker in observed.clusters[name].brokers)
+            return admin.replica_sizes(broker.broker_id for broker in observed.clusters[name].brokers)
     except ClusterError:
         return {}
-    for folders in found.values():
-        for folder in folders:
-            for partition, log in folder.replicas.items():
-                sizes[partition] = max(sizes.get(partition, 0), log.size_bytes)
-    return sizes

@@ -13,7 +13,7 @@ from rich.text import Text
 from orchestrator.operations.report import figures
 from orchestrator.operations.report.document import parse_report
 from orchestrator.operations.report.model import Report, Verdict
-from orchestrator.operations.report.move_model import MoveEvidence
+from orchestrator.operations.report.model_parts import MoveEvidence
 from orchestrator.operations.report.story import MEANING
 from orchestrator.operations.report.summary import (
     ConsumerRow,

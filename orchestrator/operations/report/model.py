@@ -13,31 +13,31 @@ from dataclasses import field
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from orchestrator.operations.report.canary_model import CanaryEvidence
-from orchestrator.operations.report.moments import Moment
-from orchestrator.operations.report.move_model import MoveEvidence
-from orchestrator.operations.report.rto_model import Rto
+from orchestrator.operations.report.model_parts import (
+    MODEL_CONFIG,
+    CanaryEvidence,
+    Count,
+    Moment,
+    MoveEvidence,
+    Rto,
+    Seconds,
+)
 
 Verdict = Literal["valid", "invalid", "unknown"]
 GateOutcome = Literal["ok", "refused", "unknown"]
 StepOutcome = Literal["ok", "failed", "partial", "unknown", "skipped"]
 EventKind = Literal["phase", "fault", "event"]
 
-_CONFIG = ConfigDict(extra="forbid", strict=True)
-
-
 # A small number here would be seconds since the fault: another clock, silently wrong in every plot.
 EpochSeconds = Annotated[float, Field(ge=1e9)]
-Seconds = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
 Offset = Annotated[int, Field(ge=0)]
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Fault:
     """What was done to the estate. `verified`: it was seen to have taken effect (None: not looked)."""
 
@@ -47,7 +47,7 @@ class Fault:
     verified: bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Phase:
     """One phase of the recovery. Without `started_at_s` it began where the one before it ended."""
 
@@ -56,7 +56,7 @@ class Phase:
     started_at_s: EpochSeconds | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Lost:
     """Acknowledged records that are not there: `tail` beyond the replicated position, `hole` below it."""
 
@@ -64,7 +64,7 @@ class Lost:
     hole: Count | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Indeterminate:
     """Sends that timed out: nobody was told what became of them, so neither is a loss."""
 
@@ -72,7 +72,7 @@ class Indeterminate:
     absent: Count | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class PartitionAnomaly:
     """One partition where something is not as it should be, named so that it can be looked at.
 
@@ -89,7 +89,7 @@ class PartitionAnomaly:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class TopicEvidence:
     """One topic, as its producers' ledgers and the surviving cluster tell it. Records.
 
@@ -111,14 +111,14 @@ class TopicEvidence:
     partitions: tuple[PartitionAnomaly, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class ClusterEvidence:
     """The topics that were produced at one cluster."""
 
     topics: Mapping[str, TopicEvidence] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class PredictedLoss:
     """What the plan said one topic would lose, in records. The last three say why that much."""
 
@@ -130,7 +130,7 @@ class PredictedLoss:
     flush_interval_s: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class PredictedReread:
     """What the plan said one consumer would read again, by cause, in records. None: it did not say.
 
@@ -149,7 +149,7 @@ class PredictedReread:
         return sum(known) if known else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Predicted:
     """What the plan said before anything was done. `seconds`: how long it would take.
 
@@ -163,7 +163,7 @@ class Predicted:
     seconds: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Reread:
     """Records processed twice, by cause: see `docs/report.md`."""
 
@@ -179,7 +179,7 @@ class Reread:
         return self.map + self.position_age + self.uncommitted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class ConsumerPartition:
     """One partition of one consumer: where it stood, where it went on, and what that cost.
 
@@ -206,7 +206,7 @@ class ConsumerPartition:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class SparkRestart:
     """Restart of a query: until its session was up, and from then to its first committed batch."""
 
@@ -214,7 +214,7 @@ class SparkRestart:
     first_batch: Seconds | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class SparkQuery:
     """One Structured Streaming query that was moved. `counts_match`: its state agrees with the records."""
 
@@ -226,7 +226,7 @@ class SparkQuery:
     counts_match: bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Gate:
     """A condition for acting, as it was judged."""
 
@@ -238,7 +238,7 @@ class Gate:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Step:
     """A step of the plan, as it was run.
 
@@ -256,7 +256,7 @@ class Step:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class TimelineEvent:
     """One moment worth a mark."""
 
@@ -273,7 +273,7 @@ def _check_axis(t_s: tuple[float, ...], **values: tuple[float | None, ...]) -> N
         raise ValueError("t_s must increase")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class ProducerSeries:
     """Records acknowledged per second, at `t_s` seconds after the fault. None: nothing was measured."""
 
@@ -287,7 +287,7 @@ class ProducerSeries:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class ConsumerSeries:
     """Records processed per second, and records not yet processed, at `t_s` seconds after the fault."""
 
@@ -302,7 +302,7 @@ class ConsumerSeries:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Series:
     """What the plots are drawn from."""
 
@@ -310,7 +310,7 @@ class Series:
     consumers: tuple[ConsumerSeries, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class LossBudget:
     """What the topology file allows to be lost without asking."""
 
@@ -318,7 +318,7 @@ class LossBudget:
     seconds: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class PlanSummary:
     """The plan in words, the budget it was held against, and what a person accepted beyond it."""
 
@@ -327,7 +327,7 @@ class PlanSummary:
     accepted_loss: Count | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Report:
     """One report. `sabotage` names what a drill broke on purpose, to show that the audit finds it.
 

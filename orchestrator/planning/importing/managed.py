@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.planning.importing.mirrors import SeenMirror
-from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.planning.layout.desired import configurations
+from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.secrecy import NOT_SHOWN
@@ -54,7 +55,7 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
     if seen.mirror.offset_syncs != "target":
         return seen.mirror, "its offset syncs lie at the source, and are lost with it"
     mirror = replace(seen.mirror, managed=True)
-    wanted = _desired(topology, mirror)
+    wanted = configurations(topology, mirror)
     overrides = _overrides(wanted[names.source], seen.connectors[names.source].config)
     fixed = sorted(overrides.keys() & {*FIXED_CONNECTOR_PROPERTIES, "topics", "tasks.max"})
     if fixed or NOT_SHOWN in overrides.values():
@@ -63,24 +64,12 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
             f"its connectors have settings that the file cannot have ({', '.join(fixed) or 'secrets'})",
         )
     mirror = replace(mirror, connectors=overrides)
-    for name, config in _desired(topology, mirror).items():
+    for name, config in configurations(topology, mirror).items():
         has = seen.connectors[name].config
         other = sorted(key for key in config.keys() | has.keys() if config.get(key) != has.get(key))
         if other:
             return seen.mirror, f"its connector {name} is set up otherwise ({', '.join(other[:3])})"
     return mirror, ""
-
-
-def _desired(topology: Topology, mirror: Replication) -> dict[str, dict[str, str]]:
-    source, target = topology.clusters[mirror.source], topology.clusters[mirror.target]
-    return desired_connectors(
-        topology,
-        mirror,
-        source.mirror_client,
-        target.mirror_client,
-        ",".join(source.bootstrap),
-        ",".join(target.bootstrap),
-    )
 
 
 def _overrides(wanted: Mapping[str, str], has: Mapping[str, str]) -> dict[str, str]:

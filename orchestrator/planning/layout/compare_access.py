@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.planning.layout.applied import rules_of
-from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.planning.layout.applied import Comparison, rules_of
 from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID
 from orchestrator.planning.layout.difference import Cause, Difference, Finding, Mend, Work
 from orchestrator.values import Acl

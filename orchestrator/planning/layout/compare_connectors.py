@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.planning.layout.applied import cause_of
-from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.planning.layout.applied import Comparison, cause_of
 from orchestrator.planning.layout.desired import DesiredConnector
 from orchestrator.planning.layout.difference import Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedConnector

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
+from orchestrator.planning.layout.applied import AppliedTopic, Comparison, applied_topic, cause_of
 from orchestrator.planning.layout.compare_config import compare_config
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
 from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
 from orchestrator.planning.layout.observed import ObservedTopic

@@ -75,11 +75,12 @@ def _connectors(topology: Topology, cluster: str) -> dict[str, DesiredConnector]
         )
         for mirror in topology.replication
         if mirror.target == cluster and mirror.managed
-        for name, config in _configurations(topology, mirror).items()
+        for name, config in configurations(topology, mirror).items()
     }
 
 
-def _configurations(topology: Topology, mirror: Replication) -> dict[str, dict[str, str]]:
+def configurations(topology: Topology, mirror: Replication) -> dict[str, dict[str, str]]:
+    """What each connector of a mirror is to be set up with, by its name, as the file says."""
     source, target = topology.clusters[mirror.source], topology.clusters[mirror.target]
     return desired_connectors(
         topology,

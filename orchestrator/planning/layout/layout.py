@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.layout.applied import Applied, applied_now
+from orchestrator.planning.layout.applied import Applied, Comparison, applied_now
 from orchestrator.planning.layout.compare_access import compare_access
 from orchestrator.planning.layout.compare_connectors import compare_connectors
 from orchestrator.planning.layout.compare_topics import compare_topics
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference, Finding
 from orchestrator.planning.layout.digests import observed_digests

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.gate import absent, gate_result, listed
+from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
@@ -15,6 +15,7 @@ from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import listed
 
 _PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
 

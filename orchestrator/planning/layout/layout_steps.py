@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Work
 from orchestrator.planning.plan import Phase, Step
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 # The controller takes at most 10,000 partitions a request (`ReplicationControlManager`).
 _TOPICS_AT_ONCE = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 
 
 @rule(
@@ -43,7 +43,7 @@ def _foreign_readers(topology: Topology, writers: Mapping[tuple[str, str], str])
             yield Finding(("consumers", index), message, "take kind: group, and name its topics")
         foreign = [topic for topic in consumer.topics if (consumer.cluster, topic) not in writers]
         if foreign:
-            message = f"canary `{consumer.name}` reads {listed(foreign)}, which no canary writes"
+            message = f"canary `{consumer.name}` reads {quoted(foreign)}, which no canary writes"
             hint = "let it read the topics of a producer with canary: true"
             yield Finding(("consumers", index, "topics"), message, hint)
 
@@ -65,7 +65,7 @@ def canary_pair(topology: Topology) -> Iterator[Finding]:
     for index, producer in enumerate(topology.producers):
         unread = [topic for topic in producer.topics if (producer.cluster, topic) not in read]
         if producer.canary and unread:
-            message = f"no canary consumer reads {listed(unread)} of canary `{producer.name}`"
+            message = f"no canary consumer reads {quoted(unread)} of canary `{producer.name}`"
             yield Finding(("producers", index), message, "add a consumer with canary: true")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from orchestrator.topology.model import Consumer, RecordMark, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
 
 
@@ -124,7 +124,7 @@ def producer_indistinct(topology: Topology) -> Iterator[Finding]:
             own = mirrored.intersection((producer.cluster, topic) for topic in producer.topics)
             sharing = [unmarked[place] - {producer.name} for place in sorted(own)]
             if sharing and all(sharing):
-                others = listed(sorted(set().union(*sharing)))
+                others = quoted(sorted(set().union(*sharing)))
                 message = f"nothing tells the records of `{producer.name}` from those of {others}"
                 hint = "add identified_by: {header: …, value: …}: a header that each of its records carries"
                 yield Finding(("producers", index, "topics"), message, hint)
@@ -174,7 +174,7 @@ def pattern_matches(topology: Topology) -> Iterator[Finding]:
         if not topology.topics_read(consumer):
             names = topology.names_at(consumer.cluster)
             message = f"the pattern `{consumer.pattern}` matches no topic at `{consumer.cluster}`"
-            hint = f"it must match the whole name; there are {listed(names)}" if names else ""
+            hint = f"it must match the whole name; there are {quoted(names)}" if names else ""
             yield Finding(("consumers", index, "pattern"), message, hint)
 
 

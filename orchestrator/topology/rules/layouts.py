@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.rules.quorum import voters_per_dc
-from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
+from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
 _BROKER_SITES: Mapping[str, int] = {"stretched-2dc": 2, "stretched-2.5dc": 2, "stretched-3dc": 3}
@@ -28,7 +28,7 @@ def layout_one_location(topology: Topology) -> Iterator[Finding]:
     yield from _single_cluster(topology)
     for name, cluster in topology.clusters.items():
         if len(cluster.datacenters) > 1:
-            message = f"one-location has one data centre; `{name}` stands in {listed(cluster.datacenters)}"
+            message = f"one-location has one data centre; `{name}` stands in {quoted(cluster.datacenters)}"
             yield Finding(("clusters", name, "nodes"), message, "take one of the stretched layouts")
 
 
@@ -54,10 +54,10 @@ def _stretched_cluster(topology: Topology, name: str, cluster: Cluster) -> Itera
     wanted, voting = _BROKER_SITES[layout], _VOTER_SITES[layout]
     if len(brokers) != wanted:
         without = [dc for dc in topology.datacenters if dc not in brokers]
-        few = f"; none in {listed(without)}" if len(brokers) < wanted and without else ""
+        few = f"; none in {quoted(without)}" if len(brokers) < wanted and without else ""
         message = (
             f"{layout} has brokers in {_IN_WORDS[wanted]}; `{name}` has them in "
-            f"{listed(brokers) or 'none'}{few}"
+            f"{quoted(brokers) or 'none'}{few}"
         )
         yield Finding(path, message, _other_layout(len(brokers), len(voters)))
         return
@@ -65,10 +65,10 @@ def _stretched_cluster(topology: Topology, name: str, cluster: Cluster) -> Itera
         return
     servers = "controllers" if cluster.metadata == "kraft" else "ZooKeeper servers"
     if len(voters) != voting:
-        message = f"{layout} has {servers} in {_IN_WORDS[voting]}; `{name}` has them in {listed(voters)}"
+        message = f"{layout} has {servers} in {_IN_WORDS[voting]}; `{name}` has them in {quoted(voters)}"
         yield Finding(path, message, _other_layout(len(brokers), len(voters)))
     elif missing := [dc for dc in brokers if dc not in voters]:
-        message = f"{layout} has {servers} beside the brokers; `{name}` has none in {listed(missing)}"
+        message = f"{layout} has {servers} beside the brokers; `{name}` has none in {quoted(missing)}"
         yield Finding(path, message, "add some there")
 
 
@@ -112,7 +112,7 @@ def layout_homes(topology: Topology) -> Iterator[Finding]:
         if len(cluster.datacenters) > 1:
             message = (
                 f"{topology.layout} has each cluster in one data centre; `{name}` stands in "
-                f"{listed(cluster.datacenters)}"
+                f"{quoted(cluster.datacenters)}"
             )
             yield Finding(path, message, "a cluster over several sites is a stretched layout")
         for dc in cluster.datacenters:
@@ -184,7 +184,7 @@ def layout_aggregation(topology: Topology) -> Iterator[Finding]:
     sources = {mirror.source for mirror in topology.replication}
     targets = list(dict.fromkeys(mirror.target for mirror in topology.replication))
     if len(targets) > 1:
-        message = f"aggregation has one target; the mirrors lead into {listed(targets)}"
+        message = f"aggregation has one target; the mirrors lead into {quoted(targets)}"
         yield Finding(("replication",), message, "several pairs are layout: active-passive or active-active")
     elif len(sources) < 2:
         message = f"aggregation has two sources or more; the file has {len(sources)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
 
 
@@ -115,7 +115,7 @@ def mirrors_merge(topology: Topology) -> Iterator[Finding]:
     for index, producer in enumerate(topology.producers):
         into = [name for name in producer.topics if (producer.cluster, name) in writers]
         if into:
-            message = f"producer `{producer.name}` writes into {listed(into)}, which a mirror writes"
+            message = f"producer `{producer.name}` writes into {quoted(into)}, which a mirror writes"
             yield Finding(("producers", index, "topics"), message, "let it write to a topic of its own")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
+from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
 _SEEN_TO = "leave it out: MirrorMaker sees to it"
@@ -211,7 +211,7 @@ def mirror_weaker(topology: Topology) -> Iterator[Finding]:
             value = getattr(mirror, key)
             stronger = [topic.name for topic in known if value is not None and getattr(topic, key) > value]
             if stronger:
-                message = f"{key} {value} of the mirror is below that of {listed(stronger)}"
+                message = f"{key} {value} of the mirror is below that of {quoted(stronger)}"
                 yield Finding(
                     ("replication", index, key), message, "leave it out: it follows the source then"
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.model import Cluster, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
+from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
 _FEW = 3
@@ -195,7 +195,7 @@ def quorum_hierarchical(topology: Topology) -> Iterator[Finding]:
                 yield Finding(path, message, "give at least one a zookeeper_weight above 0")
         elif len(voters_per_dc(cluster)) == 1:
             message = (
-                f"all ZooKeeper servers of `{name}` with weight stand in {listed(voters_per_dc(cluster))}"
+                f"all ZooKeeper servers of `{name}` with weight stand in {quoted(voters_per_dc(cluster))}"
             )
             yield Finding(path, message, "one group is a plain majority: take quorum: majority")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.model import KAFKA_INTERNAL_TOPICS, InternalTopic, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
+from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
 
@@ -120,7 +120,7 @@ def placement_fits(topology: Topology) -> Iterator[Finding]:
                     f"`{topic.name}` wants {plural(wanted, 'replica')} in `{dc}`; "
                     f"cluster `{topic.cluster}` has {plural(have, 'broker')} there"
                 )
-                yield Finding((*path, dc), message, f"brokers stand in {listed(brokers)}")
+                yield Finding((*path, dc), message, f"brokers stand in {quoted(brokers)}")
 
 
 @rule(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from orchestrator.topology.model import Topology
 from orchestrator.topology.problems import Severity
 from orchestrator.topology.source import Path
+from orchestrator.wording import listed
 
 _NAMES_SHOWN = 8
 
@@ -46,11 +47,9 @@ def rule(
     return lambda check: Rule(rule_id, severity, title, reason, check, needs_sound)
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted(names: Iterable[str]) -> str:
     """Names in backquotes, all of them if they are few."""
-    every = [f"`{name}`" for name in names]
-    more = len(every) - _NAMES_SHOWN
-    return ", ".join(every[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return listed((f"`{name}`" for name in names), _NAMES_SHOWN)
 
 
 def plural(count: int, noun: str) -> str:
@@ -65,4 +64,4 @@ def nearest(word: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(word, alike, n=1)
     if close:
         return f"did you mean `{close[0]}`?"
-    return f"the file has {listed(sorted(known))}" if known else "the file has none"
+    return f"the file has {quoted(sorted(known))}" if known else "the file has none"

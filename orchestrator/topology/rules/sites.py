@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.model import Topic, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, listed, plural, rule
+from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
 _SLOW_MS = 50.0
@@ -66,10 +66,10 @@ def residency(topology: Topology) -> Iterator[Finding]:
             path: Path = ("topics", index, "residency")
             if cluster == topic.cluster:
                 hint = "say replicas_per_dc, or widen residency"
-                message = f"replicas of `{topic.name}` may lie in {listed(outside)}"
+                message = f"replicas of `{topic.name}` may lie in {quoted(outside)}"
             else:
                 hint = "take it out of the mirror, or widen residency"
-                message = f"a mirror copies `{topic.name}` to `{cluster}` in {listed(outside)}"
+                message = f"a mirror copies `{topic.name}` to `{cluster}` in {quoted(outside)}"
             yield Finding(path, message, hint)
 
 

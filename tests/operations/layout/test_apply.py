@@ -13,7 +13,7 @@ from rich.console import Console
 from orchestrator import __version__
 from orchestrator.cli.story_view import render_story
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations import parts as parts_module
+from orchestrator.operations import journal as journal_module
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.layout.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.operations.layout.record import applied_path, read_applied, write_applied
@@ -200,7 +200,7 @@ def _applied(run_id: str, topics: int = 3) -> Applied:
 
 def test_the_record_comes_back_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """In as many nodes as it takes; the newest counts, and few older ones are kept."""
-    monkeypatch.setattr(parts_module, "MAX_VALUE_BYTES", 200)
+    monkeypatch.setattr(journal_module, "MAX_VALUE_BYTES", 200)
     ensemble = MemoryEnsemble()
     lock = MemoryLock(ensemble, "lock")
     assert read_applied(ensemble, "main") is None
@@ -214,7 +214,7 @@ def test_the_record_comes_back_as_it_was_written(monkeypatch: pytest.MonkeyPatch
 
 def test_a_record_that_was_half_written_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written again by the same run it counts."""
-    monkeypatch.setattr(parts_module, "MAX_VALUE_BYTES", 200)
+    monkeypatch.setattr(journal_module, "MAX_VALUE_BYTES", 200)
     ensemble = MemoryEnsemble()
     lock = MemoryLock(ensemble, "lock")
     write_applied(ensemble, lock, "main", _applied("run-1", topics=20))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError, UsageError
-from orchestrator.operations.importing.text import topology_text
+from orchestrator.operations.importing.run import topology_text
 from orchestrator.planning.importing.seen import SeenEstate
 from orchestrator.planning.importing.topology import imported_topology
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedConnector

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.importing.text import topology_text
+from orchestrator.operations.importing.run import topology_text
 from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
 from orchestrator.planning.importing.technical import technical_topics
 from orchestrator.planning.importing.topology import imported_topology

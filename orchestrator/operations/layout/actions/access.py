@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.operations.layout.session import LayoutSession
-from orchestrator.planning.gate import listed
 from orchestrator.planning.plan import Step
 from orchestrator.values import Acl
+from orchestrator.wording import listed
 
 _SETTLE_S = 10.0
 

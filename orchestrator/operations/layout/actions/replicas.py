@@ -5,9 +5,9 @@ from __future__ import annotations
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.operations.layout.session import LayoutSession
-from orchestrator.planning.gate import listed
 from orchestrator.planning.plan import Step
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 # Copying may take a day, and each look asks for the settings as well.
 _POLL_S = 2.0

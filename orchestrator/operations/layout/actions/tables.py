@@ -45,34 +45,32 @@ class TableActions(Generic[S]):
             return self._typed.perform(step, results)
         if self._session.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
-        act = self._table.perform[step.action]
-        return act(self._session, step, results)
+        return self._act(self._table.perform, step.action, step, results)
 
     def verify(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is there."""
         if self._table.effects.knows(step):
             return self._typed.verify(step, results)
-        if step.verify is None:
-            raise DcctlError(f"step {step.id}", "has nothing to verify")
-        return self._table.verify[step.verify](self._session, step, results)
+        return self._act(self._table.verify, step.verify, step, results)
 
     def compensate(self, step: Step, results: Results) -> StepOutcome:
         """Take the step's effect back."""
         if self._table.effects.knows(step):
             return self._typed.compensate(step, results)
-        if step.compensation is None:
-            raise DcctlError(f"step {step.id}", "has no compensation")
         if self._session.is_cancelled():
             return StepOutcome("failed", "not begun: the run was interrupted")
-        return self._table.compensate[step.compensation](self._session, step, results)
+        return self._act(self._table.compensate, step.compensation, step, results)
 
     def verify_undone(self, step: Step, results: Results) -> StepOutcome:
         """Look whether it is gone."""
         if self._table.effects.knows(step):
             return self._typed.verify_undone(step, results)
-        if step.verify_undone is None:
-            raise DcctlError(f"step {step.id}", "has nothing to verify when it is undone")
-        return self._table.verify_undone[step.verify_undone](self._session, step, results)
+        return self._act(self._table.verify_undone, step.verify_undone, step, results)
+
+    def _act(self, table: Functions[S], name: str | None, step: Step, results: Results) -> StepOutcome:
+        if name is None:
+            raise DcctlError(f"step {step.id}", "has no such action")
+        return table[name](self._session, step, results)
 
     def cancel(self) -> None:
         """Make every wait end soon; nothing more is written."""

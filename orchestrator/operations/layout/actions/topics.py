@@ -9,11 +9,11 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.ports import EstateRecord
 from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.planning.estate_record import SettingsBefore
-from orchestrator.planning.gate import listed
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.plan import Outcome, Step
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.topic_settings import says_the_same
+from orchestrator.wording import listed
 
 # Brokers learn of a change a moment after the controller has made it.
 _SETTLE_S = 10.0
