@@ -86,7 +86,8 @@ class FailoverProcedure:
         if not self.is_alone or estate.coordination is not None:
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
-        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
+        effects = effects_with(self.them)
+        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate), effects)
 
     def plan(self, picture: Observation) -> Plan:
         """See `plan_failover`."""

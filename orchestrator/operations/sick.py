@@ -93,7 +93,8 @@ class SickProcedure:
             target_access = Asking(self.servers, self.topology, pool, estate.target).access()
             seen = base.result()
             if self.is_alone and estate.coordination is None:
-                seen = with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
+                copied, effects = copied_facts(estate), effects_with(self.them)
+                seen = with_local_journals(seen, self.topology.name, own_run, copied, effects)
             return SickPicture(observation=seen, left=left.result(), target_access=target_access.result())
 
     def plan(self, picture: SickPicture) -> Plan:

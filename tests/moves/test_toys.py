@@ -19,8 +19,13 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import EffectActions, World
 from orchestrator.moves.effects import effects_with
 from orchestrator.moves.participants import Participants, Ports
+from orchestrator.operations import coordination
+from orchestrator.operations.alone import local_journal
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback import run_failback
+from orchestrator.operations.failover import run_failover
 from orchestrator.operations.failover_result import failover_result
+from orchestrator.operations.history_import import import_journal
 from orchestrator.operations.observe import Estate, observe
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
 from orchestrator.operations.run import Run
@@ -28,9 +33,11 @@ from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.switchover import run_switchover
+from orchestrator.planning.estate_record import DenialLifted
 from orchestrator.planning.failback import FailbackRequest
 from orchestrator.planning.observation import Observation
 from orchestrator.planning.plan import Plan
+from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.switchover import SwitchoverRequest
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
@@ -350,6 +357,33 @@ def test_the_usual_verbs_take_a_further_kind_with_them(tmp_path: Path) -> None:
     assert "Place the tallies ada, grace at west" in {step["title"] for step in result.steps}
     assert wrong(estate) == []
     assert at_work(estate) == all_at(HOME)
+
+
+def test_what_a_further_kind_has_recorded_without_the_ensemble_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As each of its effects says it; who does not know that kind does not pass over it."""
+    estate = ToyEstate(tmp_path, is_usual=True)
+    estate.live(30)
+    estate.lose(HOME)
+    estate.ensemble.is_gone = True
+    estate.live(5)
+    request = FailoverRequest(
+        to=AWAY, attested=(HOME,), by="ada", reason="it burns", without_coordination=True
+    )
+    result = run_failover(estate.topology, request, servers=estate.servers, them=estate.them)
+    assert result.outcome == "ok", result.reason
+    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: estate.ensemble)
+    estate.ensemble.is_gone = False
+    journal, before = local_journal(estate.topology.name, result.run_id), dict(estate.ensemble.nodes)
+    with pytest.raises(DcctlError, match="its action toy-place-tallies is not known here"):
+        import_journal(estate.topology, journal)
+    assert estate.ensemble.nodes == before
+    assert import_journal(estate.topology, journal, them=estate.them)["primary"] == AWAY
+    facts = read_facts(estate.ensemble, estate.topology.name, (DenialLifted,))
+    assert [fact.body for fact in facts] == [
+        DenialLifted(cluster=AWAY, topics=tuple((AWAY, name) for name in TALLIES))
+    ]
 
 
 def test_a_port_has_one_who_brings_it(tmp_path: Path) -> None:

@@ -30,9 +30,11 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.participants import Ground, Left, Ports
+from orchestrator.moves.ports import EstateRecord
 from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.way import Place, Route, Way
+from orchestrator.planning.estate_record import Body, DenialLifted
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
@@ -285,7 +287,7 @@ class PlaceTallies(Verified[Placed], Reversible, VerifiedUndo, Effect[Placed]):
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class StartTallies(Effect[Nothing]):
-    """They count there at once."""
+    """They count there at once, and it is recorded that nothing is to keep them from what they read."""
 
     NAME = "toy-start-tallies"
     PHASE = "redirect"
@@ -301,8 +303,16 @@ class StartTallies(Effect[Nothing]):
         return _stopped(self.names)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
+        run.port(EstateRecord).write(self._let_in)
         run.port(Tallies).start(self.names, self.cluster)
         return Done(Nothing())
+
+    def facts(self, result: Nothing) -> Iterable[Body]:
+        return (self._let_in,)
+
+    @property
+    def _let_in(self) -> DenialLifted:
+        return DenialLifted(cluster=self.cluster, topics=tuple((self.cluster, name) for name in self.names))
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
