@@ -303,16 +303,17 @@ class StartTallies(Effect[Nothing]):
         return _stopped(self.names)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
-        run.port(EstateRecord).write(self._let_in)
+        for fact in self._let_in:
+            run.port(EstateRecord).write(fact)
         run.port(Tallies).start(self.names, self.cluster)
         return Done(Nothing())
 
     def facts(self, result: Nothing) -> Iterable[Body]:
-        return (self._let_in,)
+        return self._let_in
 
     @property
-    def _let_in(self) -> DenialLifted:
-        return DenialLifted(cluster=self.cluster, topics=tuple((self.cluster, name) for name in self.names))
+    def _let_in(self) -> tuple[DenialLifted, ...]:
+        return tuple(DenialLifted(cluster=self.cluster, topics=((self.cluster, n),)) for n in self.names)
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
