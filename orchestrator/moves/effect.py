@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.planning.estate_record import Body
+from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.plan import Phase
 
 R = TypeVar("R")
@@ -169,6 +169,10 @@ class Effect(ABC, Generic[R]):
 
     def frees(self) -> Iterable[Held]:
         """What works again from it on, whatever held it before."""
+        return ()
+
+    def primaries(self) -> Iterable[PrimaryMoved]:
+        """Where topics are recorded as primary once it is made."""
         return ()
 
     def facts(self, result: R) -> Iterable[Body]:  # noqa: ARG002

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from orchestrator.engine import RunState
 from orchestrator.moves.effect import Held
+from orchestrator.planning.estate_record import PrimaryMoved
 from orchestrator.planning.plan import Step
 
 _NAMED = 3
@@ -23,13 +24,16 @@ class StillHeld:
 
 
 class Declared(Protocol):
-    """What steps hold and free, by what their effects declare; nothing for steps that are not known here."""
+    """What steps hold, free and move, by what their effects declare; nothing for steps not known here."""
 
     def holds(self, step: Step) -> Iterable[Held]:
         """What does not work while the step's effect stands."""
 
     def frees(self, step: Step) -> Iterable[Held]:
         """What works again from the step's effect on."""
+
+    def primaries(self, step: Step) -> Iterable[PrimaryMoved]:
+        """Where the step's effect records topics as primary."""
 
 
 def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
