@@ -105,6 +105,10 @@ class StopAnswering(Reversible, Effect[Stopped]):
         """See `Effect`."""
         return _stopped(self.clients)
 
+    def holds_surely(self, result: Stopped) -> bool:
+        """See `Effect`."""
+        return not result.not_stopped
+
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""
         if not self.clients:

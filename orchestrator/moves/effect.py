@@ -167,6 +167,10 @@ class Effect(ABC, Generic[R]):
         """What does not work while it stands."""
         return ()
 
+    def holds_surely(self, result: R) -> bool:  # noqa: ARG002
+        """Whether all that it holds surely does not work, once it has ended well with this result."""
+        return True
+
     def frees(self) -> Iterable[Held]:
         """What works again from it on, whatever held it before."""
         return ()

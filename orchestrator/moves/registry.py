@@ -78,6 +78,13 @@ class Registry:
         effect = self.understood(step)
         return () if effect is None else effect.holds()
 
+    def holds_surely(self, step: Step, data: Mapping[str, Any]) -> bool:
+        """Whether what a step's effect holds surely does not work; not by a result that cannot be read."""
+        try:
+            return self.effect(step).holds_surely(self.result(Handle(step.id, step.action), data))
+        except DcctlError:
+            return False
+
     def frees(self, step: Step) -> Iterable[Held]:
         """What works again from a step's effect on; nothing for a step of another version."""
         effect = self.understood(step)

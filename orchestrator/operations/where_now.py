@@ -64,7 +64,9 @@ def _primary(state: RunState, effects: Declared) -> str:
     found: list[tuple[Step, str, str]] = []
     for step in state.plan.steps:
         if _is_of_this_version(state):
-            found += [(step, moved.primary, listed(moved.topics)) for moved in effects.primaries(step)]
+            for moved in effects.primaries(step):
+                topics = listed(f"{name} of {moved.home}" for name in moved.topics)
+                found.append((step, moved.primary, topics))
         elif primary := primary_of_earlier(step):
             found.append((step, primary, ""))
     if len(found) == 1:

@@ -25,6 +25,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback import run_failback
 from orchestrator.operations.failover import run_failover
 from orchestrator.operations.failover_result import failover_result
+from orchestrator.operations.history import run_records
 from orchestrator.operations.history_import import import_journal
 from orchestrator.operations.observe import Estate, observe
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
@@ -277,7 +278,11 @@ def test_status_names_what_an_unfinished_move_of_toys_holds(verb: str, tmp_path:
     assert "tally ada, tally grace stopped" in move["where_now"]
     ahead, back = "copying west → east", "copying east → west"
     assert f"{f'{back}, {ahead}' if verb == 'failback' else ahead} paused" in move["where_now"]
-    taken_back = abort_procedure(procedure, run_id, reason="ada: not today")
+    records = run_records(estate.topology, run_id, estate.servers.coordination)
+    story = run_story(records, procedure.effects)
+    assert story["where_now"] == move["where_now"]
+    assert {"tally ada", "tally grace", ahead} <= {row["subject"] for row in story["held"]}
+    taken_back = abort_procedure(procedure, run_id, reason="ada: not today", effects=procedure.effects)
     result = failover_result(taken_back, procedure.effects)
     assert result.outcome == "undone"
     stop = f"Stop the tallies ada, grace at {source}"
