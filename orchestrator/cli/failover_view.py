@@ -14,8 +14,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss
-from orchestrator.engine import RunState, standing, steps_to_undo
+from orchestrator.engine import RunState, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.operations.where_now import held_afterwards, where_now
 from orchestrator.planning.plan import Plan, RunEvent, Step
 
 T = TypeVar("T")
@@ -72,11 +73,18 @@ def _print_steps(plan: Plan, console: Console) -> None:
 
 
 def render_undo(state: RunState, console: Console) -> None:
-    """What an abort would take back, and what stands."""
-    for step in reversed(steps_to_undo(state)):
+    """What an abort would take back, what stands, and what is held now and afterwards."""
+    taken_back = steps_to_undo(state)
+    for step in reversed(taken_back):
         console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
-    for step in standing(state):
-        console.print(f"  [bold yellow]stands[/]: {escape(step.title)}")
+    for step in state.plan.steps:
+        can_stay = step.irreversible or step.compensation or step.stays_because
+        if step.id in state.effective and step not in taken_back and can_stay:
+            why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
+            console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
+    if said := where_now(state):
+        console.print(f"  now: {escape(said)}")
+        console.print(f"  held once that is taken back: {escape(held_afterwards(state) or 'nothing')}")
 
 
 def _number(value: int | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from orchestrator.operations.where_now import rows_in_words
 from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
 from orchestrator.ports.clock import utc_text
@@ -164,8 +165,13 @@ def _ended(story: Story, console: Console) -> None:
     render_loss(story["loss"], console)
     reason = f": {story['outcome_reason']}" if story["outcome_reason"] else ""
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
-    if story["outcome"] in ("incomplete", "unknown", "open") and not story["let_stand"]:
+    is_open = story["outcome"] in ("incomplete", "unknown", "open")
+    if is_open and not story["let_stand"]:
         console.print(f"  to go on: dcctl resume {story['run_id']}; back: dcctl abort {story['run_id']}")
+    if is_open and story["where_now"]:
+        console.print(f"  {escape(story['where_now'])}")
+    elif story["held"]:
+        console.print(f"  held when it ended: {escape(rows_in_words(story['held']))}")
 
 
 def _clock(at_s: float) -> str:

@@ -100,6 +100,10 @@ class StopAnswering(
         """See `Effect`."""
         return _stopped(self.clients)
 
+    def holds_surely(self, result: Stopped) -> bool:
+        """See `Effect`."""
+        return not result.not_stopped
+
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""
         if not self.clients:

@@ -26,7 +26,7 @@ from typing import (
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.planning.estate_record import Body
+from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.plan import Phase
 
 R = TypeVar("R")
@@ -202,8 +202,16 @@ class Effect(ABC, Generic[R]):
         """What does not work while it stands."""
         return ()
 
+    def holds_surely(self, result: R) -> bool:  # noqa: ARG002
+        """Whether all that it holds surely does not work, once it has ended well with this result."""
+        return True
+
     def frees(self) -> Iterable[Held]:
         """What works again from it on, whatever held it before."""
+        return ()
+
+    def primaries(self) -> Iterable[PrimaryMoved]:
+        """Where topics are recorded as primary once it is made."""
         return ()
 
     def facts(self, result: R) -> Iterable[Body]:  # noqa: ARG002

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from orchestrator.engine import RunState
 from orchestrator.moves.effect import Held
+from orchestrator.planning.estate_record import PrimaryMoved
 from orchestrator.planning.plan import Step
 from orchestrator.wording import listed
 
@@ -24,13 +25,19 @@ class StillHeld:
 
 
 class Declared(Protocol):
-    """What steps hold and free, by what their effects declare; nothing for steps that are not known here."""
+    """What steps hold, free and move, by what their effects declare; nothing for steps not known here."""
 
     def holds(self, step: Step) -> Iterable[Held]:
         """What does not work while the step's effect stands."""
 
+    def holds_surely(self, step: Step, data: Mapping[str, Any]) -> bool:
+        """Whether all of that surely does not work, once the step has ended well with that result."""
+
     def frees(self, step: Step) -> Iterable[Held]:
         """What works again from the step's effect on."""
+
+    def primaries(self, step: Step) -> Iterable[PrimaryMoved]:
+        """Where the step's effect records topics as primary."""
 
 
 def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
@@ -43,12 +50,17 @@ def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
         for held in declared.frees(step)
     }
     return tuple(
-        StillHeld(held, step.id, state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting")
+        StillHeld(held, step.id, _is_sure(state, step, declared))
         for number, step in enumerate(state.plan.steps)
         if step.id in state.effective and state.status(step.id, "undo") != "ok"
         for held in declared.holds(step)
         if all(freed.get(key, -1) < number for key in (_key(held), _key(held)[:2]))
     )
+
+
+def _is_sure(state: RunState, step: Step, declared: Declared) -> bool:
+    is_made = state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
+    return is_made and declared.holds_surely(step, state.results[step.id])
 
 
 def _key(held: Held) -> tuple[str, ...]:

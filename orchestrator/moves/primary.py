@@ -62,6 +62,10 @@ class _Recorded(
         is_there = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted) is not None
         return Failed("still recorded") if is_there else Done(Nothing(), "as before")
 
+    def primaries(self) -> Iterable[PrimaryMoved]:
+        """See `Effect`."""
+        return (self._wanted,)
+
     def facts(self, result: PrimaryMoved) -> Iterable[Body]:
         """See `Effect`."""
         return (result,)

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Effect, Handle, Held, Told
-from orchestrator.planning.estate_record import Body
+from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.plan import Plan, Step
 
 R = TypeVar("R")
@@ -78,10 +78,22 @@ class Registry:
         effect = self.understood(step)
         return () if effect is None else effect.holds()
 
+    def holds_surely(self, step: Step, data: Mapping[str, Any]) -> bool:
+        """Whether what a step's effect holds surely does not work; not by a result that cannot be read."""
+        try:
+            return self.effect(step).holds_surely(self.result(Handle(step.id, step.action), data))
+        except DcctlError:
+            return False
+
     def frees(self, step: Step) -> Iterable[Held]:
         """What works again from a step's effect on; nothing for a step of another version."""
         effect = self.understood(step)
         return () if effect is None else effect.frees()
+
+    def primaries(self, step: Step) -> Iterable[PrimaryMoved]:
+        """Where a step's effect records topics as primary; nothing for a step of another version."""
+        effect = self.understood(step)
+        return () if effect is None else effect.primaries()
 
     def facts(self, step: Step, data: Mapping[str, Any]) -> Iterable[Body]:
         """What a step with this result has written into the estate record.

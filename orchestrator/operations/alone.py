@@ -22,7 +22,7 @@ from orchestrator import __version__
 from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, LockHeldError
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.earlier_results import facts_of_earlier
 from orchestrator.operations.earlier_runs import earlier_run
 from orchestrator.operations.run_outline import has_begun
@@ -151,11 +151,12 @@ def read_local_journal(file: Path) -> list[RunEvent]:
 
 
 def local_state(
-    topology: str, problem: str, copied: Part[Sequence[Fact]], *, own_run: str = ""
+    topology: str, problem: str, copied: Part[Sequence[Fact]], effects: Registry, *, own_run: str = ""
 ) -> CoordinationState:
     """What is known where the ensemble does not answer (`problem`): by this machine, and by `copied`.
 
-    `copied` is the copy of the estate record at the target; what this machine has done since comes after it.
+    `copied` is the copy of the estate record at the target; what this machine has done since comes after it,
+    as `effects` tell it, those of whoever takes part in moves.
     """
     facts = standing(copied.value or ())
     runs, primaries = list(runs_of(facts)), list(primary_records(facts))
@@ -165,7 +166,7 @@ def local_state(
         records = read_local_journal(file)
         if records[0].run_id != own_run:
             runs.append(earlier_run(records))
-            primaries += _primaries_of(records)
+            primaries += _primaries_of(records, effects)
     return CoordinationState(
         "",
         tuple(runs),
@@ -197,13 +198,15 @@ def runs_of(facts: Iterable[Fact]) -> Iterator[EarlierRun]:
 
 
 def with_local_journals(
-    seen: Snapshot, topology: str, own_run: str, copied: Part[Sequence[Fact]]
+    seen: Snapshot, topology: str, own_run: str, copied: Part[Sequence[Fact]], effects: Registry
 ) -> Snapshot:
-    """The picture with what is known without the ensemble, where a person goes on without one."""
+    """The picture with what is known without the ensemble, where a person goes on without one; see
+    `local_state`.
+    """
     away = seen.coordination
     if away.value is not None:
         return seen
-    state = local_state(topology, f"{away.source}: {away.problem}", copied, own_run=own_run)
+    state = local_state(topology, f"{away.source}: {away.problem}", copied, effects, own_run=own_run)
     return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
 
 
@@ -217,14 +220,16 @@ def unimported_runs(topology: str) -> list[Path]:
     ]
 
 
-def _primaries_of(records: Sequence[RunEvent]) -> list[PrimaryRecord]:
-    run_id = records[0].run_id
-    facts = [Fact(number=0, run_id=run_id, at_s=at_s, body=body) for at_s, body in facts_of(records)]
-    return list(primary_records(facts))
+def _primaries_of(records: Sequence[RunEvent], effects: Registry) -> list[PrimaryRecord]:
+    run_id, found = records[0].run_id, facts_of(records, effects)
+    return list(primary_records(Fact(number=0, run_id=run_id, at_s=at_s, body=body) for at_s, body in found))
 
 
-def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
-    """What a run has recorded of the estate and not taken back, with the time, by its steps' results."""
+def facts_of(records: Sequence[RunEvent], effects: Registry) -> list[tuple[float, Body]]:
+    """What a run has recorded of the estate and not taken back, with the time, by its steps' results.
+
+    `effects`: those of whoever takes part in the run.
+    """
     first = records[0]
     if "plan" not in first.data:
         return []
@@ -235,16 +240,15 @@ def facts_of(records: Sequence[RunEvent]) -> list[tuple[float, Body]]:
     found: list[tuple[float, Body]] = [(first.at_s, ClusterIds(ids=ids))] if ids else []
     for step_id, result in state.results.items():
         if state.status(step_id, "undo") != "ok":
-            bodies = _facts_in(plan, step_id, result)
+            bodies = _facts_in(plan, step_id, result, effects)
             found += [(at_s.get(step_id, first.at_s), body) for body in bodies]
     return found
 
 
-def _facts_in(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Iterable[Body]:
+def _facts_in(plan: Plan, step_id: str, result: Mapping[str, Any], effects: Registry) -> Iterable[Body]:
     """The facts that a step has written, also of a run of an earlier dcctl."""
     if plan.dcctl_version == __version__:
-        step = plan.step(step_id)
-        return MOVE_EFFECTS.facts(step, result) if MOVE_EFFECTS.knows(step) else ()
+        return effects.facts(plan.step(step_id), result)
     return facts_of_earlier(plan, step_id, result)
 
 

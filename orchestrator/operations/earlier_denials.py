@@ -1,6 +1,6 @@
 """Denials that an earlier dcctl has made: it did not record them, and only its runs' journals tell.
 
-Until version 0.1.0 a failback held the returned side in a step of its own, and a planned move left its rules
+Until version 0.2.0 a failback held the returned side in a step of its own, and a planned move left its rules
 where it led away from. Both are told here as the facts that a later version writes.
 """
 
@@ -17,7 +17,7 @@ from orchestrator.planning.writers import writers_at
 from orchestrator.topology.model import Topology
 
 # Journals name their version since 0.1.0.
-_WITHOUT_FACTS = frozenset({"", "0.1.0"})
+_WITHOUT_FACTS = frozenset({"", "0.1.0", "0.2.0"})
 _HOLD = "hold-returned"
 
 

@@ -18,7 +18,7 @@ from orchestrator.planning.estate_record import (
     rows,
 )
 from orchestrator.planning.offsets_json import offsets_from_json
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import Plan, Step
 from orchestrator.planning.primaries import PrimaryRecord
 from orchestrator.replication.cuts import cuts_from_json
 
@@ -38,6 +38,11 @@ def facts_of_earlier(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Ite
     elif step_id == "record-landing-ends" and "ends" in result:
         ends = rows(offsets_from_json(result["ends"]))
         yield ReverseStarts(home=plan.source, standby=plan.target, starts=ends, is_set=False)
+
+
+def primary_of_earlier(step: Step) -> str:
+    """Where a step records topics as primary; empty for one that records nothing of the kind."""
+    return str(step.arguments.get("primary", "")) if step.id == "record-primary" else ""
 
 
 def facts_before_the_record(verb: str, source: str, target: str, results: Results) -> Iterator[Body]:

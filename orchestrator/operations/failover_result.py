@@ -24,7 +24,7 @@ from orchestrator.moves.results import (
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
-from orchestrator.operations.where_now import where_now
+from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 from orchestrator.values import TopicPartition
@@ -47,7 +47,8 @@ class FailoverResult:
     `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
-    done, where applications work and what it holds, in a sentence.
+    done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
+    row each; see `where_now.held_rows`.
     """
 
     run_id: str
@@ -74,6 +75,7 @@ class FailoverResult:
     sabotage_offset_shift: int = 0
     let_stand: Sequence[str] = ()
     where_now: str = ""
+    held: Sequence[Mapping[str, Any]] = ()
     folder: str = ""
     asked_at_s: float | None = None
 
@@ -136,6 +138,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
         sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
         let_stand=let_stand(end.state),
         where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
+        held=held_rows(end.state, effects) or (),
         folder=str(ended.folder),
     )
 

@@ -11,6 +11,9 @@ from orchestrator.adapters.account import account_name
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.alone import (
     IMPORTED,
     LocalLock,
@@ -54,12 +57,14 @@ def check_order(order: str) -> None:
         raise UsageError(f"--order {order}", "expected earlier or later")
 
 
-def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[str, Any]:
+def import_journal(
+    topology: Topology, file: Path, *, order: str = "", them: Participants = PARTICIPANTS
+) -> dict[str, Any]:
     """Write a local journal's records into the ensemble, under the topology's lock; returns what was done.
 
     The run stands behind the newest fact that it had seen. Where others have moved between the same clusters
     since, only a person knows which came first: `order` says whether this run moved `earlier` or `later`
-    than they did.
+    than they did. `them`: who takes part in moves, and says what was recorded.
 
     Twice is as good as once. Raises `DcctlError` for a file that is no journal of this topology, where the
     ensemble has other records of that run, and where the order is not known.
@@ -74,6 +79,8 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
     of = records[0].data.get("plan", {}).get("topology")
     if of != topology.name:
         raise DcctlError(str(file), f"is a journal of {of}, not of {topology.name}", "give its own file")
+    effects = effects_with(them)
+    facts_of(records, effects)  # what cannot be read is found before anything is written
     with _this_machine(topology.name), coordination_of(topology) as coordination:
         lock = coordination.acquire(lock_path(topology.name), about_this_process("history --import", run_id))
         try:
@@ -93,7 +100,7 @@ def import_journal(topology: Topology, file: Path, *, order: str = "") -> dict[s
                 "run_id": run_id,
                 "records": len(records),
                 "digest": digest([to_json(record) for record in records]),
-                **_write(coordination, lock, topology.name, records, after),
+                **_write(coordination, lock, topology.name, records, after, effects),
             }
             if after is not None and told.get("primary"):
                 told |= {"primary": "", "primary_problem": f"not in force: {since[-1]} has moved it since"}
@@ -164,8 +171,13 @@ def _not_ordered(run_id: str, since: Sequence[str]) -> DcctlError:
     )
 
 
-def _write(
-    coordination: Coordination, lock: HeldLock, topology: str, records: Sequence[RunEvent], after: int | None
+def _write(  # noqa: PLR0917 - what is written where, and who says what it tells
+    coordination: Coordination,
+    lock: HeldLock,
+    topology: str,
+    records: Sequence[RunEvent],
+    after: int | None,
+    effects: Registry,
 ) -> dict[str, Any]:
     """Its records and its facts. By the ensemble's records: one imported before may have gone on since."""
     run_id = records[0].run_id
@@ -176,8 +188,9 @@ def _write(
     for record in records:
         journal.append(record)
     told = {}
-    for at_s, body in facts_of(journal_records(coordination, topology, run_id, folder)):
-        if estate.find(type(body)) is None:
+    for at_s, body in facts_of(journal_records(coordination, topology, run_id, folder), effects):
+        # A run records the same kind of fact for each of its ways.
+        if estate.find(type(body), like=body) is None:
             estate.append([body], at_s=at_s, after=after)
         if isinstance(body, PrimaryMoved):
             told["primary"] = body.primary

@@ -67,7 +67,8 @@ class MoveProcedure(ABC):
         if not self.is_alone or estate.coordination is not None:
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
-        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate))
+        effects = effects_with(self.them)
+        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate), effects)
 
     @abstractmethod
     def plan(self, picture: Snapshot) -> Plan:

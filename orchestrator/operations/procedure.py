@@ -6,7 +6,7 @@ A `Procedure` says what is its own: which estate, what is looked at, the plan ma
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -22,6 +22,8 @@ from orchestrator.engine import (
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.held import Declared
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.own_playbooks import refuse_missing_hooks, with_absolute_hooks
@@ -32,6 +34,7 @@ from orchestrator.operations.refusals import (
 )
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.operations.servers import Servers
+from orchestrator.operations.where_now import where_now
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.gate import closed_text
@@ -237,11 +240,13 @@ def abort_procedure(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
+    effects: Declared = MOVE_EFFECTS,
 ) -> Ended:
     """Take a run back: the compensations of what was done, in reverse order.
 
     `leave` names irreversible steps that a person lets stand; the rest is then taken back from under
-    them. `approve` is asked with the state to be taken back. Raises `GateRefusedError` where nothing was
+    them. `approve` is asked with the state to be taken back. `effects`: those of whoever takes part in the
+    run. Raises `GateRefusedError` where nothing was
     begun or the run has ended well, and where an irreversible step stands that is not to be left.
     """
     started_at_s = procedure.servers.clock.now_s()
@@ -249,8 +254,8 @@ def abort_procedure(
         plan, records = _taken_up(run, procedure)
         on_plan(plan)
         state = state_from_journal(plan, run_id, records)
-        refuse_unless_undoable(state, records, frozenset(leave))
-        if not approve(state):
+        refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
+        if not approve(replace(state, leave=state.leave.union(leave))):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
         brake = brake_of(run, plan, procedure.servers.clock)
         held = brake.reason() if brake is not None else ""

@@ -64,8 +64,13 @@ def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
     )
 
 
-def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: frozenset[str]) -> None:
-    """Raise `GateRefusedError` for a run that has ended, or of which something stands that is not left."""
+def refuse_unless_undoable(
+    state: RunState, records: Sequence[RunEvent], leave: frozenset[str], now: str
+) -> None:
+    """Raise `GateRefusedError` for a run that has ended, or of which something stands that is not left.
+
+    `now`: where applications work and what the run holds, for whoever reads that it stays so.
+    """
     subject = f"run {state.run_id}"
     last = records[-1]
     outcome = last.data.get("outcome") if last.kind == "run-ended" else ""
@@ -94,5 +99,6 @@ def refuse_unless_undoable(state: RunState, records: Sequence[RunEvent], leave: 
             subject,
             f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
             f"dcctl resume {state.run_id}; or name what may stand: "
-            + " ".join(f"--leave {step}" for step in stands),
+            + " ".join(f"--leave {step}" for step in stands)
+            + (f"\n  {now}" if now else ""),
         )

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.engine import state_from_journal
+from orchestrator.errors import DcctlError
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.held import Declared
 from orchestrator.operations.attempts import told_of_clients
+from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.overrides import recorded_overrides
-from orchestrator.planning.plan import PHASES, RunEvent
+from orchestrator.planning.plan import PHASES, RunEvent, plan_from_json
 
 _GONE_ON = ("run-resumed", "undo-started")
 
 
-def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
-    """The story as data, for `show --json` and for its view. Times are Unix epoch seconds."""
+def run_story(records: Sequence[RunEvent], effects: Declared = MOVE_EFFECTS) -> dict[str, Any]:
+    """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
+
+    `where_now`, `held`: by its last record, see `where_now`. `effects`: those of whoever takes part in it.
+    """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
     titles = {str(step["id"]): step for step in plan.get("steps", ())}
@@ -43,6 +51,7 @@ def run_story(records: Sequence[RunEvent]) -> dict[str, Any]:
         "outcome": outcome,
         "let_stand": list(last.data.get("let_stand", ())) if is_over else [],
         "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
+        **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
         "loss": _loss(records),
@@ -64,6 +73,16 @@ def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
         if record.kind == "step-outcome" and record.step == ACCOUNT_STEP and record.outcome == "ok":
             found = record.data.get("result", {}).get("loss", {})
     return found
+
+
+def _standing(records: Sequence[RunEvent], effects: Declared) -> dict[str, Any]:
+    """What stands of it by its last record; nothing is known of a run whose plan cannot be read."""
+    try:
+        plan = plan_from_json(records[0].data["plan"])
+    except (DcctlError, KeyError):
+        return {"where_now": "", "held": None}
+    state = state_from_journal(plan, records[0].run_id, records)
+    return {"where_now": where_now(state, effects), "held": held_rows(state, effects)}
 
 
 def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def abort_run(
     servers: Servers = REAL_SERVERS,
     them: Participants = PARTICIPANTS,
 ) -> FailoverResult:
-    """Take a run back; see `abort_procedure`."""
+    """Take a run back; see `abort_procedure`. `them`: who takes part."""
+    effects = effects_with(them)
     ended = abort_procedure(
         _procedure_of(servers, topology, run_id, them),
         run_id,
@@ -96,8 +97,9 @@ def abort_run(
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,
+        effects=effects,
     )
-    return failover_result(ended, effects_with(them))
+    return failover_result(ended, effects)
 
 
 def _procedure_of(

@@ -18,16 +18,23 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import World
 from orchestrator.moves.effects import effects_with
 from orchestrator.moves.participants import Participants, Ports
+from orchestrator.operations import coordination
+from orchestrator.operations.alone import local_journal
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.failback import run_failback
+from orchestrator.operations.failover import run_failover
 from orchestrator.operations.failover_result import failover_result
+from orchestrator.operations.history import run_records
+from orchestrator.operations.history_import import import_journal
 from orchestrator.operations.move_procedure import MoveProcedure
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
 from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.switchover import run_switchover
+from orchestrator.planning.estate_record import DenialLifted
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.request import FailbackRequest, SwitchoverRequest
+from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.moves.toy_world import (
@@ -239,7 +246,13 @@ def test_status_names_what_an_unfinished_move_of_toys_holds(verb: str, tmp_path:
     assert "tally ada, tally grace stopped" in move["where_now"]
     ahead, back = "copying west → east", "copying east → west"
     assert f"{f'{back}, {ahead}' if verb == 'failback' else ahead} paused" in move["where_now"]
-    taken_back = abort_procedure(procedure, run_id, reason="ada: not today")
+    records = run_records(estate.topology, run_id, estate.servers.coordination)
+    story = run_story(records, effects_with(procedure.them))
+    assert story["where_now"] == move["where_now"]
+    assert {"tally ada", "tally grace", ahead} <= {row["subject"] for row in story["held"]}
+    taken_back = abort_procedure(
+        procedure, run_id, reason="ada: not today", effects=effects_with(procedure.them)
+    )
     result = failover_result(taken_back, effects_with(procedure.them))
     assert result.outcome == "undone"
     stop = f"Stop the tallies ada, grace at {source}"
@@ -320,6 +333,32 @@ def test_the_usual_verbs_take_a_further_kind_with_them(tmp_path: Path) -> None:
     assert "Place the tallies ada, grace at west" in {step["title"] for step in result.steps}
     assert wrong(estate) == []
     assert at_work(estate) == all_at(HOME)
+
+
+def test_what_a_further_kind_has_recorded_without_the_ensemble_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As each of its effects says it; who does not know that kind does not pass over it."""
+    estate = ToyEstate(tmp_path, is_usual=True)
+    estate.live(30)
+    estate.lose(HOME)
+    estate.ensemble.is_gone = True
+    estate.live(5)
+    request = FailoverRequest(
+        to=AWAY, attested=(HOME,), by="ada", reason="it burns", without_coordination=True
+    )
+    result = run_failover(estate.topology, request, servers=estate.servers, them=estate.them)
+    assert result.outcome == "ok", result.reason
+    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: estate.ensemble)
+    estate.ensemble.is_gone = False
+    journal, before = local_journal(estate.topology.name, result.run_id), dict(estate.ensemble.nodes)
+    with pytest.raises(DcctlError, match="its action toy-place-tallies is not known here"):
+        import_journal(estate.topology, journal)
+    assert estate.ensemble.nodes == before
+    assert import_journal(estate.topology, journal, them=estate.them)["primary"] == AWAY
+    facts = read_facts(estate.ensemble, estate.topology.name, (DenialLifted,))
+    let_in = [DenialLifted(cluster=AWAY, topics=((AWAY, name),)) for name in TALLIES]
+    assert [fact.body for fact in facts] == let_in
 
 
 def test_a_port_has_one_who_brings_it(tmp_path: Path) -> None:

@@ -30,11 +30,12 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.participants import Ground, Left, Ports, Reread
-from orchestrator.moves.ports import Looks
+from orchestrator.moves.ports import EstateRecord, Looks
 from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Route, Way
+from orchestrator.planning.estate_record import Body, DenialLifted
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.ports.clock import Clock
@@ -298,7 +299,7 @@ class StartTallies(
     phase="redirect",
     irreversible="what they have counted there is counted",
 ):
-    """They count there at once."""
+    """They count there at once, and it is recorded that nothing is to keep them from what they read."""
 
     names: tuple[str, ...]
     cluster: str
@@ -311,8 +312,17 @@ class StartTallies(
         return _stopped(self.names)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
+        for fact in self._let_in:
+            run.port(EstateRecord).write(fact)
         run.port(Tallies).start(self.names, self.cluster)
         return Done(Nothing())
+
+    def facts(self, result: Nothing) -> Iterable[Body]:
+        return self._let_in
+
+    @property
+    def _let_in(self) -> tuple[DenialLifted, ...]:
+        return tuple(DenialLifted(cluster=self.cluster, topics=((self.cluster, n),)) for n in self.names)
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -11,6 +11,7 @@ from orchestrator.moves.plans import plan_failover, plan_switchover
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent
 from tests.engine.test_any_exception import plans
+from tests.operations.test_alone import nothing_found
 from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import sick_pictures, test_switchover
 from tests.planning.pictures import topology
@@ -22,7 +23,15 @@ IDS = [step.id for step in PLAN.in_order()]
 def state(*records: tuple[str, EventKind, Outcome | None], plan: Plan = PLAN) -> RunState:
     """After these records."""
     events = [
-        RunEvent(run_id="r", sequence=number, kind=kind, at_s=1.0, step=step, outcome=outcome)
+        RunEvent(
+            run_id="r",
+            sequence=number,
+            kind=kind,
+            at_s=1.0,
+            step=step,
+            outcome=outcome,
+            data={"result": nothing_found(plan.step(step)).result} if outcome == "ok" else {},
+        )
         for number, (step, kind, outcome) in enumerate(records, start=1)
     ]
     return state_from_journal(plan, "r", events)
