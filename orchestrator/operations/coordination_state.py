@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.estate_facts import begun_runs
+from orchestrator.operations.estate_facts import begun_runs, read_primaries
 from orchestrator.operations.estate_record import written_facts
 from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import lock_path
-from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.estate_record import ClusterIds, cluster_ids
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of

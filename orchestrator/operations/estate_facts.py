@@ -29,6 +29,7 @@ from orchestrator.planning.estate_record import (
     ReverseStarts,
     RunBegun,
     RunEnded,
+    primary_records,
 )
 from orchestrator.planning.plan import plan_from_json
 from orchestrator.planning.primaries import PrimaryRecord
@@ -132,3 +133,8 @@ def _primaries(coordination: Coordination, topology: str) -> Iterator[tuple[str,
             found.at_s,
             PrimaryMoved(home=found.home, primary=found.primary, topics=found.topics),
         )
+
+
+def read_primaries(coordination: Coordination, topology: str) -> tuple[PrimaryRecord, ...]:
+    """Every record, the oldest first. Raises `CoordinationError` for one that is not understood."""
+    return primary_records(read_facts(coordination, topology, [PrimaryMoved]))

@@ -1,4 +1,4 @@
-"""What the guard of a broker reads in the ensemble and in the broker's data folder, and its word from that.
+"""What guards say in the ensemble, and what a broker's guard reads there and in its data folder.
 
 Whether the folder came new is kept in the folder itself: another disk knows nothing of it.
 """
@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.earlier_denials import EarlierDenials
@@ -16,6 +18,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import FactName
 from orchestrator.planning.boot_guard import GUARD_FACTS, Disk, GuardWord, guard_word, newest_begun
 from orchestrator.planning.estate_record import Fact
+from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.writers import writers_at
 from orchestrator.topology.model import Topology
 
@@ -92,3 +95,22 @@ class GuardReading:
         if self.disk.is_new and self.disk.after is None:
             self.disk = came_after(self.data, newest_begun(facts))
         return guard_word(self.cluster, writers_at(self.topology, self.cluster), facts, disk=self.disk)
+
+
+_ADAPTER = TypeAdapter(GuardSaid)
+
+
+def guards_path(topology: str, cluster: str) -> str:
+    """Where each guarded server of a cluster says whether it is open."""
+    return f"/dcctl/{topology}/guards/{cluster}"
+
+
+def guards_said(coordination: Coordination, topology: str, cluster: str) -> tuple[GuardSaid, ...]:
+    """The newest word of each guard, by server."""
+    found = []
+    for server, value in coordination.read_children(guards_path(topology, cluster)).items():
+        try:
+            found.append(_ADAPTER.validate_python({**json.loads(value or b"{}"), "server": server}))
+        except (ValueError, TypeError, ValidationError):
+            found.append(GuardSaid(server=server))
+    return tuple(found)

@@ -23,8 +23,7 @@ from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.operations.boot_guard import Guarded, refuse_slips
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.guard_reading import GuardReading
-from orchestrator.operations.guard_words import guards_path
+from orchestrator.operations.guard_reading import GuardReading, guards_path
 from orchestrator.planning.guard_events import (
     Ask,
     Begun,

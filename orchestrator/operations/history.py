@@ -11,9 +11,8 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.operations.alone import has_local_journal, local_journal, read_local_journal
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.earlier_runs import newest_runs
-from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_facts import read_facts, read_primaries
 from orchestrator.operations.journal import journal_records, unpacked
-from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.plan import RunEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError
-from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.guard_reading import guards_said
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.guards import GuardSaid, kept_closed
 from orchestrator.planning.observation import SourceProbe

@@ -16,7 +16,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover, way_along
 from orchestrator.moves.registry import Registry
 from orchestrator.operations.attempts import told_of_clients
-from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.guard_reading import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate, observe, open_estate

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.adapters.kafka import produce_records
 from orchestrator.errors import ClusterError
-from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.guard_reading import guards_said
 from orchestrator.operations.history import coordination_of
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.simulation.simulation import Simulation

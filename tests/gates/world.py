@@ -17,7 +17,7 @@ from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.errors import DcctlError
 from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.primaries import read_primaries
+from orchestrator.operations.estate_facts import read_primaries
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.topology.model import Replication
 from orchestrator.watch.estate import connect_cluster

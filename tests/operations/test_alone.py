@@ -27,13 +27,12 @@ from orchestrator.moves.way import Way
 from orchestrator.operations import coordination, move_procedure
 from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
 from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.estate_facts import read_facts
+from orchestrator.operations.estate_facts import read_facts, read_primaries
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.failover import FailoverProcedure, run_failover
 from orchestrator.operations.history_import import import_journal, import_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.observe import Estate
-from orchestrator.operations.primaries import read_primaries
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder

@@ -15,8 +15,7 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.runbook import Runbook
-from orchestrator.operations.guard_reading import is_new
-from orchestrator.operations.guard_words import guards_path, guards_said
+from orchestrator.operations.guard_reading import guards_path, guards_said, is_new
 from orchestrator.operations.guarded_broker import broker_id, listens
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
 from orchestrator.ports.servers import TopicDescription

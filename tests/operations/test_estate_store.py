@@ -10,10 +10,9 @@ import pytest
 
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.alone import LocalRecord
-from orchestrator.operations.estate_facts import begun_runs, old_primary_path, read_facts
+from orchestrator.operations.estate_facts import begun_runs, old_primary_path, read_facts, read_primaries
 from orchestrator.operations.estate_record import FactName, estate_path, fact_names
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.primaries import read_primaries
 from orchestrator.planning.estate_record import (
     LogsLeft,
     PrimaryMoved,

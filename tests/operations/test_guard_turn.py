@@ -23,7 +23,7 @@ from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.operations import boot_guard, guarded_broker
 from orchestrator.operations.boot_guard import Guarded
-from orchestrator.operations.guard_words import guards_said
+from orchestrator.operations.guard_reading import guards_said
 from orchestrator.operations.guarded_broker import GuardedBroker
 from orchestrator.operations.journal import runs_path
 from tests.faults.estate import SMALL

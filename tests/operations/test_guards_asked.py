@@ -12,8 +12,8 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.guard_words import guards_path
-from orchestrator.operations.primaries import read_primaries
+from orchestrator.operations.estate_facts import read_primaries
+from orchestrator.operations.guard_reading import guards_path
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import GuardSaid, Said
 from orchestrator.planning.plan import Step

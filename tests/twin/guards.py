@@ -6,8 +6,7 @@ What they may do is decided by dcctl's own `guard_word`; how a broker is started
 from __future__ import annotations
 
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.guard_reading import GuardFacts
-from orchestrator.operations.guard_words import guards_path
+from orchestrator.operations.guard_reading import GuardFacts, guards_path
 from orchestrator.planning.boot_guard import Disk, GuardWord, guard_word
 from orchestrator.planning.guards import GuardSaid, Said
 from orchestrator.planning.writers import writers_at

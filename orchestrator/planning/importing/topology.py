@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from orchestrator.errors import ClusterError
 from orchestrator.planning.importing.clients import seen_clients
-from orchestrator.planning.importing.managed import managed_mirror, mirror_clients
-from orchestrator.planning.importing.mirrors import SeenMirror, seen_mirrors
+from orchestrator.planning.importing.mirrors import SeenMirror, managed_mirror, mirror_clients, seen_mirrors
 from orchestrator.planning.importing.seen import Imported, SeenCluster, SeenEstate
 from orchestrator.planning.importing.sites import Sites, seen_sites
 from orchestrator.planning.importing.technical import technical_topics

@@ -23,7 +23,7 @@ from orchestrator.values import Acl, TopicPartition
 
 
 class MemoryCluster:
-    """One cluster: see `operations.layout.ports`. `point` is called before and after each piece."""
+    """One cluster: see `operations.layout.session`. `point` is called before and after each piece."""
 
     def __init__(self, picture: ObservedCluster, point: Callable[[], None]) -> None:
         self.picture = picture

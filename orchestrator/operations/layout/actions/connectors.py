@@ -8,8 +8,7 @@ from typing import Any
 from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.acting import step_outcome
 from orchestrator.moves.asking import ask_connect
-from orchestrator.operations.layout.ports import LayoutCluster
-from orchestrator.operations.layout.session import LayoutSession
+from orchestrator.operations.layout.session import LayoutCluster, LayoutSession
 from orchestrator.planning.layout.observed import ObservedConnector
 from orchestrator.planning.plan import Step
 
