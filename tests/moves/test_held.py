@@ -28,7 +28,7 @@ from orchestrator.operations.runs import abort_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.boot_guard import GUARD_FACTS
-from orchestrator.planning.estate_record import Body, RunBegun, RunEnded, standing
+from orchestrator.planning.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
 from orchestrator.planning.plan import RunEvent, Step
 from tests.moves import test_ways
 from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told
@@ -211,7 +211,7 @@ def test_a_guard_decides_otherwise_without_what_was_recorded(tmp_path: Path) -> 
                         and GuardReading(estate.topology, cluster, tmp_path).word(estate.ensemble) != word
                     ):
                         decisive.add(kind)
-    assert {kind.KIND for kind in GUARD_FACTS} - {RunEnded.KIND} <= decisive
+    assert {KIND_OF[kind] for kind in GUARD_FACTS} - {KIND_OF[RunEnded]} <= decisive
 
 
 @every_story

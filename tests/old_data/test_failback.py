@@ -15,7 +15,14 @@ import pytest
 
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_record import estate_path
-from orchestrator.planning.estate_record import ClusterIds, Fact, LogsLeft, ReverseStarts, body_to_json
+from orchestrator.planning.estate_record import (
+    KIND_OF,
+    ClusterIds,
+    Fact,
+    LogsLeft,
+    ReverseStarts,
+    body_to_json,
+)
 from orchestrator.planning.plan import canonical_json
 from tests.old_data.reading import FOLDERS, OldData
 from tests.old_data.scrub import SECRET_VARIABLE
@@ -52,12 +59,14 @@ def lost_and_back(data: OldData, folder: Path) -> Operator:
 def in_the_words_of_then(data: OldData, run_id: str, now: tuple[Fact, ...]) -> Iterator[Node]:
     """What the ensemble had when that run had ended, about the logs of today."""
     of_today = {
-        fact.body.KIND: body_to_json(fact.body)["body"] for fact in now if isinstance(fact.body, OF_LOGS)
+        KIND_OF[type(fact.body)]: body_to_json(fact.body)["body"]
+        for fact in now
+        if isinstance(fact.body, OF_LOGS)
     }
     last = [node for node in data.nodes if f"/runs/{run_id}/" in node.path or run_id in node.path][-1]
     for node in cut(data.nodes, last.path):
         kind = node.path.rpartition("/")[2].partition("-")[2].partition("-")[0]
-        is_of_it = kind == ClusterIds.KIND or run_id in node.path
+        is_of_it = kind == KIND_OF[ClusterIds] or run_id in node.path
         if node.path.startswith(estate_path(data.topology.name)) and kind in of_today and is_of_it:
             fact = json.loads(node.value if node.value.startswith(b"{") else zlib.decompress(node.value))
             assert fact["body"].keys() == of_today[kind].keys()
