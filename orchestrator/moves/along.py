@@ -8,11 +8,10 @@ from dataclasses import dataclass as plain_dataclass
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.brought_back import landing_offsets
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
-from orchestrator.moves.ports import FinalMap, Maps
+from orchestrator.moves.ports import Clusters, FinalMap, Maps
 from orchestrator.moves.results import (
     GroupOffsets,
     MirrorEnd,

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import Running
-from orchestrator.moves.ports import Maps
+from orchestrator.moves.ports import Clusters, Maps
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import landing_position
 from orchestrator.planning.samples import SampledPosition

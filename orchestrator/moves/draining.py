@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -20,7 +19,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Workers
+from orchestrator.moves.ports import Clusters, Workers
 from orchestrator.moves.results import MirrorEnd, StandingLogs
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock

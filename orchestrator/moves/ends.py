@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -19,7 +18,7 @@ from orchestrator.moves.effect import (
     Reversible,
     Running,
 )
-from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.ports import Clusters, EstateRecord, Seen
 from orchestrator.moves.results import StandingLogs, TopicEnds
 from orchestrator.planning.estate_record import Body, LogsLeft, ReverseStarts, rows
 from orchestrator.planning.mirror_ref import MirrorRef

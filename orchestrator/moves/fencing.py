@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -29,7 +28,7 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import EstateRecord
+from orchestrator.moves.ports import Clusters, EstateRecord
 from orchestrator.moves.results import RulesFound
 from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.planning.writers import denied_principals

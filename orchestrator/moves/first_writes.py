@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -19,7 +18,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Seen, Words
+from orchestrator.moves.ports import Clusters, Seen, Words
 from orchestrator.moves.results import FirstWrites, TopicEnds
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
 from orchestrator.planning.mirror_ref import MirrorRef

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -18,6 +17,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
+from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
 
 _POLL_S = 0.3

@@ -8,7 +8,6 @@ from typing import TypeVar
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -20,7 +19,7 @@ from orchestrator.moves.effect import (
     Verified,
 )
 from orchestrator.moves.fencing import Denying, RulesRecorded, rules_in_words
-from orchestrator.moves.ports import LeftClusters
+from orchestrator.moves.ports import Clusters, LeftClusters
 from orchestrator.moves.results import RulesHeard
 from orchestrator.ports.servers import Access
 from orchestrator.topology.model import Topology

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -19,7 +18,7 @@ from orchestrator.moves.effect import (
     Unknown,
 )
 from orchestrator.moves.left_rules import READ_TIMEOUT_S
-from orchestrator.moves.ports import LeftClusters, LeftLook
+from orchestrator.moves.ports import Clusters, LeftClusters, LeftLook
 from orchestrator.moves.results import PartlyStanding, RulesHeard
 from orchestrator.moves.standstill import epochs_of, writers_of
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.asking import ask_connect, connector_state
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -22,7 +21,7 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.ends import partitions_at, records_in_words
-from orchestrator.moves.ports import Seen, Workers
+from orchestrator.moves.ports import Clusters, Seen, Workers
 from orchestrator.moves.results import MirrorEnd
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import STANDSTILL_S

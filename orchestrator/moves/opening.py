@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -18,7 +17,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import BootGuards
+from orchestrator.moves.ports import BootGuards, Clusters
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.planning.observation import sick_partitions

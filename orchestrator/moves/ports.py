@@ -21,7 +21,7 @@ from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.ports.servers import Access, Closed, Connect
+from orchestrator.ports.servers import Access, Closed, Connect, Kafka, KafkaAdmin, LogEnds
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
@@ -250,3 +250,25 @@ class Words(Protocol):
     @property
     def attested_writers(self) -> frozenset[str]:
         """Producers that this person has seen write."""
+
+
+class Clusters(Protocol):
+    """Connections by the clusters' names in the file, opened when they are first needed."""
+
+    def cluster(self, name: str) -> Kafka:
+        """A connection to one cluster."""
+
+    def access(self, name: str) -> Access:
+        """The access rules of one cluster."""
+
+    def java_admin(self, name: str) -> KafkaAdmin:
+        """Kafka's own Admin for one cluster."""
+
+    def log_end_reader(self, name: str) -> LogEnds:
+        """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
+
+    def warm_up(self, name: str) -> None:
+        """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
+
+    def await_brokers(self, name: str, timeout_s: float, *, brokers: Iterable[int] | None = None) -> str:
+        """Wait until brokers have heard what is committed now. Returns those that have not, in words."""

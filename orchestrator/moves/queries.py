@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.both_maps import ThroughBothMaps
 from orchestrator.moves.brought_back import brought_back
 from orchestrator.moves.by_time import offsets_by_time
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumer_named
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
@@ -26,8 +24,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
+from orchestrator.moves.ports import Clusters, CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery, Stopped, TopicEnds
+from orchestrator.moves.translating import ThroughBothMaps
 from orchestrator.planning.checkpoints import placed_by
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import own_partitions, place_back

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.asking import mirror_position, set_mirror_position
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
@@ -23,20 +23,60 @@ from orchestrator.moves.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.moves.epoch_ends import read_epoch_ends
-from orchestrator.moves.last_copied import read_last_copied
-from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
-from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.ports import Clusters, EstateRecord, Seen
 from orchestrator.moves.registry import result_to_json
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
+from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.returned import Returned, epochs_left, returned_side
+from orchestrator.planning.returned import Past, Returned, epochs_left, last_copied, returned_side
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.ports.servers import Kafka, LogEnds
 from orchestrator.replication.cuts import Cuts, cuts_from_json, cuts_to_json
-from orchestrator.topology.model import Topology
+from orchestrator.replication.offset_syncs import read_offset_map
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+
+
+def read_epoch_ends(
+    reader: LogEnds, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, EpochEnd]:
+    """All of them, from the leaders; `addresses` are those of brokers that may be asked who leads.
+
+    Raises `ClusterError` where one cannot be had, which is named.
+    """
+    found: dict[TopicPartition, EpochEnd] = {}
+    for tp, said in reader.epoch_ends(addresses, epochs).items():
+        if isinstance(said, ClusterError):
+            asked = f"where leader epoch {epochs[tp]} of {tp} ends"
+            raise ClusterError(said.subject, f"{asked}: {said.problem}", said.hint)
+        found[tp] = said
+    return found
+
+
+def read_last_copied(
+    topology: Topology,
+    mirror: Replication,
+    standby: Kafka,
+    stored: Mapping[TopicPartition, int],
+    *,
+    samples: SampleHistory | None,
+    past: Past | None,
+) -> dict[TopicPartition, int]:
+    """See `last_copied`. `stored`: the source connector's positions; raises `ClusterError`."""
+    offset_map = read_offset_map(
+        standby,
+        mirror,
+        made_anew={} if samples is None else samples.made_anew,
+        gaps=sampled_gaps(topology, mirror, samples),
+    )
+    return last_copied(
+        source_partitions(topology, mirror),
+        stored=stored,
+        offset_map=offset_map,
+        known_cuts={} if past is None else past.cuts,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

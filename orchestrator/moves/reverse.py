@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.asking import ask_connect
-from orchestrator.moves.clusters import Clusters
+from orchestrator.moves.asking import ask_connect, mirror_position, set_mirror_position
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
@@ -22,8 +21,7 @@ from orchestrator.moves.effect import (
     Running,
     Verified,
 )
-from orchestrator.moves.mirror_position import mirror_position, set_mirror_position
-from orchestrator.moves.ports import EstateRecord, Workers
+from orchestrator.moves.ports import Clusters, EstateRecord, Workers
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
 from orchestrator.planning.after_move import after_move
 from orchestrator.planning.estate_record import Body, ReverseStarts, rows

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -17,6 +16,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
+from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import StandingLogs
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.standstill import Standstill, beyond_in_words

@@ -7,22 +7,64 @@ from typing import Any, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.both_maps import ThroughBothMaps
 from orchestrator.moves.brought_back import landing_offsets
 from orchestrator.moves.by_time import offsets_by_time
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Outcome, Running
-from orchestrator.moves.ports import Maps, Seen
-from orchestrator.moves.results import MirrorEnd, RecordedPositions, StandingLogs, TranslatedPositions
+from orchestrator.moves.ports import Clusters, Maps, Seen
+from orchestrator.moves.results import (
+    MirrorEnd,
+    MirrorStarts,
+    RecordedPositions,
+    ReturnedLogs,
+    StandingLogs,
+    TopicEnds,
+    TranslatedPositions,
+)
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import TargetPosition, target_positions
-from orchestrator.planning.positions_back import BackPosition, own_partitions, positions_back
+from orchestrator.planning.positions_back import BackPosition, BothMaps, own_partitions, positions_back
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.ports.clock import Clock
+from orchestrator.replication.cuts import cuts_from_json
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class ThroughBothMaps:
+    """The arguments of an effect that leads positions back through both maps.
+
+    `mirror` is the file's, `forward_end` where it was paused, `end` where the way back has come to.
+    `standing`: the logs of the landing topics at the standby. `home_ends`: where the primary's own topics
+    end, `returned`: with the cuts of their logs. `starts`: from where on the way back has copied.
+    """
+
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    end: Handle[MirrorEnd]
+    forward_end: Handle[MirrorEnd]
+    home_ends: Handle[TopicEnds]
+    returned: Handle[ReturnedLogs]
+    starts: Handle[MirrorStarts]
+
+    def both_maps(self, run: Running) -> BothMaps:
+        """Both maps with their very last pairs: both mirrors stand. Raises `DcctlError`."""
+        forward = run.port(Maps).final(self.mirror, run.of(self.forward_end))
+        reverse = run.port(Maps).final(self.mirror.other_way, run.of(self.end))
+        standing = run.of(self.standing)
+        landing = {tp: LogEnd(standing.starts[tp], end) for tp, end in standing.ends.items()}
+        home = run.port(Clusters).cluster(self.mirror.source).log_ends(run.of(self.home_ends).ends)
+        return BothMaps(
+            forward=forward.offset_map,
+            reverse=reverse.offset_map,
+            standby={**forward.logs, **landing},
+            primary={**home, **reverse.logs},
+            cuts=cuts_from_json(run.of(self.returned).cuts),
+            reverse_starts=run.of(self.starts).starts,
+        )
+
 
 _LISTED = 5
 

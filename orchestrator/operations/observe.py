@@ -14,9 +14,8 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.moves.effects import PARTICIPANTS
-from orchestrator.moves.epoch_ends import read_epoch_ends
-from orchestrator.moves.last_copied import read_last_copied
 from orchestrator.moves.participants import Participants
+from orchestrator.moves.returning import read_epoch_ends, read_last_copied
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.moves.way import Reach, Way
 from orchestrator.operations.asking import REACHED_WITHIN_S, Asking, asked

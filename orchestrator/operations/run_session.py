@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.hooks import OwnPlaybooks
-from orchestrator.moves.ports import EstateRecord, Pools
+from orchestrator.moves.ports import Clusters, EstateRecord, Pools
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds

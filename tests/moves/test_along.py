@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from orchestrator.moves.along import TranslateAlong
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import Done, Failed, Handle
-from orchestrator.moves.ports import FinalMap, Maps, Workers
+from orchestrator.moves.ports import Clusters, FinalMap, Maps, Workers
 from orchestrator.moves.results import RecordedPositions
 from orchestrator.moves.way import Leg, Route
 from orchestrator.planning.mirror_ref import MirrorRef

@@ -12,10 +12,9 @@ import pytest
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves import returning
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import Done, Failed, Handle, Outcome, Unknown
 from orchestrator.moves.plans import plan_failback
-from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.ports import Clusters, EstateRecord, Seen
 from orchestrator.moves.results import ReturnedLogs
 from orchestrator.moves.returning import CompareReturned
 from orchestrator.planning.estate_record import LogsCut

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.acting import World
-from orchestrator.moves.clusters import Clusters
 from orchestrator.moves.effect import (
     EFFECT_CONFIG,
     Done,
@@ -27,6 +26,7 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
+from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import (
     LossCounted,
     MirrorEnd,
