@@ -231,7 +231,7 @@ def test_what_nothing_takes_back_stands_also_in_part() -> None:
     assert [step.id for step in standing(state)] == ["promote"]
     assert [step.id for step in standing(end.state)] == ["promote"]
     with pytest.raises(GateRefusedError, match="cannot be taken back any more: promote"):
-        refuse_unless_undoable(state, world.records, frozenset())
+        refuse_unless_undoable(state, world.records, frozenset(), "nothing is held")
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"
     assert "cannot be taken back: promote" in end.reason
@@ -243,7 +243,7 @@ def test_what_stands_in_part_may_be_let_stand_by_name() -> None:
     world = a_half("promote")
     run_inline(MOVE, world)
     refuse_unless_undoable(
-        state_from_journal(MOVE, "run-1", world.records), world.records, frozenset({"promote"})
+        state_from_journal(MOVE, "run-1", world.records), world.records, frozenset({"promote"}), "nothing is held"
     )
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
@@ -344,13 +344,13 @@ def test_what_cannot_be_taken_back_may_be_let_stand_once_that_was_tried() -> Non
     assert run_inline(MOVE, world).outcome == "incomplete"
     untried = state_from_journal(MOVE, "run-1", world.records)
     with pytest.raises(GateRefusedError, match="nor was taking them back tried: drain"):
-        refuse_unless_undoable(untried, world.records, frozenset({"drain"}))
+        refuse_unless_undoable(untried, world.records, frozenset({"drain"}), "nothing is held")
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"
     assert "undoing drain failed: somebody works with it" in end.reason
     assert world.left == {"freeze", "drain"}
     state = state_from_journal(MOVE, "run-1", world.records)
-    refuse_unless_undoable(state, world.records, frozenset({"drain"}))
+    refuse_unless_undoable(state, world.records, frozenset({"drain"}), "nothing is held")
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("ada", frozenset({"drain"})))
     assert end.outcome == "incomplete"

@@ -377,7 +377,7 @@ def test_of_topics_that_were_deleted_in_part_the_rest_is_named_and_goes_when_it_
     )
     state = state_from_journal(plan, "run-1", world.records)
     with pytest.raises(GateRefusedError, match=f"--leave {step.id}"):
-        refuse_unless_undoable(state, world.records, frozenset())
+        refuse_unless_undoable(state, world.records, frozenset(), "nothing is held")
     main.__class__ = MemoryCluster
     assert run_inline(plan, world).outcome == "ok"
     assert world.clusters["main"].picture.topics.keys() == {"orders"}
