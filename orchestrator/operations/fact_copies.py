@@ -16,7 +16,7 @@ from orchestrator.operations.asking import asked
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.operations.observe import Estate
-from orchestrator.planning.estate_record import ClusterIds, Fact, cluster_ids, life_of
+from orchestrator.planning.estate_record import ClusterIds, Fact, Withdrawn, cluster_ids, life_of
 from orchestrator.planning.fact_copy import encode_copy
 from orchestrator.planning.observation import Part
 from orchestrator.topology.model import Replication, Topology
@@ -81,9 +81,11 @@ class FactCopier:
             life = life_of(read_fact(coordination, name, n) for n in known if n.number == FIRST)
         finally:
             coordination.close()
-        self._ids |= {found: fact for found, fact in facts.items() if isinstance(fact.body, ClusterIds)}
+        self._ids |= {
+            found: fact for found, fact in facts.items() if isinstance(fact.body, ClusterIds | Withdrawn)
+        }
         if known:
-            self._known.learn(cluster_ids(self._ids[found] for found in sorted(self._ids, key=_place)))
+            self._known.learn(cluster_ids(self._ids.values()))
         if facts:
             self._write(life, facts)
         return len(facts)
@@ -115,7 +117,3 @@ def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:
     target, topic = estate.target, estate.mirror.samples_topic
     subject = f"copy of the estate record at {target.name}"
     return asked(subject, lambda: read_fact_copies(target, topic), estate.servers.clock)
-
-
-def _place(name: FactName) -> tuple[int, int, int]:
-    return name.place

@@ -243,7 +243,10 @@ def test_what_stands_in_part_may_be_let_stand_by_name() -> None:
     world = a_half("promote")
     run_inline(MOVE, world)
     refuse_unless_undoable(
-        state_from_journal(MOVE, "run-1", world.records), world.records, frozenset({"promote"}), "nothing is held"
+        state_from_journal(MOVE, "run-1", world.records),
+        world.records,
+        frozenset({"promote"}),
+        "nothing is held",
     )
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +19,7 @@ from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.journal import about_this_process, lock_path
 from orchestrator.planning.estate_record import ClusterIds
+from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import Acl
 from orchestrator.watch.reader import read_samples
@@ -96,15 +98,17 @@ def held(world: World) -> Iterator[Asked]:
 
 
 def another_cluster_remembered(cluster: str) -> Breaking:
-    """When somebody last took the clusters for right, this one had another id."""
+    """When somebody last took the clusters for right, this one had another id: the watcher records no more."""
 
     @contextmanager
     def broken(world: World) -> Iterator[Asked]:
         _by_hand(world, lambda record: record.write(ClusterIds(ids={cluster: "another-id"})))
         try:
+            await_(lambda: _silent_for_s(_history(world)) > _SILENT_S)
             yield Asked()
         finally:
             _by_hand(world, lambda record: record.withdraw(ClusterIds))
+            await_(lambda: is_at_work(world))
 
     return broken
 
@@ -350,13 +354,24 @@ def is_at_work(world: World) -> bool:
     if world.simulation.sites["east"].state != "up":
         return True
     states = [status["connector"]["state"] for status in world.connect.connectors().values()]
-    history = read_samples(world.simulation.cluster("east"), world.mirror.samples_topic)
-    seen = history.last_sign_of_life_s
-    is_seen = seen is not None and time.time() - seen < 2
+    history = _history(world)
     is_west_seen = world.simulation.sites["west"].state != "up" or not history.is_source_failing
     return (
-        is_seen and is_west_seen and bool(states) and all(state in {"RUNNING", "STOPPED"} for state in states)
+        _silent_for_s(history) < 2
+        and is_west_seen
+        and bool(states)
+        and all(state in {"RUNNING", "STOPPED"} for state in states)
     )
+
+
+def _history(world: World) -> SampleHistory:
+    return read_samples(world.simulation.cluster("east"), world.mirror.samples_topic)
+
+
+def _silent_for_s(history: SampleHistory) -> float:
+    """How long ago the watcher recorded something."""
+    seen = history.last_sign_of_life_s
+    return math.inf if seen is None else time.time() - seen
 
 
 @contextmanager

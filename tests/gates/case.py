@@ -56,6 +56,7 @@ ANOTHER_CLUSTER = (
     "is another cluster than before: its id is ",
     "where a cluster was made anew on purpose: --accept-cluster ",
 )
+WATCHER_SILENT = ("the watcher is silent", "dcctl watch FILE")
 STOPPED = ("an earlier run stopped on the way", "dcctl resume ")
 ANSWERS = ("the source answers: it is not lost", "dcctl switchover")
 

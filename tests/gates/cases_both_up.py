@@ -17,6 +17,7 @@ from tests.gates.case import (
     OF_A_MOVE,
     OWN,
     STOPPED,
+    WATCHER_SILENT,
     Case,
     no_ensemble,
     silent,
@@ -51,7 +52,8 @@ BOTH_UP = (
         state="both up",
         breaks=b.another_cluster_remembered("west"),
         refused={
-            verb: {"same-clusters": ANOTHER_CLUSTER} for verb in ("switchover", "fence", "unfence", "apply")
+            "switchover": {"same-clusters": ANOTHER_CLUSTER, "watcher-alive": WATCHER_SILENT},
+            **{verb: {"same-clusters": ANOTHER_CLUSTER} for verb in ("fence", "unfence", "apply")},
         },
     ),
     Case(
@@ -129,7 +131,7 @@ BOTH_UP = (
         name="the watcher is stopped",
         state="both up",
         breaks=b.watcher_stopped("watch"),
-        refused={"switchover": {"watcher-alive": ("the watcher is silent", "dcctl watch FILE")}},
+        refused={"switchover": {"watcher-alive": WATCHER_SILENT}},
     ),
     Case(
         name="too few in sync at the source",

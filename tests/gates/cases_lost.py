@@ -15,6 +15,7 @@ from tests.gates.case import (
     NOT_READ,
     OF_A_MOVE,
     STOPPED,
+    WATCHER_SILENT,
     Case,
     no_ensemble,
     silent,
@@ -46,7 +47,7 @@ LOST = (
         name="east was another cluster",
         state="lost",
         breaks=b.another_cluster_remembered("east"),
-        refused={"failover": {"same-clusters": ANOTHER_CLUSTER}},
+        refused={"failover": {"same-clusters": ANOTHER_CLUSTER, "watcher-alive": WATCHER_SILENT}},
     ),
     Case(
         name="nobody attests",
@@ -91,7 +92,7 @@ LOST = (
         name="the watcher is stopped",
         state="lost",
         breaks=b.watcher_stopped("watch"),
-        refused={"failover": {"watcher-alive": ("the watcher is silent", "dcctl watch FILE")}},
+        refused={"failover": {"watcher-alive": WATCHER_SILENT}},
     ),
     Case(
         name="too few in sync at the target",
@@ -105,7 +106,7 @@ LOST = (
         breaks=b.file_says(files.no_age_at_all),
         refused={
             "failover": {
-                "watcher-alive": ("the watcher is silent", "dcctl watch FILE"),
+                "watcher-alive": WATCHER_SILENT,
                 "positions-fresh": ("too old: billing orders-0", "raise failover.max_position_age_s"),
             }
         },

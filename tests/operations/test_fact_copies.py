@@ -106,7 +106,10 @@ def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copie
 def test_the_record_is_not_copied_into_another_cluster(
     east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The target's address leads elsewhere: no topic is made there, and the watcher knows the right ids."""
+    """The target's address leads elsewhere: no topic is made there, and the watcher knows the right ids.
+
+    What a run remembered of them and took back holds no more, for a watcher at work and for one that starts.
+    """
     found, ensemble = file_with(east), MemoryEnsemble()
     mirror, known = replace(MIRROR, source="south", target="east"), KnownClusters()
     monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
@@ -121,7 +124,13 @@ def test_the_record_is_not_copied_into_another_cluster(
         later = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r2")
         later.write(ClusterIds(ids={"east": east.identity()[0]}))
         assert copier.copy_once() > 1
-    assert known.ids == {"east": east.identity()[0]}
+        assert known.ids == {"east": east.identity()[0]}
+        later.withdraw(ClusterIds)
+        anew = KnownClusters()
+        for again, told in ((copier, known), (FactCopier(found, mirror, log, anew), anew)):
+            with pytest.raises(ClusterError, match="east is another cluster than before"):
+                again.copy_once()
+            assert told.ids == {"east": "the-right-one"}
 
 
 def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:

@@ -149,6 +149,15 @@ class TwinEstate:
         """A site is gone, or answers nothing: its brokers, workers and hosts."""
         self._set_site(dc, state)
 
+    def make_anew(self, cluster: str, topic: str) -> None:
+        """Somebody deletes a topic and creates it again, and its groups begin at its beginning."""
+        place = self.clusters[cluster]
+        old = place.topics.pop(topic)
+        place.create_topic(topic, len(old.logs), len(old.logs[0].replicas), old.config)
+        for group in place.groups.values():
+            group.members.clear()
+            group.offsets |= {tp: 0 for tp in group.offsets if tp.topic == topic}
+
     def bring_back(self, dc: str, *, applications: bool = False) -> None:
         """The site comes back with its disks; its applications run again only where that is asked for."""
         for (at, _), client in self.applications.clients.items():

@@ -52,6 +52,12 @@ def holds(operator: Operator, primary: str, turns: list[str]) -> None:
     assert {tuple(found) for found in truths.written_at(operator.estate).values()} == {tuple(turns)}
 
 
+def gates(operator: Operator) -> dict[str, str]:
+    """Outcomes of the newest plan."""
+    assert operator.plan is not None
+    return {gate.id: gate.outcome for gate in operator.plan.gates}
+
+
 def test_a_planned_move_loses_nothing_there_and_back(estates: Estates) -> None:
     """Neither a record nor a moment in which both sides are written, nor one that is read again."""
     operator = estates.at_work(ACTIVE_PASSIVE)
@@ -71,6 +77,30 @@ def test_a_lost_site_that_comes_back_is_primary_again(estates: Estates) -> None:
     assert operator.failback().outcome == "ok"
     holds(operator, "west", BACK)
     assert truths.lost_at(operator.estate, "west") == set()
+
+
+def test_a_topic_that_was_made_anew_long_before_its_site_was_lost_comes_back(estates: Estates) -> None:
+    """The topic that applications left is the one that returns, whatever had become of an earlier one."""
+    operator = estates.at_work(SICK)
+    operator.estate.make_anew("west", "orders")
+    operator.estate.live(20)
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    assert operator.failover().outcome == "ok"
+    operator.estate.live(10)
+    operator.estate.bring_back("west")
+    operator.estate.live(10)
+    assert operator.failback().outcome == "ok"
+    holds(operator, "west", BACK)
+    assert gates(operator)["same-topics"] == "ok"
+
+
+def test_a_topic_that_was_made_anew_after_its_site_was_lost_is_another_one(estates: Estates) -> None:
+    """What was copied of the earlier one does not continue in it."""
+    operator = returned(estates)
+    operator.estate.make_anew("west", "orders")
+    with pytest.raises(GateRefusedError, match="orders was made anew"):
+        operator.failback()
 
 
 def test_a_guarded_site_comes_back_closed_and_is_held_before_it_opens(estates: Estates) -> None:

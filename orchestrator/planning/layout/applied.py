@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from orchestrator.errors import DcctlError
 from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
-from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference
+from orchestrator.planning.layout.difference import CONFIG, PARTITIONS, Cause, Difference
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate, ObservedTopic
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.topology.kinds import DestructiveChange
@@ -67,19 +67,19 @@ def applied_now(
 ) -> Applied:
     """The record of an estate of which only the differences `left` are not as the file says.
 
-    Where the file says something new that was left undone, what it had said `before` stays remembered:
+    Where the file says something new that was left undone, that alone is remembered as it was `before`:
     it was not applied.
     """
-    undone: dict[str, set[str]] = {}
+    undone: dict[str, list[Difference]] = {}
     for difference in left:
-        if difference.cause == "change" or difference.aspect == IDENTITY:
-            undone.setdefault(difference.cluster, set()).add(difference.subject)
+        if difference.cause == "change":
+            undone.setdefault(difference.cluster, []).append(difference)
     clusters = {}
     for name, cluster in desired.clusters.items():
         ids = {topic.name: topic.topic_id for topic in observed.clusters[name].topics.values()}
         now = _applied_cluster(cluster, ids)
         known = before.clusters.get(name) if before else None
-        clusters[name] = _with_undone(now, known or AppliedCluster(), undone.get(name, set()))
+        clusters[name] = _with_undone(now, known or AppliedCluster(), undone.get(name, ()))
     return Applied(run_id=run_id, at_s=observed.at_s, clusters=clusters)
 
 
@@ -92,19 +92,39 @@ def _applied_cluster(cluster: DesiredCluster, ids: Mapping[str, str]) -> Applied
     )
 
 
-def _with_undone(now: AppliedCluster, before: AppliedCluster, subjects: Set[str]) -> AppliedCluster:
+def _with_undone(now: AppliedCluster, before: AppliedCluster, undone: Iterable[Difference]) -> AppliedCluster:
     topics, ids, connectors = dict(now.topics), dict(now.topic_ids), dict(now.connectors)
     acls = set(now.acls)
-    for subject in subjects:
-        kind, _, name = subject.partition(" ")
+    for difference in undone:
+        kind, _, name = difference.subject.partition(" ")
         if kind == "topic":
-            _put_back(topics, before.topics, name)
-            _put_back(ids, before.topic_ids, name)
+            topic = _topic_with_undone(topics.get(name), before.topics.get(name), difference)
+            _put_back(topics, {name: topic} if topic else {}, name)
+            if name not in now.topics:
+                _put_back(ids, before.topic_ids, name)
         elif kind == "connector":
             _put_back(connectors, before.connectors, name)
         else:
-            acls |= {acl for acl in before.acls if subject == rules_of(acl.principal)}
+            acls |= {acl for acl in before.acls if difference.subject == rules_of(acl.principal)}
     return AppliedCluster(topics=topics, topic_ids=ids, acls=frozenset(acls), connectors=connectors)
+
+
+def _topic_with_undone(
+    now: AppliedTopic | None, before: AppliedTopic | None, difference: Difference
+) -> AppliedTopic | None:
+    """What is remembered of a topic of which one aspect was left as it was found.
+
+    Nothing, where its replicas were left and nobody knows what they had been meant to be.
+    """
+    aspect, _, key = difference.aspect.partition(" ")
+    if now is not None and aspect == CONFIG:
+        others = {name: value for name, value in now.config.items() if name != key}
+        return now._replace(config={**others, key: difference.found} if difference.found else others)
+    if now is not None and aspect == PARTITIONS:
+        return now._replace(partitions=int(difference.found))
+    if now is not None and before is not None:
+        return now._replace(replicas=before.replicas, datacenters=before.datacenters, per_dc=before.per_dc)
+    return None if now is not None else before
 
 
 def _put_back(now: dict[str, _T], before: Mapping[str, _T], name: str) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from orchestrator.planning.layout.applied import Comparison, cause_of
 from orchestrator.planning.layout.desired_topics import DesiredTopic
-from orchestrator.planning.layout.difference import Cause, Difference, Finding, Work
+from orchestrator.planning.layout.difference import CONFIG, Cause, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.topology.kinds import DestructiveChange
 from orchestrator.topology.topic_settings import Meaning, meaning, says_the_same
@@ -80,7 +80,7 @@ def _setting(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping
     difference = Difference(
         cluster=side.desired.name,
         subject=f"topic {topic.name}",
-        aspect=f"config {entry.key}",
+        aspect=f"{CONFIG} {entry.key}",
         wanted=entry.wanted or "",
         found=entry.has or "",
         cause=_cause(entry, last),
@@ -93,7 +93,6 @@ def _setting(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping
 
 
 def _extra(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping[str, str] | None) -> Finding:
-    was_ours = last is not None and entry.key in last
     needs: DestructiveChange = "reset-config"
     destroys = destruction(entry.key, entry.in_force, entry.comes)
     if needs in side.allow and destroys is not None:
@@ -101,12 +100,12 @@ def _extra(side: Comparison, topic: DesiredTopic, entry: _Entry, last: Mapping[s
     difference = Difference(
         cluster=side.desired.name,
         subject=f"topic {topic.name}",
-        aspect=f"config {entry.key}",
+        aspect=f"{CONFIG} {entry.key}",
         wanted="",
         found=entry.has or "",
         cause=_cause(entry, last),
         mend="planned" if needs in side.allow else "not-allowed",
-        reason="the file names it no more" if was_ours else "the file does not name it",
+        reason="the file does not name it",
         needs=needs,
         irreversible=destroys == "delete-records",
     )
@@ -132,7 +131,7 @@ def _unlike_source(cluster: str, topic: DesiredTopic, key: str, at_source: str) 
         Difference(
             cluster=cluster,
             subject=f"topic {topic.name}",
-            aspect=f"config {key}",
+            aspect=f"{CONFIG} {key}",
             wanted="",
             found="",
             cause="drift",

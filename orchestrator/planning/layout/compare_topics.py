@@ -8,7 +8,15 @@ from dataclasses import replace
 from orchestrator.planning.layout.applied import AppliedTopic, Comparison, applied_topic, cause_of
 from orchestrator.planning.layout.compare_config import compare_config
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
-from orchestrator.planning.layout.difference import IDENTITY, Cause, Difference, Finding, Mend, Work
+from orchestrator.planning.layout.difference import (
+    IDENTITY,
+    PARTITIONS,
+    Cause,
+    Difference,
+    Finding,
+    Mend,
+    Work,
+)
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.layout.placement import Replicas
 from orchestrator.planning.not_copied import COPY_AGAIN
@@ -177,7 +185,7 @@ def _partitions(
     base = Difference(
         cluster=side.desired.name,
         subject=f"topic {topic.name}",
-        aspect="partitions",
+        aspect=PARTITIONS,
         wanted=str(wanted),
         found=str(found.partitions),
         cause=cause,

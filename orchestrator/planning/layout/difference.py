@@ -15,6 +15,10 @@ Cause = Literal["drift", "change"]
 Mend = Literal["planned", "not-allowed", "refused", "kept"]
 IDENTITY = "topic id"
 """The aspect of a topic that was deleted and made anew: the same name, and another topic."""
+PARTITIONS = "partitions"
+"""The aspect of how many partitions a topic has; `found` is their number."""
+CONFIG = "config"
+"""The first word of an aspect that is one setting; its key follows, and `found` is its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

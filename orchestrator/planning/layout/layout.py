@@ -209,12 +209,22 @@ def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, s
 
 
 def _held(topology: Topology, coordination: Part[CoordinationState]) -> dict[str, dict[str, str]]:
-    """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them."""
-    held: dict[str, dict[str, str]] = {}
+    """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them.
+
+    The record of primaries tells it of mirrors that the file has no more, too.
+    """
+    primaries = coordination.value.primaries if coordination.value else {}
+    moved = {
+        (home, primary.cluster): primary.run_id
+        for (home, _), primary in primaries.items()
+        if primary.cluster != home
+    }
     for (source, target), run in newest_moves(topology, coordination).items():
         if run.verb != "failback" and (run.source, run.target) == (source, target):
-            reason = f"{target} has taken over from {source} by run {run.run_id}"
-            held.setdefault(target, {})[source] = reason
+            moved[source, target] = run.run_id
+    held: dict[str, dict[str, str]] = {}
+    for (source, target), run_id in moved.items():
+        held.setdefault(target, {})[source] = f"{target} has taken over from {source} by run {run_id}"
     return held
 
 

@@ -311,6 +311,48 @@ def test_what_is_left_undone_is_not_remembered_as_applied() -> None:
     assert (row["cause"], row["mend"]) == ("change", "not-allowed")
 
 
+@pytest.mark.parametrize("applied_before", [True, False], ids=["applied before", "first apply"])
+def test_one_setting_that_is_left_makes_nobody_forget_the_others(applied_before: bool) -> None:
+    """It stays a change of the file; another one of its topic that somebody sets back is drift."""
+    plain = Topic(name="orders", cluster="main", partitions=4, replicas=2, min_insync_replicas=1)
+    before = stretched(replace(plain, config={"retention.ms": "2000", "segment.ms": "100000"}))
+    first = World(topology=before)
+    run_inline(first.plan(), first)
+    second = World(
+        topology=stretched(replace(plain, config={"retention.ms": "1000", "segment.ms": "200000"})),
+        start=with_config(picture_of(first.clusters, NOW_S), "main", "orders", {"max.message.bytes": "5"}),
+        applied=first.applied if applied_before else None,
+    )
+    assert run_inline(second.plan(), second).outcome == "ok"
+    assert second.plan().steps == ()
+    third = World(
+        topology=second.topology,
+        start=with_config(picture_of(second.clusters, NOW_S), "main", "orders", {"segment.ms": "100000"}),
+        applied=second.applied,
+    )
+    found = {row["aspect"]: row["cause"] for row in third.plan().facts["differences"]}
+    assert (found["config segment.ms"], found["config retention.ms"]) == ("drift", "change")
+
+
+def test_replicas_that_are_left_make_nobody_forget_the_settings() -> None:
+    """Fewer copies are not allowed here; they stay what the file says anew."""
+    topic = Topic(name="orders", cluster="main", partitions=4, replicas=4, min_insync_replicas=1)
+    topic = replace(topic, config={"segment.ms": "100000"})
+    first = World(topology=stretched(topic))
+    run_inline(first.plan(), first)
+    fewer = replace(topic, replicas=2, config={"segment.ms": "200000"})
+    second = World(topology=stretched(fewer), start=picture_of(first.clusters, NOW_S), applied=first.applied)
+    assert run_inline(second.plan(), second).outcome == "ok"
+    assert second.plan().steps == ()
+    third = World(
+        topology=second.topology,
+        start=with_config(picture_of(second.clusters, NOW_S), "main", "orders", {"segment.ms": "100000"}),
+        applied=second.applied,
+    )
+    found = {row["aspect"]: row["cause"] for row in third.plan().facts["differences"]}
+    assert found == {"config segment.ms": "drift", "replicas": "change"}
+
+
 def test_a_mirror_that_the_file_dropped_goes_with_its_rules() -> None:
     """Connectors, rules and topics, each as it is allowed."""
     before = active_active()

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.planning.layout.applied import applied_now
 from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.layout import RECORD, changes_of, plan_layout
+from orchestrator.planning.layout.difference import Difference
+from orchestrator.planning.layout.layout import RECORD, changes_of, plan_layout, record_of
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
-from orchestrator.planning.observation import EarlierRun, Part
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.planning.primaries import Primary
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Sink, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
@@ -680,6 +683,32 @@ def test_a_mirror_that_a_failover_has_ended_stays_as_it_is() -> None:
     assert "failover-ok" in over.facts["held"]["east"]["west"]
     back = coordinated(_moved("failover", "ok"), _moved("failback", "ok", "east", "west", 2.0))
     assert planned(PAYMENTS, estate, coordination=back).steps[0].action == "resume-connectors"
+
+
+def _primary(cluster: str) -> Part[CoordinationState]:
+    """The estate record, once a failover of `orders` by run r-1, and perhaps a failback, are in it."""
+    state = coordinated().value
+    assert state is not None
+    moved = {("west", "orders"): Primary(cluster, NOW_S, "r-1")}
+    return Part("coordination", NOW_S, replace(state, primaries=moved))
+
+
+def test_connectors_of_the_way_back_stay_when_their_mirror_leaves_the_file() -> None:
+    """Whatever is allowed. They are remembered as this file's, so that they can be deleted after a failback."""
+    estate = _connector(as_described(PAYMENTS), "west-to-east-source", state="STOPPED", tasks=())
+    file = replace(PAYMENTS, replication=(), allow=("delete-connectors",))
+    over = planned(file, estate, PAYMENTS, coordination=_primary("east"))
+    assert steps(over, "delete-connectors") == []
+    kept = [d for d in told(over, mend="kept") if d["subject"].startswith("connector ")]
+    assert {d["subject"].removeprefix("connector ") for d in kept} == set(estate.clusters["east"].connectors)
+    assert {d["reason"] for d in kept} == {"east has taken over from west by run r-1: the way back needs it"}
+    before = applied_now(desired_estate(PAYMENTS), estate, "run-0")
+    left = [Difference(**difference) for difference in over.facts["differences"]]
+    remembered = record_of(file, estate, left, before).clusters["east"].connectors
+    assert remembered == before.clusters["east"].connectors
+    back = planned(file, estate, PAYMENTS, coordination=_primary("west"))
+    (deleted,) = steps(back, "delete-connectors")
+    assert set(deleted["connectors"]) == set(estate.clusters["east"].connectors)
 
 
 def test_a_move_that_stopped_on_the_way_goes_first() -> None:
