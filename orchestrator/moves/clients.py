@@ -68,11 +68,16 @@ class StopClients(
     expected_s=3.0,
     timeout_s=90.0,
 ):
-    """Stop applications at a cluster, cleanly. Those that do not run are left alone."""
+    """Stop applications at a cluster, cleanly. Those that do not run are left alone.
+
+    `are_astray`: they work elsewhere, and should not run there at all.
+    """
+
+    are_astray: bool = False
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
-        return _stopped(self.clients)
+        return () if self.are_astray else _stopped(self.clients)
 
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""

@@ -118,7 +118,7 @@ def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Hand
     programs = [
         program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
     ]
-    stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites)
+    stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites, are_astray=True)
     are_open = behind(opened, because="hosts come up with their brokers")
     title = f"Stop what came up at {home} by itself"
     stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[are_open])

@@ -42,25 +42,40 @@ class Declared(Protocol):
 
 def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
     """What steps of the run keep from working, or may, and none behind them has let go, in plan order."""
-    # By the last step that lets go of it: what is held anew behind that is held.
-    freed: dict[tuple[str, ...], int] = {
-        _key(held): number
-        for number, step in enumerate(state.plan.steps)
-        if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
-        for held in declared.frees(step)
-    }
+    surely, maybe = (_freed(state, declared, surely=surely) for surely in (True, False))
     return tuple(
-        StillHeld(held, step.id, _is_sure(state, step, declared))
+        StillHeld(held, step.id, _is_sure(state, step, declared) and not _is_freed(held, number, maybe))
         for number, step in enumerate(state.plan.steps)
-        if step.id in state.effective and state.status(step.id, "undo") != "ok"
+        if _may_stand(state, step)
         for held in declared.holds(step)
-        if all(freed.get(key, -1) < number for key in (_key(held), _key(held)[:2]))
+        if not _is_freed(held, number, surely)
     )
 
 
+def _freed(state: RunState, declared: Declared, *, surely: bool) -> dict[tuple[str, ...], int]:
+    """What was let go of, or may be, by the last step that did: what is held anew behind that is held."""
+    return {
+        _key(held): number
+        for number, step in enumerate(state.plan.steps)
+        if (_is_made if surely else _may_stand)(state, step)
+        for held in declared.frees(step)
+    }
+
+
+def _is_freed(held: Held, number: int, freed: Mapping[tuple[str, ...], int]) -> bool:
+    return any(freed.get(key, -1) > number for key in (_key(held), _key(held)[:2]))
+
+
 def _is_sure(state: RunState, step: Step, declared: Declared) -> bool:
-    is_made = state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
-    return is_made and declared.holds_surely(step, state.results[step.id])
+    return _is_made(state, step) and declared.holds_surely(step, state.results[step.id])
+
+
+def _may_stand(state: RunState, step: Step) -> bool:
+    return step.id in state.effective and state.status(step.id, "undo") != "ok"
+
+
+def _is_made(state: RunState, step: Step) -> bool:
+    return state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting"
 
 
 def _key(held: Held) -> tuple[str, ...]:

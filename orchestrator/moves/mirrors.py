@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.asking import ask_connect, connector_state
@@ -11,6 +13,7 @@ from orchestrator.moves.effect import (
     Effect,
     Failed,
     Handle,
+    Held,
     Limited,
     Look,
     Nothing,
@@ -94,6 +97,10 @@ class StopConnectors(
         """See `Effect`."""
         return f"Stop {', '.join(self.connectors)} at {self.workers}"
 
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return _stopped(self.connectors, self.workers)
+
     @property
     def expected_s(self) -> float:
         """See `Effect`."""
@@ -146,6 +153,10 @@ class ResumeConnectors(
         """See `Effect`."""
         return f"Let {', '.join(self.connectors)} go on at {self.workers}"
 
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return _stopped(self.connectors, self.workers)
+
     def perform(self, run: Running) -> Outcome[Nothing]:
         """Ask for RUNNING."""
         return _resume(run, self.workers, self.connectors)
@@ -179,6 +190,10 @@ class RecordMirrorEnd(
 def _mirrored_topics(run: Running, mirror: MirrorRef) -> list[str]:
     found = mirror.of(run.port(Topology))
     return [found.mirrored_topic(name) for name in found.topics]
+
+
+def _stopped(connectors: Iterable[str], workers: str) -> Iterable[Held]:
+    return (Held(name, "stopped", workers) for name in connectors)
 
 
 def _resume(run: Running, workers: str, connectors: tuple[str, ...]) -> Outcome[Nothing]:

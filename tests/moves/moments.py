@@ -42,12 +42,14 @@ STORIES = SAMPLE + MORE
 class Moment:
     """Right behind one record of the journal: `nodes` of the ensemble, and what does not work in the world.
 
-    `absent`: of what effects may hold, applications that run nowhere and rules that deny.
+    `absent`: of what effects may hold, applications that run nowhere, connectors that are stopped, and rules that
+    deny. `connectors`: all that there are.
     """
 
     event: RunEvent
     nodes: Mapping[str, bytes]
     absent: frozenset[Held]
+    connectors: frozenset[str]
 
 
 class Teller(Operator):
@@ -59,7 +61,9 @@ class Teller(Operator):
 
     def _take_event(self, event: RunEvent) -> None:
         super()._take_event(event)
-        self.moments.append(Moment(event, dict(self.estate.ensemble.nodes), absent_at(self.estate)))
+        estate = self.estate
+        connectors = frozenset(name for workers in estate.workers.values() for name in workers.connectors)
+        self.moments.append(Moment(event, dict(estate.ensemble.nodes), absent_at(estate), connectors))
 
 
 def absent_at(estate: TwinEstate) -> frozenset[Held]:
@@ -78,7 +82,13 @@ def absent_at(estate: TwinEstate) -> frozenset[Held]:
         for rule in cluster.acls
         if rule.permission == "DENY"
     }
-    return frozenset(stopped | denied)
+    silent = {
+        Held(connector, "stopped", name)
+        for name, workers in estate.workers.items()
+        for connector, found in workers.connectors.items()
+        if found.state == "STOPPED"
+    }
+    return frozenset(stopped | denied | silent)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ def test_a_crash_and_who_went_on_are_told() -> None:
     said = shown(a_journal(FAILOVER, world))
     assert "▶ gone on with by bob on ops-2, 5.0 min after the last record" in said
     assert "of which 5.0 min stopped" in said
-    assert said.endswith("Ended ok")
+    _, ended, last = said.rpartition("Ended ok held when it ended: ")
+    assert ended
+    assert last == "west-to-east-source, west-to-east-checkpoint, west-to-east-heartbeat stopped at east"
 
 
 def test_a_run_that_was_taken_back_tells_why_and_what() -> None:
