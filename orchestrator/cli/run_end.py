@@ -53,7 +53,7 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
         return DcctlError(
             f"run {result.run_id}",
             f"was taken back: {result.reason}",
-            f"nothing of it stands (evidence: {result.folder})",
+            f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder})",
         )
     hint = f"dcctl resume {result.run_id}, or dcctl abort {result.run_id}   (evidence: {result.folder})"
     journal = _own_journal(result)
@@ -84,7 +84,8 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
     if lost and result.outcome == "ok":
         summary += f". {lost[0].upper()}{lost[1:]}"
     if is_abort and result.outcome == "undone":
-        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)"
+        stays = _what_stays(result)
+        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)" + (f"; {stays}" if stays else "")
     elif result.outcome != "ok":
         summary = f"{result.outcome}: {result.reason}"
     elif result.reason and result.outcome == "ok":
@@ -97,6 +98,14 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
     if journal:
         summary += f". To be imported: dcctl history --import {journal}"
     return summary
+
+
+def _what_stays(result: FailoverResult) -> str:
+    """What a run that was taken back holds all the same, for it was meant to stay."""
+    from orchestrator.operations.where_now import rows_in_words
+
+    said = rows_in_words(result.held)
+    return f"what it holds stays so: {said}" if said else ""
 
 
 def _predicted(predicted: Mapping[str, Any]) -> str:

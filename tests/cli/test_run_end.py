@@ -10,7 +10,7 @@ import pytest
 from orchestrator.cli.run_end import end_with
 from orchestrator.engine import RunState
 from orchestrator.engine.summary import run_reason
-from orchestrator.errors import IncompleteError
+from orchestrator.errors import DcctlError, IncompleteError
 from orchestrator.moves.plans import plan_failover
 from orchestrator.operations.failover_result import FailoverResult
 from tests.planning.pictures import REQUEST, observation, topology
@@ -67,3 +67,29 @@ def test_of_many_open_steps_three_are_named() -> None:
     ids = [step.id for step in plan.steps]
     reason = run_reason(RunState(plan, "r1"))
     assert reason == f"not done: {', '.join(ids[:3])} and {len(ids) - 3} more"
+
+
+HELD = {
+    "subject": "User:checkout WRITE on topic *",
+    "state": "denied",
+    "cluster": "west",
+    "told_as": "applications",
+    "step": "hold-returned",
+    "surely": True,
+}
+
+
+def test_what_a_run_that_was_taken_back_holds_all_the_same_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A failback leaves the returned side a standby; nobody is told that nothing stands."""
+    undone = replace(RESULT, outcome="undone", reason="ada: not today", held=[HELD])
+    end_with(undone, as_json=False, is_abort=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "run r1 is taken back (9.0 s); what it holds stays so: applications denied at west" in said
+    with pytest.raises(DcctlError) as raised:
+        end_with(undone, as_json=False)
+    assert raised.value.hint.startswith("what it holds stays so: applications denied at west (evidence")
+    with pytest.raises(DcctlError) as raised:
+        end_with(replace(undone, held=()), as_json=False)
+    assert raised.value.hint.startswith("nothing of it stands (evidence")
