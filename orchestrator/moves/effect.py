@@ -33,7 +33,8 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 P = TypeVar("P")
 
-EFFECT_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+# Most commands run few of all the effects: how one is checked is worked out when it is first made.
+EFFECT_CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=False, defer_build=True)
 """How an effect's class is made: `@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)`."""
 
 

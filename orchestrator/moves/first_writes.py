@@ -18,7 +18,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters, Seen, Words
+from orchestrator.moves.ports import AttestedWriters, Clusters, Seen
 from orchestrator.moves.results import FirstWrites, TopicEnds
 from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
 from orchestrator.planning.mirror_ref import MirrorRef
@@ -59,7 +59,7 @@ class AwaitFirstWrites(
         landing = run.of(self.landing)
         starts, fenced = landing.seen_from, landing.now
         writers = landing_writers(topology, self.left, self.entered, self.topics)
-        watch = Watch(writers, self.producers, run.port(Words).attested_writers)
+        watch = Watch(writers, self.producers, run.port(AttestedWriters).attested_writers)
         deadline_s = clock.monotonic_s() + run.timeout_s
         is_early = self.lost is not None and starts != fenced
         lost_ms = run.port(Seen).lost_at_s(self.lost) * 1000 if self.lost and is_early else 0.0

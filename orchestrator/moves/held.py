@@ -24,7 +24,7 @@ class StillHeld:
     surely: bool
 
 
-class Declared(Protocol):
+class Holdings(Protocol):
     """What steps hold, free and move, by what their effects declare; nothing for steps not known here."""
 
     def holds(self, step: Step) -> Iterable[Held]:
@@ -40,7 +40,7 @@ class Declared(Protocol):
         """Where the step's effect records topics as primary."""
 
 
-def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
+def still_held(state: RunState, declared: Holdings) -> tuple[StillHeld, ...]:
     """What steps of the run keep from working, or may, and none behind them has let go, in plan order."""
     surely, maybe = (_freed(state, declared, surely=surely) for surely in (True, False))
     return tuple(
@@ -52,7 +52,7 @@ def still_held(state: RunState, declared: Declared) -> tuple[StillHeld, ...]:
     )
 
 
-def _freed(state: RunState, declared: Declared, *, surely: bool) -> dict[tuple[str, ...], int]:
+def _freed(state: RunState, declared: Holdings, *, surely: bool) -> dict[tuple[str, ...], int]:
     """What was let go of, or may be, by the last step that did: what is held anew behind that is held."""
     return {
         _key(held): number
@@ -66,7 +66,7 @@ def _is_freed(held: Held, number: int, freed: Mapping[tuple[str, ...], int]) -> 
     return any(freed.get(key, -1) > number for key in (_key(held), _key(held)[:2]))
 
 
-def _is_sure(state: RunState, step: Step, declared: Declared) -> bool:
+def _is_sure(state: RunState, step: Step, declared: Holdings) -> bool:
     return _is_made(state, step) and declared.holds_surely(step, state.results[step.id])
 
 

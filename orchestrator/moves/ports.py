@@ -244,7 +244,7 @@ class EstateRecord(Protocol):
         """This run's newest fact of a kind that holds; with `like` the newest about the same as this one."""
 
 
-class Words(Protocol):
+class AttestedWriters(Protocol):
     """What a person has said for this run."""
 
     @property

@@ -96,7 +96,7 @@ class Runbook:
             raise DcctlError(f"step {step_id}", "is added twice")
         reasons = dict.fromkeys(_handles_in(effect), NEEDS_RESULT)
         for order in after:
-            reasons |= {needed: order.because for needed in order.steps if needed not in reasons}
+            reasons |= dict.fromkeys(order.steps, order.because)
         if not any(self._is_in(section, needed) for needed in reasons):
             for order in section.after:
                 reasons |= {needed: order.because for needed in order.steps if needed not in reasons}

@@ -20,8 +20,6 @@ from orchestrator.planning.snapshot import Snapshot
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.topology.model import Topology
 
-__all__ = ["FailoverProcedure", "FailoverRequest", "FailoverResult", "preview_failover", "run_failover"]
-
 _SHIFT = "sabotage_offset_shift"
 
 

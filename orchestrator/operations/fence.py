@@ -21,8 +21,9 @@ from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.fence import FenceRequest
+from orchestrator.planning.fence_gates import primary_here
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.plan import GateResult, Plan, RunEvent
 from orchestrator.planning.snapshot import ClusterView, Snapshot
 from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology
@@ -97,6 +98,13 @@ class FenceProcedure:
         """See `plan_fence`."""
         make = plan_fence if self.verb == "fence" else plan_unfence
         return make(self.topology, picture, self.request)
+
+    def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
+        """Taking a fence back lets applications in: a move since may rest on its rules."""
+        if self.verb != "fence":
+            return ()
+        cluster, acknowledged = self.request.cluster, self.request.acknowledge
+        return (primary_here(picture.coordination, self.topology, cluster, acknowledged),)
 
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
         """The effects, for one run."""

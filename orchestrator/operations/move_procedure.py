@@ -22,7 +22,7 @@ from orchestrator.operations.procedure import Approve, OnPlan, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import GateResult, Plan
 from orchestrator.planning.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 
@@ -73,6 +73,10 @@ class MoveProcedure(ABC):
     @abstractmethod
     def plan(self, picture: Snapshot) -> Plan:
         """What it would do now."""
+
+    def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:  # noqa: ARG002
+        """None: what a later move has made of it is refused before anything is looked at."""
+        return ()
 
     def actions(self, run: Run[Estate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
         """The effects, for one run."""

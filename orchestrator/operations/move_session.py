@@ -14,6 +14,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.ports import (
+    AttestedWriters,
     BootGuards,
     CopiedCheckpoint,
     FinalMap,
@@ -24,7 +25,6 @@ from orchestrator.moves.ports import (
     Maps,
     QueryCheckpoints,
     Seen,
-    Words,
     Workers,
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
@@ -135,12 +135,14 @@ class MoveSession(RunSession):
         self._final: dict[MirrorRef, FinalMap] = {}
 
     def _ports(self) -> dict[type[Any], Any]:
-        own = dict.fromkeys((Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards, Words), self)
-        return {**self._own_ports, **super()._ports(), **own, Seen: self._seen}
+        own = dict.fromkeys(
+            (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards, AttestedWriters), self
+        )
+        return {**self._own_ports, **super()._ports(), **dict.fromkeys(own, self), Seen: self._seen}
 
     @property
     def attested_writers(self) -> frozenset[str]:
-        """See `moves.ports.Words`."""
+        """See `moves.ports.AttestedWriters`."""
         return self._attested
 
     def connect(self, cluster: str) -> Connect:

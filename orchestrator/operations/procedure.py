@@ -23,7 +23,7 @@ from orchestrator.engine import (
 )
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.held import Declared
+from orchestrator.moves.held import Holdings
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.own_playbooks import refuse_missing_hooks, with_absolute_hooks
@@ -89,6 +89,9 @@ class Procedure(Protocol[E, P]):
 
     def plan(self, picture: P) -> Plan:
         """What it would do now."""
+
+    def gates_of_undo(self, picture: P) -> Sequence[GateResult]:
+        """What has to hold when a run is taken back, which may be long after it began."""
 
     def actions(self, run: Run[E], plan: Plan, picture: P) -> Actions:
         """The effects that its plan names."""
@@ -214,15 +217,13 @@ def resume_procedure(
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
-        if not state.undoing:
+        if state.undoing:
+            _raise_unless_open(run_id, procedure.gates_of_undo(picture))
+        else:
             fresh = procedure.plan(picture)
             looks = open_looks(plan, state.with_any("ok"))
             asked = LOOKING_GATES if looks else procedure.gates_of_resumed
-            needed = [gate for gate in fresh.gates if gate.id in asked]
-            said, hints = closed_text(needed)
-            if said:
-                # Nothing is recorded: an end would hide from the next verb what this run has done.
-                raise _error_of(needed)(f"run {run_id}", f"{said}. The run stays as it was", hints)
+            _raise_unless_open(run_id, [gate for gate in fresh.gates if gate.id in asked])
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         for override in attested:
@@ -240,7 +241,7 @@ def abort_procedure(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
-    effects: Declared = MOVE_EFFECTS,
+    effects: Holdings = MOVE_EFFECTS,
 ) -> Ended:
     """Take a run back: the compensations of what was done, in reverse order.
 
@@ -261,9 +262,10 @@ def abort_procedure(
         held = brake.reason() if brake is not None else ""
         if held:
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
+        picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
+        _raise_unless_open(run_id, procedure.gates_of_undo(picture))
         for override in left_standing(leave, reason):
             run.record("override", message=override_text(override), data=override)
-        picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         timing = Timing(started_at_s, procedure.servers.clock.now_s(), procedure.servers.clock.now_s())
         undo = UndoAsked(reason, frozenset(leave))
         return _act(run, procedure, plan, picture, timing, undo)
@@ -387,6 +389,13 @@ def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResu
     said, hints = closed_text(gates)
     if said:
         _refuse(run, procedure, said, hints, _error_of(gates))
+
+
+def _raise_unless_open(run_id: str, gates: Sequence[GateResult]) -> None:
+    """Nothing is recorded: an end would hide from the next verb what this run has done."""
+    said, hints = closed_text(gates)
+    if said:
+        raise _error_of(gates)(f"run {run_id}", f"{said}. The run stays as it was", hints)
 
 
 def _error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.held import Declared
+from orchestrator.moves.held import Holdings
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.losses import ACCOUNT_STEP
@@ -18,7 +18,7 @@ from orchestrator.planning.plan import PHASES, RunEvent, plan_from_json
 _GONE_ON = ("run-resumed", "undo-started")
 
 
-def run_story(records: Sequence[RunEvent], effects: Declared = MOVE_EFFECTS) -> dict[str, Any]:
+def run_story(records: Sequence[RunEvent], effects: Holdings = MOVE_EFFECTS) -> dict[str, Any]:
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`: by its last record, see `where_now`. `effects`: those of whoever takes part in it.
@@ -75,7 +75,7 @@ def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
     return found
 
 
-def _standing(records: Sequence[RunEvent], effects: Declared) -> dict[str, Any]:
+def _standing(records: Sequence[RunEvent], effects: Holdings) -> dict[str, Any]:
     """What stands of it by its last record; nothing is known of a run whose plan cannot be read."""
     try:
         plan = plan_from_json(records[0].data["plan"])

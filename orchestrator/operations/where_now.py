@@ -7,16 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.engine import RunState, steps_to_undo
+from orchestrator.engine import RunState, standing, steps_to_undo
 from orchestrator.moves.effect import Held
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.held import Declared, StillHeld, held_in_words, still_held
+from orchestrator.moves.held import Holdings, StillHeld, held_in_words, still_held
 from orchestrator.operations.earlier_results import primary_of_earlier
 from orchestrator.planning.plan import Step
 from orchestrator.wording import listed
 
 
-def where_now(state: RunState, effects: Declared = MOVE_EFFECTS) -> str:
+def where_now(state: RunState, effects: Holdings = MOVE_EFFECTS) -> str:
     """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing.
 
     `effects`: those of whoever takes part in the run.
@@ -27,10 +27,12 @@ def where_now(state: RunState, effects: Declared = MOVE_EFFECTS) -> str:
     primary = _primary(state, effects)
     if not primary:
         return f"Held: {told}" if told else ""
-    return f"Recorded as primary: {primary}; held: {told or 'nothing'}"
+    stands = [step.title for step in standing(state) if step.id in state.leave]
+    let_stand = f"; let stand by a person: {listed(stands)}" if stands else ""
+    return f"Recorded as primary: {primary}; held: {told or 'nothing'}{let_stand}"
 
 
-def held_rows(state: RunState, effects: Declared = MOVE_EFFECTS) -> list[dict[str, Any]] | None:
+def held_rows(state: RunState, effects: Holdings = MOVE_EFFECTS) -> list[dict[str, Any]] | None:
     """What the run holds by its journal, for `--json`: a row each, with the fields of `Held` and `StillHeld`.
 
     None for a run of another version, whose steps are not known here.
@@ -42,7 +44,7 @@ def held_rows(state: RunState, effects: Declared = MOVE_EFFECTS) -> list[dict[st
     ]
 
 
-def held_afterwards(state: RunState, effects: Declared = MOVE_EFFECTS) -> str:
+def held_afterwards(state: RunState, effects: Holdings = MOVE_EFFECTS) -> str:
     """What a run still holds once all that can be taken back is; empty for nothing."""
     for step in steps_to_undo(state):
         state = state.with_status(step.id, "ok", "undo")
@@ -59,7 +61,7 @@ def rows_in_words(rows: Iterable[Mapping[str, Any]] | None) -> str:
     )
 
 
-def _primary(state: RunState, effects: Declared) -> str:
+def _primary(state: RunState, effects: Holdings) -> str:
     """Which cluster is primary; of a run with several ways, for which topics each."""
     found: list[tuple[Step, str, str]] = []
     for step in state.plan.steps:

@@ -39,7 +39,7 @@ def unfence_gates(
     """Every gate of taking a fence away."""
     return (
         *_common_gates(topology, seen, cluster, accepted),
-        _primary_here(seen.coordination, topology, cluster, acknowledged),
+        primary_here(seen.coordination, topology, cluster, acknowledged),
     )
 
 
@@ -54,7 +54,7 @@ def _common_gates(
     )
 
 
-def _primary_here(
+def primary_here(
     part: Part[CoordinationState], topology: Topology, cluster: str, acknowledged: str
 ) -> GateResult:
     """The rules are perhaps those with which a switchover or a failback keeps a second primary away."""

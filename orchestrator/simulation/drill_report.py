@@ -12,7 +12,7 @@ from orchestrator.audit.result import AuditResult, Finding
 from orchestrator.audit.round_trip import TopicFigures
 from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, DcctlError
-from orchestrator.operations.failover import FailoverResult
+from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.report.run_parts import (
     environment_part,
     first_record_moments,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 from orchestrator.errors import SimulationError
 from orchestrator.operations.failback import run_failback
-from orchestrator.operations.failover import FailoverResult
+from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.request import FailbackRequest
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_report import DrillFacts, returned_report

@@ -18,7 +18,8 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.ledgers import processed_path, sends_path
-from orchestrator.operations.failover import FailoverRequest, run_failover
+from orchestrator.operations.failover import run_failover
+from orchestrator.planning.request import FailoverRequest
 from orchestrator.simulation.simulation import Simulation
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import Estate, at_work

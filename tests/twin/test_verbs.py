@@ -269,3 +269,24 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
             holds(operator, primary, turns)
         else:
             holds(operator, before[-1], before)
+
+
+def test_a_fence_is_not_taken_back_from_under_a_move_that_rests_on_it(estates: Estates) -> None:
+    """Left on its way, it still denies what a later move keeps off: two sides would take writes."""
+    operator = at_work(estates)
+    estate = operator.estate
+    estate.record.harm_where(lambda entry: entry.verb == "deny", "dies after")
+    with pytest.raises(ProcessDied):
+        operator.fence("west")
+    fence = operator.run_id
+    estate.record.heal()
+    estate.restart_dcctl()
+    assert operator.switchover().outcome == "ok"
+    estate.live(5)
+    for _ in range(2):
+        with pytest.raises(GateRefusedError, match="primary-here refused: applications would write at a second"):
+            operator.abort(fence)
+    assert any(rule.permission == "DENY" for rule in estate.clusters["west"].acls)
+    assert operator.failback(acknowledge="eve: a rehearsal").outcome == "ok"
+    assert operator.abort(fence).outcome == "undone"
+    holds(operator, "west", BACK)

@@ -31,7 +31,7 @@ from orchestrator.planning.layout.layout_steps import COPIED_BYTES
 from orchestrator.planning.layout.observed import ObservedEstate
 from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.plan import GateResult, Plan, RunEvent
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
@@ -148,6 +148,10 @@ class LayoutProcedure:
         else:
             return fresh
         raise GateRefusedError(f"plan of {self._given.topology}", f"{problem}. Nothing was changed", hint)
+
+    def gates_of_undo(self, picture: LayoutPicture) -> tuple[GateResult, ...]:  # noqa: ARG002
+        """None: each of its steps looks at what is there before it takes anything back."""
+        return ()
 
     def actions(self, run: Run[LayoutEstate], plan: Plan, picture: LayoutPicture) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
