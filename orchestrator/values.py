@@ -101,10 +101,12 @@ class BrokerView:
     """What one broker says of its cluster when it alone is asked.
 
     `broker_id` is -1 where it was asked at another address than the one it gives to clients. `brokers`: id ->
-    "host:port" of all that it takes for living; `controller` is -1 where it knows of none.
+    "host:port" of all that it takes for living; `controller` is -1 where it knows of none. `cluster_id`:
+    empty where it tells none.
     """
 
     broker_id: int
     brokers: Mapping[int, str]
     controller: int
     partitions: Mapping[TopicPartition, PartitionPlace]
+    cluster_id: str = ""

@@ -154,10 +154,9 @@ def _start_again(run: Running, of: _OfPlace) -> Outcome[Nothing]:
     match found:
         case Done():
             return Done(Nothing(), found.message)
-        case Partial():
+        case Partial() | Unknown():
+            # As long as one of them stands still it is not taken back.
             return found
-    # As long as one of them stands still it is not taken back.
-    return Failed(found.message, found.detail)
 
 
 def _run_clients(

@@ -104,7 +104,7 @@ def plan_switchover(
     )
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
-    return _plan("switchover", request, s, them, book, kept_off=_roaming(s), facts=_denied(who))
+    return _plan("switchover", request, s, them, book, kept_off=_roaming(s) or None, facts=_denied(who))
 
 
 def plan_failback(
@@ -136,7 +136,7 @@ def _plan(
     them: Participants,
     book: Runbook,
     *,
-    kept_off: tuple[str, ...] = (),
+    kept_off: tuple[str, ...] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Plan:
     """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""

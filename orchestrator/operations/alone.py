@@ -206,7 +206,11 @@ def with_local_journals(
     away = seen.coordination
     if away.value is not None:
         return seen
-    state = local_state(topology, f"{away.source}: {away.problem}", copied, effects, own_run=own_run)
+    try:
+        state = local_state(topology, f"{away.source}: {away.problem}", copied, effects, own_run=own_run)
+    except DcctlError as error:
+        unread = Part[CoordinationState](error.subject, away.at_s, None, error.problem, error.hint)
+        return replace(seen, coordination=unread)
     return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
 
 

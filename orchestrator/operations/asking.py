@@ -55,6 +55,11 @@ class Asking:
         self._servers, self._topology = servers, topology
         self.brokers = self._asked(lambda: cluster.brokers(REACHED_WITHIN_S))
 
+    @property
+    def cluster_id(self) -> str | None:
+        """None where no broker answers, empty where it tells none."""
+        return None if self.brokers.result().value is None else self._cluster.cluster_id
+
     def ask(self, question: Callable[[], T]) -> Future[Part[T]]:
         """The answer, once it is there."""
         return self._asked(lambda: once_reached(self.brokers, question))

@@ -42,6 +42,7 @@ class FactCopier:
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}")
         self._stopped = threading.Event()
         self._copied: set[FactName] = set()
+        self._life = ""
         self._said = ""
         self._anew_at_s = monotonic()
 
@@ -76,9 +77,14 @@ class FactCopier:
         try:
             name = self._topology.name
             known = fact_names(coordination, name)
+            life = life_of(read_fact(coordination, name, n) for n in known if n.number == FIRST)
+            if life != self._life:
+                # The numbers of a record that was made anew say nothing of those before.
+                self._life = life
+                self._copied.clear()
+                self._ids.clear()
             new = [found for found in known if found not in self._copied and is_known(found)]
             facts = {found: read_fact(coordination, name, found) for found in new}
-            life = life_of(read_fact(coordination, name, n) for n in known if n.number == FIRST)
         finally:
             coordination.close()
         self._ids |= {

@@ -142,6 +142,7 @@ def left_cluster(
                 for group, said in positions.result().items()
                 if not isinstance(said, ClusterError)
             },
+            cluster_id=next((view.cluster_id for view in reader.views.values() if view.cluster_id), ""),
         )
 
 

@@ -154,6 +154,7 @@ class _Look:
         self.estate, self.way, self.pool, self.topology = estate, way, pool, estate.topology
         self.servers, self.target, self.mirror = estate.servers, estate.target, estate.mirror
         self.entered = Asking(self.servers, self.topology, pool, self.target)
+        self.left_asked: Asking | None = None
         self.probe = self.ask(
             f"cluster {way.left}", lambda: probe_source(self.servers, self.topology, way.left.cluster)
         )
@@ -176,17 +177,24 @@ class _Look:
         )
         further["inventory"] = self.ask("inventory", self._inventory)
         own = {kind.name: self.ask(kind.name, partial(kind.look, _Looks(), self.way)) for kind in them.kinds}
-        probe, brokers = self.probe.result().value, self.entered.brokers.result()
-        left_id = probe.cluster_id if probe is not None and probe.answers else None
-        entered_id = None if brokers.value is None else self.target.cluster_id
-        of_entered = ClusterView(**_answers(entered), cluster_id=entered_id)
+        of_entered = ClusterView(**_answers(entered), cluster_id=self.entered.cluster_id)
         of_mirrors = {mirror: MirrorView(**_answers(parts)) for mirror, parts in mirrors.items()}
         rest: dict[str, Any] = {"own": _answers(own), **_answers(further)}
         # What hangs at the place left must not make what was read meanwhile seem newer than it is.
         at_s = self.servers.clock.now_s()
-        of_left = ClusterView(**_answers(left), cluster_id=left_id)
+        of_left = ClusterView(**_answers(left), cluster_id=self._left_id(left))
         clusters = {self.way.left.cluster: of_left, self.way.entered.cluster: of_entered}
         return Snapshot(at_s=at_s, clusters=clusters, mirrors=of_mirrors, **rest)
+
+    def _left_id(self, left: Questions) -> str | None:
+        """By whichever connection has answered: rules are written there, and it is to be the right cluster.
+        """
+        probe, in_part = self.probe.result().value, left["left"].result().value if "left" in left else None
+        if probe is not None and probe.answers:
+            return probe.cluster_id
+        if in_part is not None and in_part.brokers:
+            return str(in_part.cluster_id or "")
+        return self.left_asked.cluster_id if self.left_asked is not None else None
 
     def _coordination(self, own_lock: bool, own_run: str) -> CoordinationState:
         estate, left = self.estate, self.way.left.cluster
@@ -261,7 +269,7 @@ class _LookAhead(_Look):
         if self.way.reach == "gone":
             return {}
         source = self.servers.kafka(self.topology, name)
-        asking = Asking(self.servers, self.topology, self.pool, source)
+        asking = self.left_asked = Asking(self.servers, self.topology, self.pool, source)
         return {
             "topics": asking.ask(lambda: topic_states(source, self.mirror.topics)),
             "log_ends": asking.ask(lambda: source.log_ends(partitions)),
@@ -354,7 +362,7 @@ class _LookBack(_Look):
         own = source_partitions(topology, mirror)
         at_standby = [*own, *map(mirror.mirrored, own)]
         source = self.servers.kafka(topology, self.way.left.cluster)
-        standby = Asking(self.servers, topology, self.pool, source)
+        standby = self.left_asked = Asking(self.servers, topology, self.pool, source)
         past = self.ask("estate record", lambda: self._past(home))
         copies = standby.ask(lambda: source.log_ends(at_standby))
         samples = standby.ask(lambda: read_samples(source, mirror.samples_topic))
@@ -394,6 +402,9 @@ class _LookBack(_Look):
         }
         back: Questions = {
             "states": states,
+            "settings": self.ask_connect(
+                partial(_settings_if_made, connector_names(self.mirror).source), REACHED_WITHIN_S
+            ),
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }
         mirrors: dict[MirrorRef, Questions] = {
@@ -456,6 +467,11 @@ def _state(status: Mapping[str, Any]) -> str:
     state = str(status["connector"]["state"])
     failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
     return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
+
+
+def _settings_if_made(name: str, connect: Connect) -> MirrorSettings:
+    """Those of a connector that may have to be made yet: then nothing is set."""
+    return _settings(name, connect) if name in connect.names() else MirrorSettings({}, in_transactions=False)
 
 
 def _settings(name: str, connect: Connect) -> MirrorSettings:

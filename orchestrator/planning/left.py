@@ -36,7 +36,7 @@ class LeftCluster:
 
     `brokers`: id -> address of those that answer; `silent`: address -> why it does not. `access` says who
     is above its rules, `controller` who can write rules. `committed` is what groups have committed there, as
-    far as their coordinators tell it.
+    far as their coordinators tell it. `cluster_id`: None where no broker answers, empty where it tells none.
     """
 
     brokers: Mapping[int, str]
@@ -45,6 +45,7 @@ class LeftCluster:
     controller: Part[str]
     access: Part[AccessState]
     committed: Mapping[str, Mapping[TopicPartition, int]]
+    cluster_id: str | None = None
 
     @property
     def logs(self) -> dict[TopicPartition, LogEnd]:

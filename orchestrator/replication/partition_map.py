@@ -34,8 +34,14 @@ Taken for granted, because no pair of offsets could tell:
   out (the mirror's producer is idempotent and alone).
 - Of one that may have gaps: two stretches in which gaps and copies made again cancel out do not lie so near
   each other that a mirror which stopped in the second had not caught up from the first.
-- Between two syncs the target's log is not cut and records are copied again, both unseen.
+- Between two syncs, or since the newest, the target's log is not cut and records are copied again, both
+  unseen.
+- If the log was cut since the newest sync, the stored position of a stopped mirror is that of the last record
+  that it copied. One that is late by as many records as were cut looks like a log that lost none.
+- While the mirror runs the log was not cut since the newest sync: its end is not asked for.
 - The oldest sync is not itself part of a replay that never caught up.
+
+What that can cost, and what protects from it: `docs/copies.md`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.checkpoint_files import unfinished
+from orchestrator.adapters.checkpoint_copy import copy_of
+from orchestrator.adapters.checkpoint_files import numbered, unfinished
 from orchestrator.operations.relocation import relocation_record
 from orchestrator.simulation.workload.progress import workload_progress
 from tests.faults.estate import SMALL_SPARK, Estate, at_work
@@ -80,16 +80,17 @@ def test_where_its_checkpoint_cannot_be_written_a_move_is_taken_back_to_its_end(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system can be mounted by root alone")
-def test_on_a_full_disk_a_move_is_taken_back_to_its_end(estate: Estate) -> None:
-    """Full once the copy is whole, before the checkpoint is made of it."""
-    with small_disk(standby(estate).parent) as disk:
-        time.sleep(_WORK_S)
-        with filled_behind(estate, "copy-revenue", disk):
-            done = estate.command(*MOVE)
-        assert_taken_back(estate, done, "No space left on device")
-        (disk / "ballast").unlink()
-        estate.must(*MOVE)
-        assert_all_work(estate)
+def test_on_a_full_disk_a_move_is_taken_back_to_its_end(estate: Estate, tmp_path: Path) -> None:
+    """Full where the checkpoint is to be made; the copy, which the watcher keeps, becomes whole all the same."""
+    copy = copy_of(standby(estate))
+    with small_disk(copy.parent) as disk:
+        await_copy(copy)
+        with disk_of_its_own(copy, tmp_path / "copy"):
+            fill(disk / "ballast")
+            assert_taken_back(estate, estate.command(*MOVE), "No space left on device")
+            (disk / "ballast").unlink()
+            estate.must(*MOVE)
+            assert_all_work(estate)
 
 
 @contextmanager
@@ -104,26 +105,28 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def filled_behind(estate: Estate, step: str, disk: Path) -> Iterator[None]:
-    """The disk is full as soon as a step of the newest run has ended well."""
-    known, stop = len(estate.runs()), threading.Event()
-
-    def fill() -> None:
-        while not stop.wait(0.01):
-            journal = estate.runs()[-1] / "journal.jsonl" if len(estate.runs()) > known else None
-            text = journal.read_text(encoding="utf-8") if journal is not None and journal.exists() else ""
-            if any('"step-outcome"' in line and f'"step":"{step}"' in line for line in text.splitlines()):
-                break
-        with (disk / "ballast").open("wb", buffering=0) as ballast:
-            for size in (1 << 20, 4096, 1):
-                with suppress(OSError):
-                    while not stop.is_set():
-                        ballast.write(b"x" * size)
-
-    thread = threading.Thread(target=fill)
-    thread.start()
+def disk_of_its_own(folder: Path, place: Path) -> Iterator[None]:
+    """What is in a folder goes on in another place, which stands where the folder was."""
+    subprocess.run(["cp", "--archive", str(folder), str(place)], check=True)
+    subprocess.run(["mount", "--bind", str(place), str(folder)], check=True)
     try:
         yield
     finally:
-        stop.set()
-        thread.join()
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def await_copy(copy: Path) -> None:
+    """The watcher has a copy there."""
+    deadline = time.monotonic() + _QUERY_WITHIN_S
+    while not numbered(copy / "commits"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def fill(file: Path) -> None:
+    """Take what is left of a disk."""
+    with file.open("wb", buffering=0) as ballast:
+        for size in (1 << 20, 4096, 1):
+            with suppress(OSError):
+                while True:
+                    ballast.write(b"x" * size)

@@ -80,11 +80,16 @@ def picture() -> Snapshot:
         read=part(dict.fromkeys(partitions, MIRRORED - 1)),
         samples=part(pictures.history()),
     )
+    back = MirrorView(
+        states=states,
+        settings=part(MirrorSettings({}, in_transactions=False)),
+        samples=part(SampleHistory()),
+    )
     working = {**dict.fromkeys(copies, 97_000), **dict.fromkeys(partitions, 600)}
     return Snapshot(
         at_s=pictures.NOW_S,
         clusters={"east": standby, "west": home},
-        mirrors={AHEAD.other_way: MirrorView(states=states, samples=part(SampleHistory())), AHEAD: ahead},
+        mirrors={AHEAD.other_way: back, AHEAD: ahead},
         coordination=part(AFTER_A_FAILOVER),
         inventory=part((host("west-1", "west"),)),
         past=part(Past(starts=dict.fromkeys(partitions, 500), left=left)),

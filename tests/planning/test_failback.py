@@ -148,13 +148,16 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
         ("standby-healthy", "unknown"): with_cluster(well, "east", topics=ABSENT),
         ("mirror-there", "refused"): with_mirror(well, AHEAD.other_way, states=part({})),
         ("mirror-trusted", "refused"): with_mirror(well, AHEAD, settings=part(MirrorSettings({}, True))),
+        ("mirror-trusted", "refused", "the one back"): with_mirror(
+            well, AHEAD.other_way, settings=part(MirrorSettings({"errors.tolerance": "all"}, False))
+        ),
         ("mirror-trusted", "unknown"): with_mirror(well, AHEAD, settings=ABSENT),
         ("positions-known", "unknown"): with_cluster(well, "east", committed=ABSENT),
         ("fenceable", "refused"): with_cluster(well, "east", access=no_authorizer),
         ("fenceable-returned", "unknown"): with_cluster(well, "west", access=ABSENT),
         ("coordination", "unknown"): with_parts(well, coordination=ABSENT),
     }
-    for (gate, outcome), case in cases.items():
+    for (gate, outcome, *_), case in cases.items():
         assert closed(plan_failback(FILE, case, REQUEST)).get(gate) == outcome, gate
     wrong = with_cluster(well, "west", log_ends=part(old_epoch))
     if any(end.leader_epoch > 0 for end in pictures.history().newest_ends().values()):

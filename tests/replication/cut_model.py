@@ -9,7 +9,6 @@ so many records), and each of them may be missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from random import Random
 
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
@@ -52,14 +51,22 @@ class World:
         self.shown_gaps = builder.shown_gaps
         return built
 
-    @property
-    def is_plain_to_tell(self) -> bool:
-        """Whether what the map takes for granted holds; see `partition_map.py`."""
+    def untold(self, offset_map: OffsetMap) -> str:
+        """What happened here that no pair of offsets tells; empty where nothing did. See `partition_map.py`."""
+        log = offset_map._logs.get(PARTITION)
+        if log is not None and len(log):
+            before = max(self.slots[: int(log.downstream[0])], default=-1)
+            if before > int(log.last_upstream.max()):
+                return "the oldest sync lies in a replay that never caught up"
         if any(sync.is_cut and sync.is_restarted for sync in self.syncs):
-            return False
-        if self.is_cut_since and (self.is_restarted_since or not self.is_stopped or self.is_stored_late):
-            return False
-        return not self.cancels_out_often
+            return "cut and copied again between two syncs"
+        if not self.is_cut_since:
+            return ""
+        if self.is_restarted_since:
+            return "cut and copied again since the newest sync"
+        if not self.is_stopped:
+            return "cut since the newest sync, and the mirror runs"
+        return "cut since the newest sync, and the stored position is late" if self.is_stored_late else ""
 
     @property
     def shows_each_cut(self) -> bool:
@@ -69,20 +76,6 @@ class World:
             sync.is_cut and (at == 0 or pairs[at - 1][1] < sync.pair[1]) for at, sync in enumerate(self.syncs)
         )
         return not unseen and not (self.is_cut_since and len(self.slots) > pairs[-1][1])
-
-    @property
-    def cancels_out_often(self) -> bool:
-        """Whether more than one stretch with ΔU = ΔD is not made of the records between."""
-        pairs = [sync.pair for sync in self.syncs]
-        if self.is_stopped:
-            pairs.append((self.stored, len(self.slots) - 1))
-        stretches = pairwise(pairs)
-        false = [
-            1
-            for (u1, d1), (u2, d2) in stretches
-            if 0 < u2 - u1 == d2 - d1 and self.slots[d1 : d2 + 1] != list(range(u1, u2 + 1))
-        ]
-        return len(false) > 1
 
     def missing(self) -> int:
         """Source records without a copy."""

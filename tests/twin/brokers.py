@@ -222,6 +222,7 @@ class TwinEachBroker(Held):
                 broker_id=broker.number,
                 brokers={b.number: b.address for b in cluster.brokers.values() if b.is_known},
                 controller=min(cluster.answering),
+                cluster_id=cluster.cluster_id,
                 partitions={
                     TopicPartition(name, at): PartitionPlace(log.leader, log.isr)
                     for name, topic in cluster.topics.items()

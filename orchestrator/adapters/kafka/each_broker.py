@@ -183,6 +183,7 @@ def _view(name: str, address: str, client: Mapping[str, str], timeout_s: float) 
         broker_id=next((number for number, at in brokers.items() if at == address), -1),
         brokers=brokers,
         controller=found.controller_id,
+        cluster_id=found.cluster_id or "",
         partitions={
             TopicPartition(topic, number): PartitionPlace(partition.leader, tuple(partition.isrs))
             for topic, described in found.topics.items()

@@ -83,8 +83,17 @@ def mirror_trusted(s: Situation) -> GateResult:
         )
     if part.value is None:
         return absent("mirror-trusted", part, limit)
-    reasons = [f"{name} has {key}={value}: {why}" for key, value, why in refused_values(part.value.config)]
-    hints = [f"take it out of {name}, and copy anew what it may have passed over"] if reasons else []
+    told = {name: part.value.config}
+    if s.case == "back":
+        # Made before, it is left to what it was told.
+        if s.copying.settings.value is None:
+            return absent("mirror-trusted", s.copying.settings, limit)
+        told[connector_names(s.mirror).source] = s.copying.settings.value.config
+    reasons, hints = [], []
+    for each, config in told.items():
+        wrong = [f"{each} has {key}={value}: {why}" for key, value, why in refused_values(config)]
+        hints += [f"take it out of {each}, and copy anew what it may have passed over"] if wrong else []
+        reasons += wrong
     if part.value.in_transactions:
         reasons.append("its workers have exactly-once support for source connectors switched on")
         hints.append(_PLAINLY)

@@ -50,13 +50,13 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
 """In the order in which a person would ask, each with the cases in which it counts."""
 
 
-def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...]) -> tuple[GateResult, ...]:
+def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...] | None) -> tuple[GateResult, ...]:
     """Every gate of a way: of its places, of what copies, of each kind of applications, of hosts.
 
-    `kept_off`: principals that the place entered is kept free of until it takes over.
+    `kept_off`: principals that the place entered is kept free of until it takes over; None where it is not.
     """
     places = [gate(s) for gate, cases in _PLACES.items() if s.case in cases]
-    if kept_off:
+    if kept_off is not None:
         places.append(entered_fenceable(s, kept_off))
     engine = them.engine(s.topology, s.feed)
     programs = [p for kind in them.kinds for p in kind.programs(s.topology, s.way.named(kind.name))]

@@ -55,16 +55,23 @@ def same_topics(s: Situation) -> GateResult:
     anew = [
         name
         for name in s.way.topics
-        if (name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id)
-        or (name in others and name in made_anew)
+        if name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id
     ]
     reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
+    undated = [name for name in others if name in made_anew and name not in (*missing, *anew)]
+    said = "it is not recorded whether these were made anew before applications left, or since: " + listed(
+        undated
+    )
+    measured = f"{len(part.value)} topics"
+    if undated and not reasons and not s.words.accept_unrecorded:
+        hint = f"compare them with {s.left} yourself, then --accept-unrecorded"
+        return gate_result("same-topics", "unknown", measured, limit, said, hint)
     return gate_result(
         "same-topics",
         "refused" if reasons else "ok",
-        measured=f"{len(part.value)} topics",
+        measured=measured,
         limit=limit,
-        reason=listed(reasons) or "they are",
+        reason=listed(reasons) or (said if undated else "they are"),
         hint="what was copied of the earlier topic does not continue in a new one" if reasons else "",
     )
 

@@ -170,14 +170,17 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
 
     One that is not there yet is made once the query has stopped.
     """
-    if not queries_of(s):
+    names, seen = [query.name for query in queries_of(s)], checkpoints_of(s)
+    if not names:
         return ()
     limit = "nothing forbids to relocate the checkpoint of any Spark query, as far as it is copied"
+    if seen.value is None:
+        return (absent("queries", seen, limit),)
     refused, unknown, hints = relocations_foreseen(s, only_copied=True)
+    unknown += [f"{name}: its checkpoint was not looked at" for name in names if name not in seen.value]
     outcome: GateOutcome = "refused" if refused else "unknown" if unknown else "ok"
     reason = listed(refused or unknown) or "they are relocated once all stands still"
-    measured = listed(query.name for query in queries_of(s))
-    return (gate_result("queries", outcome, measured, limit, reason, "; ".join(hints)),)
+    return (gate_result("queries", outcome, listed(names), limit, reason, "; ".join(hints)),)
 
 
 def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:

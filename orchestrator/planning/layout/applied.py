@@ -98,8 +98,8 @@ def _with_undone(now: AppliedCluster, before: AppliedCluster, undone: Iterable[D
     for difference in undone:
         kind, _, name = difference.subject.partition(" ")
         if kind == "topic":
-            topic = _topic_with_undone(topics.get(name), before.topics.get(name), difference)
-            _put_back(topics, {name: topic} if topic else {}, name)
+            topic = _topic_with_undone(topics.pop(name, None), before.topics.get(name), difference)
+            topics |= {name: topic} if topic is not None else {}
             if name not in now.topics:
                 _put_back(ids, before.topic_ids, name)
         elif kind == "connector":

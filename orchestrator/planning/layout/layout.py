@@ -211,13 +211,17 @@ def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, s
 def _held(topology: Topology, coordination: Part[CoordinationState]) -> dict[str, dict[str, str]]:
     """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them.
 
-    The record of primaries tells it of mirrors that the file has no more, too.
+    Of mirrors that the file has no more the record of primaries tells it, by the topics that the file still
+    has at home: no failback leads back to what is not there any more.
     """
     primaries = coordination.value.primaries if coordination.value else {}
+    in_file = {(mirror.source, mirror.target) for mirror in topology.replication}
     moved = {
         (home, primary.cluster): primary.run_id
-        for (home, _), primary in primaries.items()
+        for (home, name), primary in primaries.items()
         if primary.cluster != home
+        and (home, primary.cluster) not in in_file
+        and topology.topic(name, home) is not None
     }
     for (source, target), run in newest_moves(topology, coordination).items():
         if run.verb != "failback" and (run.source, run.target) == (source, target):

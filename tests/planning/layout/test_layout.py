@@ -693,6 +693,23 @@ def _primary(cluster: str) -> Part[CoordinationState]:
     return Part("coordination", NOW_S, replace(state, primaries=moved))
 
 
+def test_what_the_file_gives_up_holds_no_connector() -> None:
+    """A topic that a failback could not bring back, for it had left the file, and a site that is given up."""
+    record = coordinated(_moved("failover", "ok"), _moved("failback", "ok", "east", "west", 2.0)).value
+    assert record is not None
+    moved = {
+        ("west", "orders"): Primary("west", 2.0, "r-2"),
+        ("west", "retired"): Primary("east", 1.0, "r-1"),
+    }
+    known = Part("coordination", NOW_S, replace(record, primaries=moved))
+    failed = _connector(as_described(PAYMENTS), "west-to-east-source", state="FAILED", tasks=("FAILED",))
+    assert steps(planned(PAYMENTS, failed, PAYMENTS, coordination=known), "restart-connectors")
+    there = tuple(replace(topic, cluster="east") for topic in PAYMENTS.topics)
+    given_up = replace(PAYMENTS, topics=there, replication=(), allow=("delete-connectors",))
+    estate = _connector(as_described(PAYMENTS), "west-to-east-source", state="STOPPED", tasks=())
+    assert steps(planned(given_up, estate, PAYMENTS, coordination=_primary("east")), "delete-connectors")
+
+
 def test_connectors_of_the_way_back_stay_when_their_mirror_leaves_the_file() -> None:
     """Whatever is allowed. They are remembered as this file's, so that they can be deleted after a failback."""
     estate = _connector(as_described(PAYMENTS), "west-to-east-source", state="STOPPED", tasks=())
