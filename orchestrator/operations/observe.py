@@ -187,8 +187,7 @@ class _Look:
         return Snapshot(at_s=at_s, clusters=clusters, mirrors=of_mirrors, **rest)
 
     def _left_id(self, left: Questions) -> str | None:
-        """By whichever connection has answered: rules are written there, and it is to be the right cluster.
-        """
+        """By whichever connection has answered: rules are written there, so it has to be the right one."""
         probe, in_part = self.probe.result().value, left["left"].result().value if "left" in left else None
         if probe is not None and probe.answers:
             return probe.cluster_id
