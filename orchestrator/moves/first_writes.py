@@ -135,6 +135,8 @@ class AwaitFirstWrites(
             states = run.port(Clusters).java_admin(self.entered).describe_producers(wanted)
         except DcctlError:
             return None
+        # Records are dated by whole milliseconds: one that was written in the same one seems to be older.
+        since_s = int(since_s * 1000) / 1000
         return len(
             {state.producer_id for found in states.values() for state in found if state.last_at_s >= since_s}
         )
