@@ -75,7 +75,8 @@ def plan_failover(
             without_coordination=request.without_coordination,
         ),
     )
-    degraded, accepted, book = {}, Accepted(offset_shift=offset_shift), Runbook()
+    accepted = Accepted(loss=_allowed(s) if is_sick else None, offset_shift=offset_shift)
+    degraded, book = {}, Runbook()
     facts: dict[str, Any] = {}
     if is_sick:
         left = s.source.left.value
@@ -85,7 +86,6 @@ def plan_failover(
             is_kept_off=_is_kept_off(s),
             unread=tuple(sorted(map(str, unread))),
         )
-        accepted = Accepted(loss=_allowed(s), offset_shift=offset_shift)
         facts = {"symptoms": symptoms(s), "unread": {str(tp): why for tp, why in sorted(unread.items())}}
         facts |= _denied(who)
     failover(book, move, them, _opening(s), accepted, degraded=degraded)

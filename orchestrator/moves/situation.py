@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from orchestrator.moves.way import Case, Way
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Consumer, Replication, Topology
 
 T = TypeVar("T")
 
@@ -71,9 +71,23 @@ class Situation:
         return self.feed.of(self.topology)
 
     @property
+    def _own(self) -> MirrorRef:
+        return self.feed.other_way if self.feed.is_back else self.feed
+
+    @property
     def own_mirror(self) -> Replication:
         """The file's own mirror between the two places, whichever way is gone."""
-        return (self.feed.other_way if self.feed.is_back else self.feed).of(self.topology)
+        return self._own.of(self.topology)
+
+    @property
+    def own_copying(self) -> MirrorView:
+        """What was seen of that one."""
+        return self.seen.mirror(self._own)
+
+    def moving(self, kind: str) -> tuple[Consumer, ...]:
+        """The consumers of a kind that move, as the file has them."""
+        names = set(self.way.named(kind))
+        return tuple(c for c in self.topology.consumers_of(self.way.home) if c.name in names)
 
     @property
     def left(self) -> str:

@@ -15,7 +15,7 @@ from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.asking import asked
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_estate import Estate
 from orchestrator.planning.estate_record import ClusterIds, Fact, Withdrawn, cluster_ids, life_of
 from orchestrator.planning.fact_copy import encode_copy
 from orchestrator.planning.observation import Part

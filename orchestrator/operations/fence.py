@@ -15,7 +15,7 @@ from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.operations.asking import REACHED_WITHIN_S, asked, read_access
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.observe import open_coordination
+from orchestrator.operations.move_estate import open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession

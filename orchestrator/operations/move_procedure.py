@@ -12,12 +12,13 @@ from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import way_along
-from orchestrator.moves.way import Reach, Way
+from orchestrator.moves.way import Reach
 from orchestrator.operations.alone import with_local_journals
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
+from orchestrator.operations.move_estate import Estate, open_estate
 from orchestrator.operations.move_session import MoveSession
-from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.operations.observe import observe
 from orchestrator.operations.procedure import Approve, OnPlan, run_procedure
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
@@ -50,12 +51,8 @@ class MoveProcedure(ABC):
         self.servers, self.them = servers, them
         self.command = f"{self.verb} {feed}"
         self.about: Mapping[str, Any] = {}
-        self._reach: Reach = reach
-
-    @property
-    def way(self) -> Way:
-        """What is looked at for it; whom the place left is denied is for its plan."""
-        return way_along(self.topology, self.feed, self.them, reach=self._reach)
+        # What is looked at for it; whom the place left is denied is for its plan.
+        self.way = way_along(topology, feed, them, reach=reach)
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""

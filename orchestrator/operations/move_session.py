@@ -35,7 +35,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.gaps_now import gaps_now
 from orchestrator.operations.guard_reading import guards_path, guards_said
 from orchestrator.operations.left import ANSWER_TIMEOUT_S, LeftReader
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.relocation import checkpoint_positions, copy_folder, is_relocated_by
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
-from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.moves.effects import PARTICIPANTS
@@ -18,13 +18,20 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.returning import read_epoch_ends, read_last_copied
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.moves.way import Reach, Way
-from orchestrator.operations.asking import REACHED_WITHIN_S, Asking, asked
+from orchestrator.operations.asking import (
+    REACHED_WITHIN_S,
+    Asking,
+    asked,
+    connector_states,
+    mirror_settings,
+    settings_if_made,
+)
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.coordination_state import coordination_subject, no_ensemble, read_coordination
 from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.left import ANSWER_TIMEOUT_S, left_cluster
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.relocation import copy_folder, seen_checkpoint
-from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
@@ -34,7 +41,6 @@ from orchestrator.planning.observation import (
     STANDSTILL_S,
     CoordinationState,
     GroupOffsets,
-    MirrorSettings,
     Part,
     SourceProbe,
 )
@@ -47,7 +53,7 @@ from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
-from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.model import Consumer
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.watch.reader import read_samples
 
@@ -58,71 +64,6 @@ T = TypeVar("T")
 _READ_WITHIN_S: Mapping[Reach, float] = {"gone": 1.0, "partial": 5.0, "whole": 10.0}
 _WATCHER_POLL_S = 0.3
 _AT_ONCE = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Estate:
-    """The connections of one move, opened once, used by observing and acting.
-
-    `feed`: the mirror along which it goes. `target`: the cluster that is entered; `connect`: the workers that
-    run the mirrors between the two sides.
-    """
-
-    topology: Topology
-    feed: MirrorRef
-    target: Kafka
-    connect: Connect
-    coordination: Coordination | None
-    coordination_problem: str = ""
-    servers: Servers = REAL_SERVERS
-
-    @property
-    def mirror(self) -> Replication:
-        """As the file has it, or as dcctl makes it."""
-        return self.feed.of(self.topology)
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Consumer groups that move."""
-        return tuple(c.name for c in self.topology.consumers_of(self.feed.home) if c.kind == "group")
-
-    @property
-    def target_topics(self) -> tuple[str, ...]:
-        """Mirrored and landing topics."""
-        mirror = self.mirror
-        return tuple(dict.fromkeys([*map(mirror.mirrored_topic, mirror.topics), *mirror.topics]))
-
-    def close(self) -> None:
-        """End the session with the ensemble; Kafka's connections end with their clients."""
-        if self.coordination is not None:
-            self.coordination.close()
-
-
-def open_estate(servers: Servers, topology: Topology, feed: MirrorRef) -> Estate:
-    """Connections to the cluster that is entered, to the mirror's workers, and to the coordination ensemble.
-
-    Raises where the file lacks their addresses. An ensemble that does not answer is no error
-    here: a gate says so, beside everything else that can be measured.
-    """
-    coordination, problem = open_coordination(servers, topology)
-    try:
-        target = servers.kafka(topology, feed.target)
-        connect = servers.connect(topology, feed.workers)
-    except DcctlError:
-        if coordination is not None:
-            coordination.close()
-        raise
-    return Estate(topology, feed, target, connect, coordination, problem, servers)
-
-
-def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordination | None, str]:
-    """The topology's ensemble, or None and why it cannot be had."""
-    try:
-        coordination = servers.coordination(topology)
-        coordination.open()
-    except DcctlError as error:
-        return None, error.problem
-    return coordination, ""
 
 
 def observe(
@@ -147,7 +88,7 @@ Questions = dict[str, "Future[Part[Any]]"]
 """Parts of a view by their names, while they are asked for."""
 
 
-class _Look:
+class _Look(ABC):
     """One look. Each question has a thread; one that builds on another waits for its answer."""
 
     def __init__(self, estate: Estate, way: Way, pool: Executor) -> None:
@@ -166,9 +107,9 @@ class _Look:
         connect = self.estate.connect.within(within_s)
         return self.ask(f"Connect at {connect.name}", lambda: question(connect))
 
+    @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         """Parts of the cluster left and of the one entered, of mirrors, and of the snapshot itself."""
-        raise NotImplementedError
 
     def snapshot(self, them: Participants, *, own_lock: bool, own_run: str) -> Snapshot:
         left, entered, mirrors, further = self.clusters_and_mirrors()
@@ -243,11 +184,11 @@ class _LookAhead(_Look):
             "members": entered.ask(lambda: target.group_members(estate.groups)),
         }
         copying: Questions = {
-            "states": self.ask_connect(_states, REACHED_WITHIN_S),
+            "states": self.ask_connect(connector_states, REACHED_WITHIN_S),
             "read": self.ask_connect(
                 lambda connect: connect.source_offsets(names.source), _READ_WITHIN_S[self.way.reach]
             ),
-            "settings": self.ask_connect(partial(_settings, names.source), REACHED_WITHIN_S),
+            "settings": self.ask_connect(partial(mirror_settings, names.source), REACHED_WITHIN_S),
             "samples": samples,
             "offset_map": offset_map,
             "by_time": by_time,
@@ -383,8 +324,10 @@ class _LookBack(_Look):
             read.result()
             return _ends_of(target, self.estate.target_topics)
 
-        states = self.ask_connect(_states, REACHED_WITHIN_S)
-        settings = self.ask_connect(partial(_settings, connector_names(mirror).source), REACHED_WITHIN_S)
+        states = self.ask_connect(connector_states, REACHED_WITHIN_S)
+        settings = self.ask_connect(
+            partial(mirror_settings, connector_names(mirror).source), REACHED_WITHIN_S
+        )
         left: Questions = {
             "probe": self.probe,
             "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
@@ -402,7 +345,7 @@ class _LookBack(_Look):
         back: Questions = {
             "states": states,
             "settings": self.ask_connect(
-                partial(_settings_if_made, connector_names(self.mirror).source), REACHED_WITHIN_S
+                partial(settings_if_made, connector_names(self.mirror).source), REACHED_WITHIN_S
             ),
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }
@@ -455,23 +398,3 @@ def _is_away(source: Part[SourceProbe]) -> bool:
 def _ends_of(cluster: Kafka, topics: tuple[str, ...]) -> dict[TopicPartition, LogEnd]:
     described = cluster.topics(topics)
     return cluster.log_ends(tp for topic in described.values() for tp in topic.partitions)
-
-
-def _states(connect: Connect) -> dict[str, str]:
-    return {name: _state(status) for name, status in connect.connectors().items()}
-
-
-def _state(status: Mapping[str, Any]) -> str:
-    """As Connect says it, for which a connector is RUNNING while its tasks have failed."""
-    state = str(status["connector"]["state"])
-    failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
-    return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
-
-
-def _settings_if_made(name: str, connect: Connect) -> MirrorSettings:
-    """Those of a connector that may have to be made yet: then nothing is set."""
-    return _settings(name, connect) if name in connect.names() else MirrorSettings({}, in_transactions=False)
-
-
-def _settings(name: str, connect: Connect) -> MirrorSettings:
-    return MirrorSettings(connect.configuration(name), connect.writes_in_transactions(name))

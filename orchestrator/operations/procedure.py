@@ -21,16 +21,18 @@ from orchestrator.engine import (
     run_plan,
     state_from_journal,
 )
-from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
+from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.operations.refusals import (
+    error_of,
     refuse_overtaken,
     refuse_unimported,
     refuse_unless_undoable,
+    refuse_while_closed,
 )
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.operations.servers import Servers
@@ -218,12 +220,12 @@ def resume_procedure(
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
         if state.undoing:
-            _raise_unless_open(run_id, procedure.gates_of_undo(picture))
+            refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         else:
             fresh = procedure.plan(picture)
             looks = open_looks(plan, state.with_any("ok"))
             asked = LOOKING_GATES if looks else procedure.gates_of_resumed
-            _raise_unless_open(run_id, [gate for gate in fresh.gates if gate.id in asked])
+            refuse_while_closed(run_id, [gate for gate in fresh.gates if gate.id in asked])
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         for override in attested:
@@ -263,7 +265,7 @@ def abort_procedure(
         if held:
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
-        _raise_unless_open(run_id, procedure.gates_of_undo(picture))
+        refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         for override in left_standing(leave, reason):
             run.record("override", message=override_text(override), data=override)
         timing = Timing(started_at_s, procedure.servers.clock.now_s(), procedure.servers.clock.now_s())
@@ -388,20 +390,7 @@ def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResu
     gates = tuple(gates)
     said, hints = closed_text(gates)
     if said:
-        _refuse(run, procedure, said, hints, _error_of(gates))
-
-
-def _raise_unless_open(run_id: str, gates: Sequence[GateResult]) -> None:
-    """Nothing is recorded: an end would hide from the next verb what this run has done."""
-    said, hints = closed_text(gates)
-    if said:
-        raise _error_of(gates)(f"run {run_id}", f"{said}. The run stays as it was", hints)
-
-
-def _error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
-    """Refused by one is refused; where none did, what could not be measured is unknown."""
-    is_refused = any(gate.outcome == "refused" for gate in gates)
-    return GateRefusedError if is_refused else GateUnknownError
+        _refuse(run, procedure, said, hints, error_of(gates))
 
 
 def _refuse(

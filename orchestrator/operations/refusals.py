@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orchestrator.engine import RunState, standing, state_from_journal, steps_to_undo
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, GateUnknownError
 from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.earlier_runs import earlier_runs, passed_by
 from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.run import Run
+from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
-from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.plan import GateResult, Plan, RunEvent
 from orchestrator.topology.model import Topology
 
 
@@ -102,3 +103,19 @@ def refuse_unless_undoable(
             + " ".join(f"--leave {step}" for step in stands)
             + (f"\n  {now}" if now else ""),
         )
+
+
+def refuse_while_closed(run_id: str, gates: Sequence[GateResult]) -> None:
+    """Raise for closed gates of a run that has begun.
+
+    Nothing is recorded: an end would hide from the next verb what this run has done.
+    """
+    said, hints = closed_text(gates)
+    if said:
+        raise error_of(gates)(f"run {run_id}", f"{said}. The run stays as it was", hints)
+
+
+def error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
+    """Refused by one is refused; where none did, what could not be measured is unknown."""
+    is_refused = any(gate.outcome == "refused" for gate in gates)
+    return GateRefusedError if is_refused else GateUnknownError

@@ -19,7 +19,8 @@ from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.guard_reading import guards_said
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
-from orchestrator.operations.observe import Estate, observe, open_estate
+from orchestrator.operations.move_estate import Estate, open_estate
+from orchestrator.operations.observe import observe
 from orchestrator.operations.procedure import plan_of_run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.state_folder import run_folder

@@ -37,6 +37,16 @@ from orchestrator.values import TopicPartition
 ACKNOWLEDGED_AFTER_S = 0.5
 
 
+NOTHING_LOST: Mapping[str, int] = {"at_least": 0, "expected": 0, "at_most": 0}
+"""Of a topic, where what moves is planned: it loses nothing, or is taken back."""
+NOTHING_ESTIMATED: Mapping[str, float] = {
+    "rate_records_per_s": 0.0,
+    "sample_age_s": 0.0,
+    "flush_interval_s": 0.0,
+}
+"""What that rests on: such a prediction leaves no room."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLoss:
     """Loss of one source partition in records. None: cannot be said, and `reason` tells why.

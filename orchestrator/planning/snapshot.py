@@ -118,12 +118,11 @@ class Snapshot:
         Log ends and positions grow all the time and are judged anew; what must not change between plan
         and act is who is there, what exists, and what runs.
         """
-        found: dict[str, Part[Any]] = {"inventory": self.inventory}
+        found: list[tuple[str, str, Part[Any]]] = [("inventory", "", self.inventory)]
         for name, cluster in self.clusters.items():
-            found |= {f"{key} of {name}": getattr(cluster, key) for key in _OF_CLUSTER}
-        for mirror, view in self.mirrors.items():
-            found[f"states of {mirror}"] = view.states
-        return {name: digest(_stable(name.split(" ")[0], p)) for name, p in found.items() if p != _NOT_ASKED}
+            found += [(key, f" of {name}", getattr(cluster, key)) for key in _OF_CLUSTER]
+        found += [("states", f" of {mirror}", view.states) for mirror, view in self.mirrors.items()]
+        return {f"{key}{of}": digest(_stable(key, part)) for key, of, part in found if part != _NOT_ASKED}
 
     def moved_since(self, digests: Mapping[str, str]) -> tuple[str, ...]:
         """Names of the parts that are not as they were when `digests` were taken."""

@@ -14,8 +14,8 @@ from orchestrator.moves.acting import EffectActions, World
 from orchestrator.moves.effect import Handle
 from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
 from orchestrator.moves.plans import way_along
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.move_session import MoveSession
-from orchestrator.operations.observe import Estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers

@@ -32,7 +32,7 @@ from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.failover import FailoverProcedure, run_failover
 from orchestrator.operations.history_import import import_journal, import_rows
 from orchestrator.operations.journal import journal_records
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder

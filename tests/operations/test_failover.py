@@ -19,7 +19,7 @@ from orchestrator.operations import coordination, move_procedure, procedure, run
 from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover import run_failover
 from orchestrator.operations.journal import journal_records
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder

@@ -12,7 +12,7 @@ from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.journal import journal_records, lock_path
-from orchestrator.operations.observe import open_estate
+from orchestrator.operations.move_estate import open_estate
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_journal import RunJournal
 from orchestrator.operations.servers import REAL_SERVERS

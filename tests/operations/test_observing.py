@@ -14,7 +14,8 @@ from orchestrator.errors import ConnectError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.plans import way_along
 from orchestrator.operations import observe as observing
-from orchestrator.operations.observe import Estate, observe
+from orchestrator.operations.move_estate import Estate
+from orchestrator.operations.observe import observe
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder

@@ -14,7 +14,7 @@ from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.failback import FailbackProcedure
 from orchestrator.operations.failover import FailoverProcedure
-from orchestrator.operations.observe import Estate
+from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
 from orchestrator.planning.observation import (
     CoordinationState,

@@ -62,7 +62,7 @@ def mirror_trusted(s: Situation) -> GateResult:
     run the one back as well.
     """
     limit = "the mirror writes without transactions, and passes over no record"
-    mirror, seen = s.own_mirror, s.seen.mirror(s.feed.other_way if s.case == "back" else s.feed)
+    mirror, seen = s.own_mirror, s.own_copying
     part, name = seen.settings, connector_names(mirror).source
     writers = {} if seen.samples.value is None else seen.samples.value.writers
     marked = [
@@ -231,10 +231,10 @@ def target_topics(s: Situation) -> GateResult:
     part = s.target.topics
     if part.value is None:
         return absent("target-topics", part, limit)
-    wrong = []
-    for name in s.mirror.topics:
+    wrong, mirror = [], s.mirror
+    for name in mirror.topics:
         topic = s.topology.topic(name, s.left)
-        for at_target in dict.fromkeys((s.mirror.mirrored_topic(name), name)):
+        for at_target in dict.fromkeys((mirror.mirrored_topic(name), name)):
             state = part.value.get(at_target)
             if state is None:
                 wrong.append(f"{at_target} does not exist")
@@ -256,7 +256,7 @@ def returned_log(s: Situation) -> GateResult:
     """Nothing, or no more than a person accepts, is missing from the logs that have come back."""
     accepted = s.words.accept_loss or 0
     limit = f"no more than {accepted:,} records are missing from what had been written or copied"
-    logs: tuple[Part[Any], ...] = s.target.log_ends, s.source.log_ends, s.seen.mirror(s.feed.other_way).read
+    logs: tuple[Part[Any], ...] = s.target.log_ends, s.source.log_ends, s.own_copying.read
     for part in logs:
         if part.value is None:
             return absent("returned-log", part, limit)

@@ -9,7 +9,13 @@ from orchestrator.moves.gates.left import loss_window
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.not_copied import passed_over
 from orchestrator.planning.positions import source_partitions
-from orchestrator.planning.prediction import LossPrediction, TopicLoss, predict_loss
+from orchestrator.planning.prediction import (
+    NOTHING_ESTIMATED,
+    NOTHING_LOST,
+    LossPrediction,
+    TopicLoss,
+    predict_loss,
+)
 from orchestrator.planning.returned import Past, Returned, returned_side
 from orchestrator.planning.samples import LossWindow, SampledEnd
 from orchestrator.replication.connectors import connector_names
@@ -27,7 +33,7 @@ def lag_by_partition(s: Situation) -> Mapping[TopicPartition, int] | None:
 def returned(s: Situation) -> Returned | None:
     """The returned side against what was recorded; None where something of that is not known."""
     home, copied = s.target.log_ends.value, s.source.log_ends.value
-    last_read, epoch_ends = s.seen.mirror(s.feed.other_way).read.value, s.target.epoch_ends.value
+    last_read, epoch_ends = s.own_copying.read.value, s.target.epoch_ends.value
     if home is None or copied is None or last_read is None or epoch_ends is None:
         return None
     return returned_side(
@@ -100,7 +106,8 @@ def _replicated_at_most(
     The mirror may have read records that it has not written yet. They have landed when the ends of all its
     topics stand still while its worker answers: what the step `let-land` waits for as well.
     """
-    logs, mirrored = s.target.log_ends.value, {tp: s.mirror.mirrored(tp) for tp in partitions}
+    logs, mirror = s.target.log_ends.value, s.mirror
+    mirrored = {tp: mirror.mirrored(tp) for tp in partitions}
     if logs is None or s.copying.states.value is None or not s.target.stands_still(mirrored.values()):
         return {}
     found = {tp: offset_map.mirrored_at_most(tp, logs[at].end_offset) for tp, at in mirrored.items()}
@@ -119,7 +126,7 @@ def loss_by_topic(s: Situation) -> dict[str, dict[str, int]]:
     not have any more.
     """
     if s.case == "planned":
-        return {name: {"at_least": 0, "expected": 0, "at_most": 0} for name in s.way.topics}
+        return {name: dict(NOTHING_LOST) for name in s.way.topics}
     if s.case == "back":
         back = s.once(returned)
         parts = () if back is None else (back.missing, back.gap, back.orphans)
@@ -142,23 +149,15 @@ def facts_of_loss(s: Situation) -> dict[str, Any]:
     """What the prediction rests on, for people who read the plan later."""
     if s.case == "planned":
         lag = s.once(lag_by_partition)
-        nothing = {"rate_records_per_s": 0.0, "sample_age_s": 0.0, "flush_interval_s": 0.0}
         return {
-            # Nothing is lost and nothing estimated: the prediction leaves no room.
-            "loss_rests_on": dict.fromkeys(s.way.topics, nothing),
+            "loss_rests_on": {name: dict(NOTHING_ESTIMATED) for name in s.way.topics},
             "mirror_lag_records": None if lag is None else sum(lag.values()),
         }
     if s.case == "back":
         back = s.once(returned)
-        told = {} if back is None else {"late": back.tail, "missing": back.missing, "only": back.orphans}
-        return {
-            key: {str(tp): count for tp, count in told.get(part, {}).items()}
-            for key, part in (
-                ("late_records", "late"),
-                ("missing_records", "missing"),
-                ("only_at_standby", "only"),
-            )
-        }
+        parts = ({}, {}, {}) if back is None else (back.tail, back.missing, back.orphans)
+        late, missing, only = ({str(tp): count for tp, count in part.items()} for part in parts)
+        return {"late_records": late, "missing_records": missing, "only_at_standby": only}
     found, window, budget = s.once(predicted_loss), s.once(loss_window), s.topology.failover.max_loss
     return {
         "source_last_seen_at_s": window.last_good_at_s if window else None,

@@ -37,7 +37,7 @@ def target_healthy(s: Situation) -> GateResult:
 def same_topics(s: Situation) -> GateResult:
     """By the ids that they had when applications left, else by what the watcher has seen."""
     limit = "the topics are those that were mirrored, by their ids"
-    part, samples, past = s.target.topics, s.seen.mirror(s.feed.other_way).samples, s.seen.past
+    part, samples, past = s.target.topics, s.own_copying.samples, s.seen.past
     if part.value is None:
         return absent("same-topics", part, limit)
     if past.value is None:

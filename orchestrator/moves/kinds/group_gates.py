@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.moves.gates.left import loss_window
@@ -15,15 +15,8 @@ from orchestrator.planning.positions import TargetPosition, target_positions
 from orchestrator.planning.prediction import predict_reread
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.watcher_records import SET_CLOCKS
-from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
-
-
-def groups_of(s: Situation) -> tuple[Consumer, ...]:
-    """The groups that move."""
-    moving = set(s.way.named("group"))
-    return tuple(c for c in s.topology.consumers_of(s.way.home) if c.name in moving)
 
 
 def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPosition]]:
@@ -31,7 +24,7 @@ def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPositi
     left = s.source.left.value
     said = s.source.committed.value if s.case == "planned" else {} if left is None else left.committed
     history, found = s.copying.samples.value, {}
-    for group in groups_of(s):
+    for group in s.moving("group"):
         if said is not None and group.name in said:
             found[group.name] = {
                 tp: SampledPosition(offset, s.seen.at_s) for tp, offset in said[group.name].items()
@@ -60,7 +53,7 @@ def positions(s: Situation) -> tuple[TargetPosition, ...]:
     by_time = s.copying.by_time.value or {}
     return tuple(
         row
-        for group in groups_of(s)
+        for group in s.moving("group")
         for row in target_positions(
             s.topology,
             s.mirror,
@@ -115,7 +108,7 @@ def positions_fresh(s: Situation) -> GateResult:
     rows = s.once(positions)
     ages = [p.position_age_s for p in rows if p.position_age_s is not None]
     known = [p for p in rows if p.source_offset is not None]
-    unknown = [c.name for c in groups_of(s) if c.name not in {p.group for p in known}]
+    unknown = [c.name for c in s.moving("group") if c.name not in {p.group for p in known}]
     undated = sorted({p.group for p in known if p.position_age_s is None})
     old = [f"{p.group} {p.topic}-{p.partition}" for p in rows if (p.position_age_s or 0) > s.age_limit_s]
     reason = "all of them are"
@@ -144,6 +137,10 @@ def _hint_of_positions(old: Sequence[str], unknown: Sequence[str]) -> str:
     return "; ".join(hints)
 
 
+def _without_place(rows: Iterable[TargetPosition]) -> list[str]:
+    return [f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in rows if p.target_offset is None]
+
+
 def map_complete(s: Situation) -> GateResult:
     """No position is left to the consumers' auto.offset.reset."""
     limit = "every position has a place in the target's log, or a rule for the case without one"
@@ -151,7 +148,7 @@ def map_complete(s: Situation) -> GateResult:
         if part.value is None:
             return absent("map-complete", part, limit)
     rows = s.once(positions)
-    without = [f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in rows if p.target_offset is None]
+    without = _without_place(rows)
     exact = sum(p.exact for p in rows)
     return gate_result(
         "map-complete",
@@ -182,7 +179,7 @@ def positions_known(s: Situation) -> GateResult:
         later = "they are translated once all stands still"
         return gate_result("positions-known", "ok", groups, limit, later)
     placed = s.once(positions)
-    without = [f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in placed if p.target_offset is None]
+    without = _without_place(placed)
     return gate_result(
         "positions-known",
         "refused" if without else "ok",
@@ -196,8 +193,8 @@ def positions_known(s: Situation) -> GateResult:
 def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each group reads again: by the map, by the age of its position, and at most."""
     if s.way.reach == "whole":
-        return {group.name: dict(NOTHING_AGAIN) for group in groups_of(s)}
-    by_group: dict[str, list[TargetPosition]] = {group.name: [] for group in groups_of(s)}
+        return {group.name: dict(NOTHING_AGAIN) for group in s.moving("group")}
+    by_group: dict[str, list[TargetPosition]] = {group.name: [] for group in s.moving("group")}
     for position in s.once(positions):
         if position.source_offset is not None:
             by_group[position.group].append(position)

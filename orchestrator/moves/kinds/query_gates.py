@@ -18,7 +18,6 @@ from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.watcher_records import age_s
-from orchestrator.topology.model import Consumer
 from orchestrator.wording import listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
@@ -26,12 +25,6 @@ from orchestrator.wording import listed
 BATCHES_BEHIND = 2
 _START_ANEW = "take the query out of the file, and start it anew by hand"
 _UNDATED = "the clock by which the copy was dated differs"
-
-
-def queries_of(s: Situation) -> tuple[Consumer, ...]:
-    """The queries that move."""
-    moving = set(s.way.named("spark"))
-    return tuple(c for c in s.topology.consumers_of(s.way.home) if c.name in moving)
 
 
 def checkpoints_of(s: Situation) -> Part[Seen]:
@@ -48,7 +41,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
     for needed in (part, checkpoints_of(s)):
         if needed.value is None:
             return absent("checkpoints-copied", needed, limit)
-    if part.value is None or not queries_of(s):
+    if part.value is None or not s.moving("spark"):
         return gate_result(
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
@@ -57,7 +50,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
     window = s.once(loss_window)
     lost_at_s = window.first_failed_at_s if window else part.at_s
     wrong, seen = [], []
-    for query in queries_of(s):
+    for query in s.moving("spark"):
         copy = copies.get(query.name)
         if copy is None or copy.batch is None:
             wrong.append(f"{query.name}: no copy")
@@ -111,7 +104,7 @@ def relocations_foreseen(
     refused: list[str] = []
     unknown: list[str] = []
     hints: dict[str, None] = {}
-    for query in queries_of(s):
+    for query in s.moving("spark"):
         seen = (checkpoints_of(s).value or {}).get(query.name)
         if seen is None or (only_copied and seen.contents is None):
             continue
@@ -139,7 +132,7 @@ def relocations_foreseen(
 def queries_back(s: Situation) -> GateResult:
     """A query is brought back with its state, or nothing is moved."""
     limit = f"the checkpoint of each Spark query at {s.left} can be read, and has a committed batch"
-    names = [query.name for query in queries_of(s)]
+    names = [query.name for query in s.moving("spark")]
     if not names:
         return gate_result("queries", "ok", "none", limit, "groups only")
     part = checkpoints_of(s)
@@ -151,7 +144,7 @@ def queries_back(s: Situation) -> GateResult:
     unknown = {name: why_unknown(found) for name, found in seen.items() if why_unknown(found)}
     refused = {
         query.name: why_not_relocated(query, seen[query.name], foreseen_back(s.own_mirror))
-        for query in queries_of(s)
+        for query in s.moving("spark")
         if query.name in seen
     }
     wrong = [f"{name}: {why}" for name, (why, _) in refused.items() if why]
@@ -170,7 +163,7 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
 
     One that is not there yet is made once the query has stopped.
     """
-    names, seen = [query.name for query in queries_of(s)], checkpoints_of(s)
+    names, seen = [query.name for query in s.moving("spark")], checkpoints_of(s)
     if not names:
         return ()
     limit = "nothing forbids to relocate the checkpoint of any Spark query, as far as it is copied"
@@ -186,13 +179,13 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
 def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each query reads again: by the map, by the age of its checkpoint's copy, and at most."""
     if s.way.reach == "whole":
-        return {query.name: dict(NOTHING_AGAIN) for query in queries_of(s)}
+        return {query.name: dict(NOTHING_AGAIN) for query in s.moving("spark")}
     history, offset_map, found = s.copying.samples.value, s.copying.offset_map.value, {}
     if history is None:
         return {}
     for query, seen in (checkpoints_of(s).value or {}).items():
         # A query that came back reads copies of the landing topics as well; nothing is added to them.
-        offsets = {tp: offset for tp, offset in seen.positions.items() if tp.topic in s.mirror.topics}
+        offsets = {tp: offset for tp, offset in seen.positions.items() if tp.topic in s.way.topics}
         copy = history.copies.get(query)
         at_s = s.seen.at_s if copy is None else copy.at_s
         known = {tp: SampledPosition(offset, at_s) for tp, offset in offsets.items()}

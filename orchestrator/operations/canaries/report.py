@@ -32,6 +32,7 @@ from orchestrator.operations.run_audit import audit_session
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.planning.after_move import after_move
 from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.planning.prediction import NOTHING_ESTIMATED, NOTHING_LOST
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 
@@ -140,9 +141,7 @@ def _stated_loss(run: FailoverResult, mirror: Replication) -> dict[str, dict[str
     """
     if run.plan["verb"] != "failback":
         return predicted_loss(run)
-    nothing = {"at_least": 0, "expected": 0, "at_most": 0}
-    grounds = {"rate_records_per_s": 0.0, "sample_age_s": 0.0, "flush_interval_s": 0.0}
-    return {topic: {**nothing, **grounds} for topic in mirror.topics}
+    return {topic: {**NOTHING_LOST, **NOTHING_ESTIMATED} for topic in mirror.topics}
 
 
 def _measured(  # noqa: PLR0917 - all that a measurement is made of

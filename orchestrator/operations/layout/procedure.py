@@ -19,7 +19,7 @@ from orchestrator.operations.layout.cluster import RealCluster
 from orchestrator.operations.layout.observe import java_admin, observe_layout
 from orchestrator.operations.layout.record import read_applied, write_applied
 from orchestrator.operations.layout.session import LayoutCluster, LayoutSession
-from orchestrator.operations.observe import open_coordination
+from orchestrator.operations.move_estate import open_coordination
 from orchestrator.operations.run import Run
 from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.layout.applied import Applied

@@ -311,6 +311,14 @@ def test_what_is_left_undone_is_not_remembered_as_applied() -> None:
     assert (row["cause"], row["mend"]) == ("change", "not-allowed")
 
 
+def causes_once_somebody_has_set_it_back(after: World) -> dict[str, str]:
+    """Aspect -> cause of what differs, once `segment.ms` is by hand what it was before an apply."""
+    back = {"segment.ms": "100000"}
+    start = with_config(picture_of(after.clusters, NOW_S), "main", "orders", back)
+    world = World(topology=after.topology, start=start, applied=after.applied)
+    return {row["aspect"]: row["cause"] for row in world.plan().facts["differences"]}
+
+
 @pytest.mark.parametrize("applied_before", [True, False], ids=["applied before", "first apply"])
 def test_one_setting_that_is_left_makes_nobody_forget_the_others(applied_before: bool) -> None:
     """It stays a change of the file; another one of its topic that somebody sets back is drift."""
@@ -325,12 +333,7 @@ def test_one_setting_that_is_left_makes_nobody_forget_the_others(applied_before:
     )
     assert run_inline(second.plan(), second).outcome == "ok"
     assert second.plan().steps == ()
-    third = World(
-        topology=second.topology,
-        start=with_config(picture_of(second.clusters, NOW_S), "main", "orders", {"segment.ms": "100000"}),
-        applied=second.applied,
-    )
-    found = {row["aspect"]: row["cause"] for row in third.plan().facts["differences"]}
+    found = causes_once_somebody_has_set_it_back(second)
     assert (found["config segment.ms"], found["config retention.ms"]) == ("drift", "change")
 
 
@@ -344,12 +347,7 @@ def test_replicas_that_are_left_make_nobody_forget_the_settings() -> None:
     second = World(topology=stretched(fewer), start=picture_of(first.clusters, NOW_S), applied=first.applied)
     assert run_inline(second.plan(), second).outcome == "ok"
     assert second.plan().steps == ()
-    third = World(
-        topology=second.topology,
-        start=with_config(picture_of(second.clusters, NOW_S), "main", "orders", {"segment.ms": "100000"}),
-        applied=second.applied,
-    )
-    found = {row["aspect"]: row["cause"] for row in third.plan().facts["differences"]}
+    found = causes_once_somebody_has_set_it_back(second)
     assert found == {"config segment.ms": "drift", "replicas": "change"}
 
 
