@@ -177,7 +177,8 @@ def _mirror(mirror: Mapping[str, Any]) -> str:
     bad = [f"{name} is {state}" for name, state in mirror["states"].items() if state != "RUNNING"]
     states = f"[red]{escape(', '.join(bad))}[/]" if bad else "runs"
     heartbeat = mirror["heartbeat_age_s"]
-    beat = "no heartbeat" if heartbeat is None else f"heartbeat {_age(heartbeat)} ago"
+    none = "no heartbeat" if mirror.get("heartbeat_at_s") is None else "heartbeat of unknown age"
+    beat = none if heartbeat is None else f"heartbeat {_age(heartbeat)} ago"
     lag = mirror["lag_records"]
     behind = f"{sum(lag.values()):,} records behind" if lag else "lag not known"
     return f"{states}, {behind}, {beat}"
@@ -202,14 +203,19 @@ def _consumer_table(mirror: Mapping[str, Any]) -> Table:
             _number(group["reread"].get("map")),
         )
     for query in mirror["spark"]:
-        age = query["age_s"]
         table.add_row(
             escape(query["query"]),
-            "no copy" if age is None else f"batch {query['batch']}, {_age(age)} old",
+            _copy_age(query["batch"], query["age_s"]),
             _at_most(query["reread"]),
             _number(query["reread"].get("map")),
         )
     return table
+
+
+def _copy_age(batch: int | None, age_s: float | None) -> str:
+    if batch is None:
+        return "no copy"
+    return f"batch {batch}, " + ("age unknown" if age_s is None else f"{_age(age_s)} old")
 
 
 def _notes(mirror: Mapping[str, Any]) -> list[str]:

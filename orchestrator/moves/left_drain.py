@@ -23,6 +23,7 @@ from orchestrator.moves.effect import (
 from orchestrator.moves.ports import LeftClusters, Seen
 from orchestrator.moves.results import PartlyStanding, RecordedPositions
 from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.watcher_records import SET_CLOCKS, age_s
 from orchestrator.ports.clock import Clock
 
 
@@ -99,9 +100,15 @@ class RecordLeftPositions(
                 sampled = history.positions(group)
                 found[group] = {tp: position.offset for tp, position in sampled.items()}
                 at_s[group] = min((position.sampled_at_s for position in sampled.values()), default=0.0)
-                age_s = (history.unseen_since_s(group) or asked_at_s) - at_s[group]
-                if not sampled or age_s > self.max_age_s:
-                    old[group] = f"seen {age_s:.0f} s before" if sampled else "never seen"
+                unseen_s = history.unseen_since_s(group)
+                judged_s = history.comparable_s(asked_at_s) if unseen_s is None else unseen_s
+                age = age_s(judged_s, at_s[group])
+                if not sampled:
+                    old[group] = "never seen"
+                elif age is None:
+                    old[group] = f"nobody knows how old it is; {SET_CLOCKS}"
+                elif age > self.max_age_s:
+                    old[group] = f"seen {age:.0f} s before"
         if old:
             return Unknown(
                 "their coordinators are silent, and the watcher's word is too old: "

@@ -31,6 +31,7 @@ from orchestrator.planning.checkpoints import placed_by
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import own_partitions, place_back
 from orchestrator.planning.samples import SampledPosition
+from orchestrator.planning.watcher_records import SET_CLOCKS, age_s
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import TopicPartition
@@ -84,13 +85,16 @@ class CopyLeftCheckpoint(
         if found.is_whole:
             return Done(Nothing(), found.message)
         seen = run.port(Seen)
-        copy = seen.samples(self.mirror).copies.get(self.query)
-        age_s = None if copy is None or copy.batch is None else seen.samples_at_s(self.mirror) - copy.at_s
-        if age_s is None:
+        history = seen.samples(self.mirror)
+        copy = history.copies.get(self.query)
+        if copy is None or copy.batch is None:
             return Unknown(f"{found.message}; there is no other copy")
-        if age_s > self.max_age_s:
+        age = age_s(history.comparable_s(seen.samples_at_s(self.mirror)), copy.at_s)
+        if age is None:
+            return Unknown(f"{found.message}; nobody knows how old the watcher's copy is; {SET_CLOCKS}")
+        if age > self.max_age_s:
             hint = "failover.max_position_age_s allows an older one"
-            return Unknown(f"{found.message}; the watcher's copy is {age_s:.0f} s old; {hint}")
+            return Unknown(f"{found.message}; the watcher's copy is {age:.0f} s old; {hint}")
         return Done(Nothing(), f"it goes on from the watcher's copy: {found.message}")
 
 

@@ -112,7 +112,7 @@ class TranslatePositions(
             return _Recorded(
                 positions={group: history.positions(group) for group in self.groups},
                 ends=history.newest_ends(),
-                lost_at_s=run.port(Seen).lost_at_s(self.mirror),
+                lost_at_s=history.ages_at_s(run.port(Seen).at_s),
             )
         said, now_s = run.of(self.recorded), run.port(Clock).now_s()
         standing = StandingLogs({}, {}) if self.standing is None else run.of(self.standing)

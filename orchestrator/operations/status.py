@@ -92,7 +92,7 @@ def mirror_status(
     plan = plan_failover(topology, observation, request, them=them)
     history = observation.mirror(feed).samples.value or SampleHistory()
     window = history.loss_window()
-    judged_at_s = window.first_failed_at_s if window else observation.at_s
+    judged_at_s = history.ages_at_s(observation.at_s)
     return {
         "source": mirror.source,
         "target": mirror.target,
@@ -240,7 +240,8 @@ def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_
     return {
         "states": dict(health.states),
         "lag_records": lag,
-        "heartbeat_age_s": None if heartbeat is None else max(0.0, judged_at_s - heartbeat),
+        "heartbeat_at_s": heartbeat,
+        "heartbeat_age_s": None if heartbeat is None else age_s(judged_at_s, heartbeat),
         "gaps": {**_passed_over(plan), **{str(tp): what for tp, what in sorted(gaps.items())}},
         "problems": list(health.problems),
     }
@@ -313,7 +314,7 @@ def _spark(  # noqa: PLR0917 - what is known of queries
                 "query": query.name,
                 "batch": copy.batch if copy else None,
                 "source_batch": copy.source_batch if copy else None,
-                "age_s": max(0.0, judged_at_s - copy.at_s) if copy and has_copy else None,
+                "age_s": age_s(judged_at_s, copy.at_s) if copy and has_copy else None,
                 "committed_at_s": copy.committed_at_s if copy else None,
                 "problem": problem or (why_unknown(seen) if seen else ""),
                 "reread": dict(plan.predicted.reread.get(query.name, {})),

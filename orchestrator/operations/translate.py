@@ -258,11 +258,9 @@ def _recorded(
         reason = f"the source does not answer ({error.problem})"
     if unsampled:
         reason = f"{reason}; no samples ({unsampled})"
-    window = history.loss_window()
     sampled = {consumer.name: history.positions(consumer.name) for consumer in consumers}
     if any(sampled.values()):
-        lost_at_s = window.first_failed_at_s if window else now_s
-        return "samples", reason, _Recorded(sampled, history.newest_ends(), lost_at_s), {}
+        return "samples", reason, _Recorded(sampled, history.newest_ends(), history.ages_at_s(now_s)), {}
     return _from_checkpoints(mirror, target, history, f"{reason}; the samples know none of these groups")
 
 

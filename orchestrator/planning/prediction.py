@@ -266,7 +266,10 @@ def _seconds_at_most(
             since = history.last_at_or_below_s(TopicPartition(topic, number), loss.replicated)
         if since is None:
             return None
-        longest = max(longest, until_s - since)
+        reach_s = age_s(until_s, since)
+        if reach_s is None:
+            return None
+        longest = max(longest, reach_s)
     return longest
 
 

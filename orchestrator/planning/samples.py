@@ -42,6 +42,8 @@ from orchestrator.planning.sample_codec import (
     topic_subject,
 )
 from orchestrator.planning.watcher_records import (
+    CLOCKS_APART_S,
+    LONG_AGO_S,
     Placed,
     WatcherRecords,
     placed,
@@ -189,6 +191,19 @@ class SampleHistory:
         """How far the newest round lies in the future of who asks: so far at least their clocks differ."""
         last = self.last_sign_of_life_s
         return 0.0 if last is None else max(0.0, last - now_s)
+
+    def comparable_s(self, now_s: float) -> float:
+        """The time of who asks, to be held against what is told here; `LONG_AGO_S` where that says nothing.
+
+        Where the newest round lies in their future, their clock is not the one that dated anything here: an
+        age by it would be too small by a difference that nobody knows.
+        """
+        return now_s if self.ahead_s(now_s) <= CLOCKS_APART_S else LONG_AGO_S
+
+    def ages_at_s(self, now_s: float) -> float:
+        """When ages are judged, for `age_s`: at the loss of the source, else at the time of who asks."""
+        window = self.loss_window()
+        return self.comparable_s(now_s) if window is None else window.first_failed_at_s
 
     @property
     def last_good_at_s(self) -> float | None:

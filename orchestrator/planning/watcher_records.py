@@ -225,7 +225,10 @@ def _later(at_s: float | None, by_s: float) -> float | None:
 
 
 def age_s(now_s: float, at_s: float) -> float | None:
-    """How old something is; None where that cannot be told, for the clock that dated it was another one."""
+    """How old something is; None where that cannot be told, for the clock that dated it was another one.
+
+    Clocks that differ by at most `CLOCKS_APART_S` are taken for one: an age may be too small by so much.
+    """
     if at_s <= LONG_AGO_S or at_s > now_s + CLOCKS_APART_S:
         return None
     return max(0.0, now_s - at_s)

@@ -78,7 +78,7 @@ def history_values(
     window = history.loss_window()
     yield "source_up", [], float(history.last_good_at_s is not None and window is None)
     ends = history.newest_ends()
-    judged_at_s = window.first_failed_at_s if window else now_s
+    judged_at_s = history.ages_at_s(now_s)
     replicated = health.replicated if health else None
     if replicated is None:
         for topic in sorted({tp.topic for tp in ends}):

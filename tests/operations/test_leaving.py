@@ -18,7 +18,7 @@ from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, St
 from orchestrator.planning.clients import ClientHost
 from orchestrator.planning.left import LeftCluster, LeftPartition
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.samples import CheckpointCopy, SampleHistory
+from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.ports.servers import Record
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
@@ -452,6 +452,9 @@ def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_youn
         found = young.performed("record-positions")
         assert found.outcome == outcome, found.message
         assert GROUPS[0] in found.message
+    ahead = run(site, history=history(silent_since_s=LOST_AT_S), now_s=seen_at_s - 30)
+    found = ahead.performed("record-positions")
+    assert (found.outcome, "nobody knows how old" in found.message) == ("unknown", True)
     never = run(site, history=SampleHistory()).performed("record-positions")
     assert (never.outcome, "never seen" in never.message) == ("unknown", True)
 
@@ -459,12 +462,20 @@ def test_a_coordinator_that_falls_silent_leaves_the_watcher_s_word_if_it_is_youn
 def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_gone_on_with(run: Any) -> None:
     """The checkpoint could be read when this was planned, and cannot now."""
     read_at_s = of(picture(), "samples").at_s
-    for age_s, outcome in ((1.0, "ok"), (7_200.0, "unknown")):
+    for age_s, outcome in ((1.0, "ok"), (600.0, "unknown")):
         copy = CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s - age_s, batch=7, source_batch=7)
         samples = SampleHistory()
         samples.add(copy)
         found = run(Site({}), history=samples).performed("copy-revenue")
         assert found.outcome == outcome, found.message
-    assert "7200 s old" in found.message
+    assert "600 s old" in found.message
+    later = Round(
+        watcher="w", begun_at_s=read_at_s + 30, ended_at_s=read_at_s + 30, outcome="failed", cause="silent"
+    )
+    samples = SampleHistory()
+    samples.add(CheckpointCopy(watcher="w", query="revenue", at_s=read_at_s, batch=7, source_batch=7))
+    samples.add(later)
+    ahead = run(Site({}), history=samples).performed("copy-revenue")
+    assert (ahead.outcome, "nobody knows how old" in ahead.message) == ("unknown", True)
     none = run(Site({}), history=SampleHistory()).performed("copy-revenue")
     assert (none.outcome, "no other copy" in none.message) == ("unknown", True)

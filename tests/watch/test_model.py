@@ -6,16 +6,17 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.planning.samples import Round, SampleHistory, decode_sample
-from orchestrator.planning.watcher_records import age_s
+from orchestrator.planning.watcher_records import CLOCKS_APART_S, age_s
 from orchestrator.watch.metrics import history_values
 from tests.watch.model import COMMITS_PER_S, RECORDS_PER_S, Host, ModelWatcher, State, Topic, World
 
-# A round's length, an answer's way, and what a step of a clock hides: an age may be that much too low.
-TOLERANCE_S = 1.5
+# What clocks may differ by and still be called one, a round's length, and an answer's way: an age may be that
+# much too low.
+TOLERANCE_S = CLOCKS_APART_S + 1.0
 
 
 class Life:
@@ -66,10 +67,11 @@ class Life:
             # Dated by the same clock as what is judged by it.
             self._check_ages(history, window.first_failed_at_s, window.first_failed_at_s - self.topic.ahead_s)
             return history
-        self._check_ages(history, self.world.true_s + self.topic.ahead_s, self.world.true_s)
+        watchers_s = self.world.true_s + self.topic.ahead_s
+        self._check_ages(history, history.ages_at_s(watchers_s), self.world.true_s)
         if self.world.true_s - self.topic.round_at_s < 1:
             # A reader whose clock is right notices that the watcher's is not, as long as that is at work.
-            self._check_ages(history, self.world.true_s, self.world.true_s)
+            self._check_ages(history, history.ages_at_s(self.world.true_s), self.world.true_s)
         self._check_metrics()
         return history
 
@@ -157,6 +159,7 @@ def step(life: Life, what: str, how: Any) -> None:  # noqa: C901 - one line for 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(steps, max_size=25))
+@example([("clock", 30.0), ("rounds", 1), ("silent", 0), ("away", 600.0)])
 def test_nothing_known_is_lost_and_no_age_lies(story: list[tuple[str, Any]]) -> None:
     """Whatever happens, in any order: brokers, clocks, restarts, compaction, a target that takes half."""
     life = Life(groups=8)
@@ -175,7 +178,7 @@ def ages(life: Life) -> dict[int, float]:
     history = life.topic.history()
     for group, broker in life.world.groups.items():
         for position in history.positions(group).values():
-            age = age_s(life.world.true_s, position.sampled_at_s)
+            age = age_s(history.ages_at_s(life.world.true_s), position.sampled_at_s)
             assert age is not None
             oldest[broker] = max(oldest.get(broker, 0.0), age)
     return oldest

@@ -81,7 +81,7 @@ def predicted_loss(s: Situation) -> LossPrediction | None:
         history,
         partitions,
         replicated,
-        until_s=_lost_at_most_s(window, s.seen.at_s),
+        until_s=_lost_at_most_s(window, history.comparable_s(s.seen.at_s)),
         replicated_at_most=_replicated_at_most(s, partitions, offset_map) if is_refused else {},
         passed_over={tp: sum(end - first for first, end in ranges) for tp, ranges in gone.items()},
         live={tp: SampledEnd(log, s.seen.at_s) for tp, log in live.items()},

@@ -27,6 +27,14 @@ def loss_window(s: Situation) -> LossWindow | None:
     return history.loss_window() if history is not None and s.case == "gone" else None
 
 
+def ages_at_s(s: Situation, now_s: float) -> float:
+    """When the ages of what the watcher recorded are judged, see `SampleHistory.ages_at_s`."""
+    window, history = s.once(loss_window), s.copying.samples.value
+    if window is not None:
+        return window.first_failed_at_s
+    return now_s if history is None else history.comparable_s(now_s)
+
+
 def attested(s: Situation) -> GateResult:
     """A person says of each site that it is down, or sick."""
     sites, is_down = s.topology.clusters[s.left].datacenters, s.case == "gone"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.moves.gates.left import loss_window
+from orchestrator.moves.gates.left import ages_at_s
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.left import LeftCluster
@@ -71,10 +71,12 @@ def positions(s: Situation) -> tuple[TargetPosition, ...]:
 
 def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: LeftCluster | None) -> float:
     """When a group's positions were lost: what it did afterwards nobody knows."""
-    if s.case == "partial" and left is not None and group not in left.committed:
-        return history.unseen_since_s(group) or s.copying.samples.at_s
-    window = s.once(loss_window)
-    return window.first_failed_at_s if window else s.seen.at_s
+    if s.case == "planned" or (left is not None and group in left.committed):
+        return s.seen.at_s  # its own word, dated by this clock
+    if s.case != "partial":
+        return ages_at_s(s, s.seen.at_s)
+    unseen_s = history.unseen_since_s(group)
+    return ages_at_s(s, s.copying.samples.at_s) if unseen_s is None else unseen_s
 
 
 def groups_idle(s: Situation) -> GateResult:
@@ -220,9 +222,8 @@ def reread(
     by_map: Mapping[TopicPartition, int | None],
 ) -> dict[str, int | None]:
     """What one consumer reads again that stands at `known`; `by_map`: what its translation costs."""
-    history, window = s.copying.samples.value, s.once(loss_window)
+    history = s.copying.samples.value
     if history is None:
         return {}
-    until_s = window.first_failed_at_s if window else s.seen.at_s
-    found = predict_reread(history, consumer, known, by_map, until_s=until_s)
+    found = predict_reread(history, consumer, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
     return {"map": found.map, "position_age": found.position_age, "at_most": found.at_most}

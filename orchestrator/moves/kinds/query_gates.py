@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.gates.left import loss_window
+from orchestrator.moves.gates.left import ages_at_s
 from orchestrator.moves.kinds.group_gates import NOTHING_AGAIN, reread
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.checkpoints import (
@@ -47,8 +47,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
         )
     copies, anew = part.value.copies, part.value.made_anew
     # Against the moment of reading, while it is not lost: observing the rest may take its time.
-    window = s.once(loss_window)
-    lost_at_s = window.first_failed_at_s if window else part.at_s
+    lost_at_s = ages_at_s(s, part.at_s)
     wrong, seen = [], []
     for query in s.moving("spark"):
         copy = copies.get(query.name)
