@@ -24,11 +24,11 @@ unit: setup ## the tests that take seconds
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench
 
-drills: setup ## every sabotage, every layout, every loss: whole rehearsals with real servers, two hours
-	@$(BIN)/python -m pytest -m drills
+drills: setup ## every sabotage, layout and loss, with real servers: two hours, in parts (ARGS="--list")
+	@$(BIN)/python -m tests.parts $(ARGS)
 
-faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself
-	@$(BIN)/python -m pytest -m drills tests/faults
+faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself; in parts
+	@$(BIN)/python -m tests.parts $(ARGS) tests/faults
 
 measure: setup ## how much code there is, and what stands twice (ARGS="--json", ARGS="--beside before.json")
 	@$(BIN)/python -m scripts.measure $(ARGS)
