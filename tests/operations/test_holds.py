@@ -17,6 +17,7 @@ from orchestrator.operations import by_hand, history, holds
 from orchestrator.operations.group_offsets import Snapshot, write_snapshot
 from orchestrator.operations.holds import HOLDS_PATH, put_hold, release_hold
 from orchestrator.operations.layout.apply import plan_apply, run_apply
+from orchestrator.operations.moving import move_group
 from orchestrator.operations.runs import resume_run
 from orchestrator.planning.plan import RunEvent
 from orchestrator.topology.loading import dump_topology
@@ -231,6 +232,9 @@ def test_nothing_is_written_by_hand_beside_a_run(
         assert run(command) == 5
         words = said()
         assert f"{doing}: held by ada at host-1, run failover-1. Nothing was changed" in words
+    # Its command looks at what the group has there first, so that this can be saved.
+    with pytest.raises(LockHeldError, match="relocate group billing: held by ada"):
+        move_group(file, "billing", "east", landing="start", write=True)
     assert ensemble.nodes == {}
 
 
