@@ -47,13 +47,3 @@ def producer_clients(topology: Topology, cluster: str) -> tuple[str, ...]:
     """The producers of a cluster that dcctl stops and starts; not those that move themselves."""
     producers = topology.producers_of(cluster)
     return tuple(producer_client(producer.name) for producer in producers if producer.moved_by == "dcctl")
-
-
-def clients_of(topology: Topology, cluster: str) -> tuple[str, ...]:
-    """Every application of a cluster that dcctl stops and starts, by the name under which a host runs it."""
-    consumers = topology.consumers_of(cluster)
-    return (
-        *producer_clients(topology, cluster),
-        *(group_client(consumer.name) for consumer in consumers if consumer.kind == "group"),
-        *(query_client(consumer.name) for consumer in consumers if consumer.kind == "spark"),
-    )

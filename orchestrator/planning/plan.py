@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import networkx as nx
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -116,18 +116,6 @@ class Step:
     section: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
     stays_because: str = ""
-
-
-class Made(Protocol):
-    """The steps that a runbook has put in order, and which of them a report shows."""
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """For a plan."""
-
-    @property
-    def told(self) -> Mapping[str, tuple[str, ...]]:
-        """For a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

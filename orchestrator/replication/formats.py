@@ -112,14 +112,6 @@ def decode_sync_values(values: Sequence[bytes], first: int = 0) -> tuple[Offsets
     return upstream, downstream
 
 
-def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
-    """Key and value of a checkpoint."""
-    topic, partition = checkpoint.partition
-    key = _string(checkpoint.group) + _string(topic) + _INT32.pack(partition)
-    value = _CHECKPOINT_VALUE.pack(0, checkpoint.upstream, checkpoint.downstream)
-    return key, value + _string(checkpoint.metadata)
-
-
 def decode_checkpoint(key: bytes, value: bytes) -> Checkpoint:
     """The checkpoint of a record. Raises `FormatError` saying what was expected."""
     reader = _Reader("key of a checkpoint", key)
@@ -131,12 +123,6 @@ def decode_checkpoint(key: bytes, value: bytes) -> Checkpoint:
     metadata = reader.string("metadata")
     reader.expect_end()
     return Checkpoint(group, TopicPartition(topic, partition), upstream, downstream, metadata)
-
-
-def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
-    """Key and value of a heartbeat."""
-    key = _string(heartbeat.source) + _string(heartbeat.target)
-    return key, _HEARTBEAT_VALUE.pack(0, heartbeat.timestamp_ms)
 
 
 def decode_heartbeat(key: bytes, value: bytes) -> Heartbeat:

@@ -26,12 +26,13 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.records import produce_records, read_records
-from orchestrator.replication.formats import Checkpoint, decode_checkpoint, encode_checkpoint
+from orchestrator.replication.formats import Checkpoint, decode_checkpoint
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.values import TopicPartition
 from tests.bench.syncs import Case, sync_chunks
 from tests.java_gateway import java_gateway
 from tests.kafka_broker import kafka_broker
+from tests.replication.mirror_records import encode_checkpoint
 
 _TOPIC = "west.checkpoints.internal"
 _GROUPS = 1_000

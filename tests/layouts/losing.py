@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.simulation.crew import Crew
-from orchestrator.simulation.forced import await_leaders, force_quorum, restore_quorum
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.topology.durability.analysis import explain_topology
@@ -16,6 +15,7 @@ from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.values import TopicPartition
 from tests.layouts.commits import Committers
+from tests.layouts.forced import await_leaders, force_quorum, restore_quorum
 from tests.layouts.observed import metadata_changes, records_read, topic_partitions
 from tests.layouts.writes import Writer
 from tests.topic_settings import set_topic_config

@@ -35,7 +35,6 @@ from orchestrator.planning.samples import (
 from orchestrator.replication.formats import (
     Checkpoint,
     OffsetSync,
-    encode_checkpoint,
     encode_offset_sync,
 )
 from orchestrator.replication.source_gaps import TopicWriters
@@ -43,6 +42,7 @@ from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, T
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
 from tests.kafka_broker import kafka_broker
+from tests.replication.mirror_records import encode_checkpoint
 
 ORDERS = TopicPartition("orders", 0)
 RECORDS = 500

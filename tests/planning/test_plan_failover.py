@@ -10,9 +10,9 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.clients import clients_of
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.observation import CoordinationState, EarlierRun, SourceProbe
@@ -48,7 +48,11 @@ from tests.planning.pictures import (
 
 HEALTHY = observation()
 ORDERS, RATES = TopicPartition("orders", 0), TopicPartition("currency-rates", 0)
-CLIENTS = clients_of(topology(), "west")
+CLIENTS = [
+    program
+    for kind in PARTICIPANTS.kinds
+    for program in kind.programs(topology(), kind.at(topology(), "west"))
+]
 
 
 def plan(

@@ -21,8 +21,6 @@ from orchestrator.replication.formats import (
     decode_checkpoint,
     decode_heartbeat,
     decode_offset_sync,
-    encode_checkpoint,
-    encode_heartbeat,
     encode_offset_sync,
 )
 from orchestrator.replication.offset_map import OffsetMapBuilder
@@ -35,6 +33,7 @@ from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 from orchestrator.values import TopicPartition
 from tests.java_gateway import consumer_record, hidden_result, java_gateway
 from tests.kafka_broker import kafka_broker
+from tests.replication.mirror_records import encode_checkpoint, encode_heartbeat
 
 pytestmark = pytest.mark.integration
 

@@ -15,11 +15,10 @@ from orchestrator.replication.formats import (
     decode_heartbeat,
     decode_offset_sync,
     decode_sync_values,
-    encode_checkpoint,
-    encode_heartbeat,
     encode_offset_sync,
 )
 from orchestrator.values import TopicPartition
+from tests.replication.mirror_records import encode_checkpoint, encode_heartbeat
 
 _OFFSETS = st.integers(0, 2**63 - 1)
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -97,4 +96,4 @@ def test_a_broken_value_among_many_is_named() -> None:
 def test_text_that_kafka_cannot_hold_is_refused() -> None:
     """A STRING has at most 32,767 bytes."""
     with pytest.raises(FormatError, match="at most 32767 bytes"):
-        encode_heartbeat(Heartbeat("x" * 32_768, "east", 0))
+        encode_offset_sync(OffsetSync(TopicPartition("x" * 32_768, 0), 0, 0))

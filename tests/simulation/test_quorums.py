@@ -1,4 +1,4 @@
-"""Whether a stretched cluster can serve with the sites that are up, and files that make it so."""
+"""Whether a stretched cluster can serve with the sites that are up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.simulation.quorums import has_quorum, kraft_voters_only, zookeeper_voters_only
+from orchestrator.simulation.quorums import has_quorum
 from orchestrator.topology.model import Cluster, Nodes, Topology
 from tests.simulation.layouts import kraft_2dc, stretched, zookeeper_2dc
 
@@ -41,19 +41,3 @@ def test_groups_count_however_many_servers_they_have() -> None:
     plain = replace(groups, quorum="majority")
     assert has_quorum(plain, ["b", "c"])
     assert not has_quorum(plain, ["b"])
-
-
-def test_groups_and_lost_servers_go_from_the_file() -> None:
-    """As the procedure has it: commented out, so that a person sees what was there."""
-    text = "tickTime=500\nserver.1=a:1:2\nserver.4=b:1:2\nweight.4=1\ngroup.1=1:2:3\ngroup.2=4:5:6\n"
-    assert zookeeper_voters_only(text, {4, 5, 6}) == (
-        "tickTime=500\n#server.1=a:1:2\nserver.4=b:1:2\n#weight.4=1\n#group.1=1:2:3\n#group.2=4:5:6\n"
-    )
-
-
-def test_voters_are_the_survivors() -> None:
-    """The rest of the file stays."""
-    text = "node.id=104\ncontroller.quorum.voters=101@h:1,104@h:2,105@h:3\nlog.dirs=/d\n"
-    assert kraft_voters_only(text, {104, 105}) == (
-        "node.id=104\ncontroller.quorum.voters=104@h:2,105@h:3\nlog.dirs=/d\n"
-    )

@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
-from orchestrator.planning.clients import clients_of, group_client, producer_client, query_client
+from orchestrator.planning.clients import group_client, producer_client, producer_clients, query_client
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import TopicPartition
@@ -66,7 +66,7 @@ class Applications:
         self.clients: dict[tuple[str, str], Client] = {}
         self.numbers: dict[str, int] = {}
         for cluster in topology.clusters:
-            for name in clients_of(topology, cluster) + tuple(self._own_movers(cluster)):
+            for name in _programs_of(topology, cluster):
                 for dc in topology.datacenters:
                     self.clients[dc, name] = Client(name, dc)
                 home = topology.clusters[cluster].datacenters[0]
@@ -78,10 +78,6 @@ class Applications:
             place = clusters[consumer.cluster]
             partitions = place.partitions(self.topics_at(consumer, place))
             place.group(consumer.name).offsets = dict.fromkeys(partitions, 0)
-
-    def _own_movers(self, cluster: str) -> Iterable[str]:
-        producers = self.topology.producers_of(cluster)
-        return (producer_client(p.name) for p in producers if p.moved_by == "itself")
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """The inventory: one host a data centre."""
@@ -242,6 +238,16 @@ class Applications:
         _write(folder / "state" / "0" / "0" / f"{batch + 1}.snapshot", str(batch), now_s)
         _write(folder / "commits" / str(batch), 'v1\n{"nextBatchWatermarkMs":0}', now_s)
         client.batch = batch
+
+
+def _programs_of(topology: Topology, cluster: str) -> Iterable[str]:
+    """What hosts run of a cluster's applications; those that move themselves come last."""
+    yield from producer_clients(topology, cluster)
+    consumers = topology.consumers_of(cluster)
+    yield from (group_client(consumer.name) for consumer in consumers if consumer.kind == "group")
+    yield from (query_client(consumer.name) for consumer in consumers if consumer.kind == "spark")
+    producers = topology.producers_of(cluster)
+    yield from (producer_client(producer.name) for producer in producers if producer.moved_by == "itself")
 
 
 def spark_offsets(folder: Path, batch: int) -> dict[TopicPartition, int]:

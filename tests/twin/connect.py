@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import ConnectError
-from orchestrator.replication.formats import Heartbeat, OffsetSync, encode_heartbeat, encode_offset_sync
+from orchestrator.replication.formats import Heartbeat, OffsetSync, encode_offset_sync
 from orchestrator.topology.flows import HEARTBEATS_TOPIC
 from orchestrator.values import TopicPartition
+from tests.replication.mirror_records import encode_heartbeat
 from tests.twin.clusters import State, TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import NO_ANSWER, Record

@@ -163,6 +163,9 @@ class JavaAdmin(JavaReader):
 
         A partition that needs no election is not among them. `unclean` may lose records: the caller has
         chosen them. Raises where nothing could be asked at all.
+
+        No command holds elections yet. A test on real servers does, to prove what `explain` says of a topic
+        whose last in-sync replicas are lost.
         """
         wanted = sorted(set(partitions))
         if not wanted:

@@ -39,24 +39,6 @@ class Frame:
         """The same rectangle with each edge `by` further out."""
         return Frame(self.x - by, self.y - by, self.width + 2 * by, self.height + 2 * by)
 
-    def has_inside(self, other: Frame) -> bool:
-        """Whether `other` lies inside, edges included (to a hundredth of a pixel)."""
-        return (
-            other.x >= self.x - 0.01
-            and other.y >= self.y - 0.01
-            and other.right <= self.right + 0.01
-            and other.bottom <= self.bottom + 0.01
-        )
-
-    def is_apart_from(self, other: Frame) -> bool:
-        """Whether the two share no area (to a hundredth of a pixel)."""
-        return (
-            self.right <= other.x + 0.01
-            or other.right <= self.x + 0.01
-            or self.bottom <= other.y + 0.01
-            or other.bottom <= self.y + 0.01
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Box:

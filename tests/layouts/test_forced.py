@@ -9,10 +9,10 @@ import pytest
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.estate import planned_estate, port_count
 from orchestrator.simulation.folders import Folders
-from orchestrator.simulation.forced import force_quorum
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.state import SimulationState, write_state
 from orchestrator.topology.model import Topology
+from tests.layouts.forced import force_quorum, kraft_voters_only, zookeeper_voters_only
 from tests.simulation.layouts import kraft_2dc, zookeeper_2dc
 
 
@@ -42,3 +42,19 @@ def test_what_would_lose_something_is_refused(
     simulation = _simulation(tmp_path, topology)
     with pytest.raises(SimulationError, match=expected):
         force_quorum(simulation, "main", datacenters, lambda _stage, _detail: None)
+
+
+def test_groups_and_lost_servers_go_from_the_file() -> None:
+    """As the procedure has it: commented out, so that a person sees what was there."""
+    text = "tickTime=500\nserver.1=a:1:2\nserver.4=b:1:2\nweight.4=1\ngroup.1=1:2:3\ngroup.2=4:5:6\n"
+    assert zookeeper_voters_only(text, {4, 5, 6}) == (
+        "tickTime=500\n#server.1=a:1:2\nserver.4=b:1:2\n#weight.4=1\n#group.1=1:2:3\n#group.2=4:5:6\n"
+    )
+
+
+def test_voters_are_the_survivors() -> None:
+    """The rest of the file stays."""
+    text = "node.id=104\ncontroller.quorum.voters=101@h:1,104@h:2,105@h:3\nlog.dirs=/d\n"
+    assert kraft_voters_only(text, {104, 105}) == (
+        "node.id=104\ncontroller.quorum.voters=104@h:2,105@h:3\nlog.dirs=/d\n"
+    )

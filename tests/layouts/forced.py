@@ -6,10 +6,13 @@ from zoo.cfg. KRaft with static voters on controllers of their own: the lost one
 `controller.quorum.voters` (Apache Kafka supports no such procedure). It is only safe where every one of
 the surviving voters takes part, and where the lost data centres cannot come back with the old
 configuration meanwhile.
+
+No command of dcctl does this yet: the tests that lose each site of a stretched layout prove it on real servers.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -18,13 +21,15 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import ClusterError, SimulationError
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import KafkaNode, ZooKeeperNode
-from orchestrator.simulation.quorums import kraft_voters_only, zookeeper_voters_only
 from orchestrator.simulation.readiness import DeathWatch, await_listening, await_zookeeper
 from orchestrator.simulation.running import Simulation
 
 _POLL_S = 0.2
 _ASK_TIMEOUT_S = 2.0
 _FULL = ".full"
+_SERVER = re.compile(r"server\.(\d+)=")
+_GROUPING = re.compile(r"(group|weight)\.\d+=")
+_VOTERS = "controller.quorum.voters="
 
 Voter = KafkaNode | ZooKeeperNode
 
@@ -173,3 +178,26 @@ def _restart(
                 await_listening(crew, f"{cluster}, {voter.program}", voter.controller_port, watch)
 
     crew.run([lambda dc=dc: restart(dc) for dc in {voter.dc for voter in voters}])  # type: ignore[misc]
+
+
+def zookeeper_voters_only(text: str, kept: Collection[int]) -> str:
+    """A zoo.cfg in which only these servers vote: other servers, groups and weights are commented out."""
+
+    def line_of(line: str) -> str:
+        server = _SERVER.match(line)
+        is_out = _GROUPING.match(line) or (server is not None and int(server[1]) not in kept)
+        return f"#{line}" if is_out else line
+
+    return "".join(map(line_of, text.splitlines(keepends=True)))
+
+
+def kraft_voters_only(text: str, kept: Collection[int]) -> str:
+    """A server.properties whose static voters are only these."""
+
+    def line_of(line: str) -> str:
+        if not line.startswith(_VOTERS):
+            return line
+        voters = line.removeprefix(_VOTERS).strip().split(",")
+        return _VOTERS + ",".join(one for one in voters if int(one.partition("@")[0]) in kept) + "\n"
+
+    return "".join(map(line_of, text.splitlines(keepends=True)))
