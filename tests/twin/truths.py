@@ -67,7 +67,13 @@ def processed_twice(estate: TwinEstate, consumers: Iterable[str]) -> dict[str, i
 
 
 def _is_application(value: bytes | None) -> bool:
-    return value is not None and value.count(b":") == 1 and value.rpartition(b":")[2].isdigit()
+    # Samples are compressed: one may happen to have a colon before its last bytes, and these be digits.
+    return (
+        value is not None
+        and value.isascii()
+        and value.count(b":") == 1
+        and value.rpartition(b":")[2].isdigit()
+    )
 
 
 def _named(value: bytes | None) -> Written:
