@@ -172,6 +172,8 @@ def _watcher(mirror: Mapping[str, Any]) -> str:
 
 
 def _mirror(mirror: Mapping[str, Any]) -> str:
+    if not mirror["states"] and not mirror["problems"]:
+        return "its engine needs no Connect, which would tell how far it is"
     if set(mirror["states"].values()) <= {"UNKNOWN"}:
         return f"[red]{escape('; '.join(mirror['problems']) or 'unknown')}[/]"
     bad = [f"{name} is {state}" for name, state in mirror["states"].items() if state != "RUNNING"]

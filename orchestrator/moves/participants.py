@@ -190,8 +190,11 @@ class MirrorEngine(Protocol):
     def ports(self, world: World) -> Ports:
         """What its effects reach beside the ports that every move has, for one run; by the port's class."""
 
-    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
-        """Whether that mirror is one of this engine's."""
+    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
+        """Why that mirror cannot be one of this engine's; empty where it is."""
+
+    def workers(self, mirror: MirrorRef) -> str:
+        """The cluster whose Connect workers run it; empty for an engine that has no need of Connect."""
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """What has to hold of the mirror that feeds the place entered."""
@@ -293,8 +296,11 @@ class Participants:
         raise DcctlError(f"kind {name}", "no kind of application has this name")
 
     def engine(self, topology: Topology, mirror: MirrorRef) -> MirrorEngine:
-        """The engine of a mirror. Raises `DcctlError` where none runs it."""
+        """The engine of a mirror. Raises `DcctlError` with what each lacks where none runs it."""
+        refusals = []
         for engine in self.engines:
-            if engine.runs(topology, mirror):
+            refusal = engine.why_not(topology, mirror)
+            if not refusal:
                 return engine
-        raise DcctlError(f"mirror {mirror}", "no engine that dcctl knows runs it")
+            refusals.append(refusal)
+        raise DcctlError(f"mirror {mirror}", f"no engine that dcctl knows runs it: {'; '.join(refusals)}")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
+from orchestrator.moves.effects import PARTICIPANTS
+from orchestrator.moves.participants import Participants
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.servers import Connect, Kafka
@@ -17,13 +19,13 @@ class Estate:
     """The connections of one move, opened once, used by observing and acting.
 
     `feed`: the mirror along which it goes. `target`: the cluster that is entered; `connect`: the workers that
-    run the mirrors between the two sides.
+    run the mirrors between the two sides, None where their engine has no need of any.
     """
 
     topology: Topology
     feed: MirrorRef
     target: Kafka
-    connect: Connect
+    connect: Connect | None
     coordination: Coordination | None
     coordination_problem: str = ""
     servers: Servers = REAL_SERVERS
@@ -50,8 +52,11 @@ class Estate:
             self.coordination.close()
 
 
-def open_estate(servers: Servers, topology: Topology, feed: MirrorRef) -> Estate:
-    """Connections to the cluster that is entered, to the mirror's workers, and to the coordination ensemble.
+def open_estate(
+    servers: Servers, topology: Topology, feed: MirrorRef, them: Participants = PARTICIPANTS
+) -> Estate:
+    """Connections to the cluster that is entered, to what the mirror's engine needs, and to the coordination
+    ensemble. `them`: who takes part, that engine among them.
 
     Raises where the file lacks their addresses. An ensemble that does not answer is no error
     here: a gate says so, beside everything else that can be measured.
@@ -59,7 +64,8 @@ def open_estate(servers: Servers, topology: Topology, feed: MirrorRef) -> Estate
     coordination, problem = open_coordination(servers, topology)
     try:
         target = servers.kafka(topology, feed.target)
-        connect = servers.connect(topology, feed.workers)
+        workers = them.engine(topology, feed).workers(feed)
+        connect = servers.connect(topology, workers) if workers else None
     except DcctlError:
         if coordination is not None:
             coordination.close()

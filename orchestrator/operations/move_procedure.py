@@ -56,7 +56,7 @@ class MoveProcedure(ABC):
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
-        return open_estate(self.servers, self.topology, self.feed)
+        return open_estate(self.servers, self.topology, self.feed, self.them)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
         """Both sides, and what lies between them."""

@@ -104,8 +104,13 @@ class _Look(ABC):
         return self.pool.submit(asked, subject, question, self.servers.clock)
 
     def ask_connect(self, question: Callable[[Connect], T], within_s: float) -> Future[Part[T]]:
+        if self.estate.connect is None:
+            return self.ask(f"mirror {self.estate.feed}", self._no_connect)
         connect = self.estate.connect.within(within_s)
         return self.ask(f"Connect at {connect.name}", lambda: question(connect))
+
+    def _no_connect(self) -> Any:
+        raise DcctlError(f"mirror {self.estate.feed}", "its engine needs no Connect")
 
     @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:

@@ -78,10 +78,15 @@ def mirror_status(
 ) -> dict[str, Any]:
     """The status of one mirror. `them`: who takes part in moves along it."""
     feed = ref_to(mirror)
-    estate = open_estate(servers, topology, feed)
+    estate = open_estate(servers, topology, feed, them)
     try:
         observation = observe(estate, way_along(topology, feed, them, reach="gone"), them=them)
-        health = mirror_health(estate.target, estate.connect, mirror)
+        # What an engine without Connect does is judged by its own gates.
+        health = (
+            MirrorHealth(at_s=observation.at_s)
+            if estate.connect is None
+            else mirror_health(estate.target, estate.connect, mirror)
+        )
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
         last_move = _last_move(estate, observation, effects_with(them))

@@ -361,6 +361,29 @@ def test_what_a_further_kind_has_recorded_without_the_ensemble_is_imported(
     assert [fact.body for fact in facts] == let_in
 
 
+def test_a_mirror_that_no_engine_runs_is_refused_with_what_each_lacks(tmp_path: Path) -> None:
+    """Of an estate without Connect the usual verbs say that; a toy's needs none."""
+    estate = ready_for("failover", tmp_path)
+    request = FailoverRequest(to=AWAY, attested=(HOME,), by="ada", reason="it burns")
+    with pytest.raises(DcctlError) as refused:
+        run_failover(estate.topology, request, servers=estate.servers)
+    assert str(refused.value) == (
+        "mirror west → east: no engine that dcctl knows runs it: MirrorMaker 2 needs Connect workers: "
+        "add clusters.east.connect"
+    )
+    estate.copiers.at.clear()
+    with pytest.raises(DcctlError, match=r"add clusters\.east\.connect; no copier west → east has begun"):
+        run_failover(estate.topology, request, servers=estate.servers, them=estate.them)
+
+
+def test_status_asks_no_connect_of_an_engine_that_has_no_need_of_it(tmp_path: Path) -> None:
+    """Nothing is said to be wrong with what is not there."""
+    estate = ready_for("switchover", tmp_path)
+    assert not any(cluster.has_connect for cluster in estate.topology.clusters.values())
+    mirror = status_of(estate)["mirror"]
+    assert (mirror["states"], mirror["problems"]) == ({}, [])
+
+
 def test_a_port_has_one_who_brings_it(tmp_path: Path) -> None:
     """Two that bring the same one would take each other's place."""
     estate = ready_for("switchover", tmp_path)

@@ -397,8 +397,12 @@ class ToyEngine:
     def ports(self, world: World) -> Ports:
         return {Copiers: self._copiers}
 
-    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
-        return mirror.of(topology) is not None
+    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
+        has_begun = {mirror, mirror.other_way} & self._copiers.at.keys()
+        return "" if has_begun else f"no copier {mirror} has begun"
+
+    def workers(self, mirror: MirrorRef) -> str:
+        return ""
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """A copier at work, or one that has been; nobody asks Connect, or where a map leads."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.moves.acting import EffectActions
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
+from orchestrator.moves.engines import MirrorMaker2
 from orchestrator.moves.kinds import Producers
 from orchestrator.moves.participants import Participants
 from orchestrator.operations.failback import FailbackProcedure
@@ -49,13 +50,19 @@ REQUESTS: Mapping[str, FailoverRequest | SwitchoverRequest | FailbackRequest] = 
 _AT_WORK_S, _A_WHILE_S = 3.0, 4.0
 
 
-def toy_topology() -> Topology:
+def toy_topology(*, has_connect: bool) -> Topology:
     """One topic of two partitions and its producer; neither the file nor a host knows the toys."""
     file = load_topology(FILE)
     (topic, *_), (producer, *_) = file.topics, file.producers
     (mirror,) = file.replication
     return replace(
         file,
+        clusters={
+            name: cluster
+            if has_connect
+            else replace(cluster, nodes=tuple(replace(row, connect_workers=0) for row in cluster.nodes))
+            for name, cluster in file.clusters.items()
+        },
         topics=(replace(topic, partitions=2),),
         replication=(replace(mirror, topics=(topic.name,)),),
         producers=(producer,),
@@ -64,22 +71,20 @@ def toy_topology() -> Topology:
 
 
 class ToyEstate(TwinEstate):
-    """West at work: tallies and a producer there, and a copier to east. Connect's workers have nothing to do.
+    """West at work: tallies and a producer there, and a copier to east. No Connect is anywhere.
 
     With `is_usual` there is no copier: MirrorMaker copies, and a watcher watches. Tallies take part beside the
     usual kinds.
     """
 
     def __init__(self, folder: Path, *, is_usual: bool = False) -> None:
-        file = toy_topology()
+        file = toy_topology(has_connect=is_usual)
         super().__init__(file, folder)
         topics = {name: tuple(topic.name for topic in file.topics) for name in TALLIES}
         self.copiers = Copiers(self.topology, self.clusters, self.record)
         self.tallies = Tallies(self.topology, self.clusters, self.record, topics, SLOW)
         self.ahead = ref_to(self.topology.replication[0])
         if not is_usual:
-            for workers in self.workers.values():
-                workers.connectors.clear()
             self.copiers.begin(self.ahead, {})
             self.copiers.run(self.ahead)
         for name in TALLIES:
@@ -87,7 +92,7 @@ class ToyEstate(TwinEstate):
             self.tallies.positions[name, HOME] = dict.fromkeys(partitions, 0)
         self.tallies.start(TALLIES, HOME)
         toys = ToyApplications(self.tallies, {HOME: TALLIES})
-        self.them = Participants(kinds=(Producers(), toys), engines=(ToyEngine(self.copiers),))
+        self.them = Participants(kinds=(Producers(), toys), engines=(MirrorMaker2(), ToyEngine(self.copiers)))
         if is_usual:
             self.them = replace(PARTICIPANTS, kinds=(*PARTICIPANTS.kinds, toys))
         self.live(_AT_WORK_S)

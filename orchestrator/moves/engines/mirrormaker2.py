@@ -75,9 +75,15 @@ class MirrorMaker2:
         """See `MirrorEngine`."""
         return {}
 
-    def runs(self, topology: Topology, mirror: MirrorRef) -> bool:
-        """Every mirror of a file is MirrorMaker's."""
-        return True
+    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
+        """Its connectors run on Connect's workers: without them it runs none."""
+        if topology.clusters[mirror.workers].has_connect:
+            return ""
+        return f"MirrorMaker 2 needs Connect workers: add clusters.{mirror.workers}.connect"
+
+    def workers(self, mirror: MirrorRef) -> str:
+        """See `MirrorEngine`."""
+        return mirror.workers
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
