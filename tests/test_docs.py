@@ -74,6 +74,14 @@ def test_the_plan_that_is_shown_is_drawn_as_shown() -> None:
     assert drawn == mermaid_text(plans()["fence"])
 
 
+def test_every_path_that_the_readme_names_is_there() -> None:
+    """Of files and folders of this repository; what a command makes is named otherwise."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:orchestrator|docs|tests|playbooks|topologies)/[\w./-]*)`", text))
+    assert {"orchestrator/moves/failover_runbook.py", "orchestrator/watch/"} <= named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
 def table(page: Path, heading: str) -> list[list[str]]:
     """The rows of the first table below a line, without its head."""
     rows = page.read_text(encoding="utf-8").partition(f"\n{heading}")[2].split("\n\n| ")[1].split("\n\n")[0]

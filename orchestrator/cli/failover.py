@@ -57,7 +57,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb, warn_of_being_alone
     from orchestrator.errors import UsageError
-    from orchestrator.operations.failover import preview_failover, run_failover
+    from orchestrator.operations.failover_procedure import preview_failover, run_failover
     from orchestrator.planning.overrides import acknowledgement
     from orchestrator.planning.request import FailoverRequest
     from orchestrator.planning.same_clusters import accepted_clusters

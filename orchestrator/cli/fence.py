@@ -11,7 +11,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
-    from orchestrator.operations.fence import FenceVerb
+    from orchestrator.operations.fence_procedure import FenceVerb
     from orchestrator.topology.model import Topology
 
 _CLUSTER = typer.Option(None, "--cluster", metavar="C", help="Which cluster; needed where several could be.")
@@ -89,7 +89,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
 ) -> None:
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.operations.fence import preview_fence, run_fence
+    from orchestrator.operations.fence_procedure import preview_fence, run_fence
     from orchestrator.planning.fence import FenceRequest
     from orchestrator.planning.overrides import acknowledgement
     from orchestrator.planning.same_clusters import accepted_clusters

@@ -45,7 +45,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.operations.switchover import preview_switchover, run_switchover
+    from orchestrator.operations.switchover_procedure import preview_switchover, run_switchover
     from orchestrator.planning.overrides import acknowledgement
     from orchestrator.planning.request import SwitchoverRequest
     from orchestrator.planning.same_clusters import accepted_clusters

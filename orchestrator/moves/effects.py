@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.moves.clients import StopAnswering, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
 from orchestrator.moves.engines import MirrorMaker2
-from orchestrator.moves.fence import FENCE_EFFECTS
+from orchestrator.moves.fence_runbook import FENCE_EFFECTS
 from orchestrator.moves.fencing import LetIn
 from orchestrator.moves.guards import AwaitGuards
 from orchestrator.moves.kinds import ConsumerGroups, Producers, SparkQueries

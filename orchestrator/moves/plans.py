@@ -7,15 +7,15 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.effects import PARTICIPANTS
-from orchestrator.moves.failback import failback
-from orchestrator.moves.failover import Degraded, Opening, failover
+from orchestrator.moves.failback_runbook import failback
+from orchestrator.moves.failover_runbook import Degraded, Opening, failover
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
 from orchestrator.moves.gates.left import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.runbook import Runbook
 from orchestrator.moves.situation import Situation, Words
-from orchestrator.moves.switchover import switchover
+from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
 from orchestrator.planning.fence import Fenced, roaming_rules
 from orchestrator.planning.fence_gates import fenceable

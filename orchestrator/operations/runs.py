@@ -9,10 +9,10 @@ from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
-from orchestrator.operations.failback import FailbackProcedure
-from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.failback_procedure import FailbackProcedure
+from orchestrator.operations.failover_procedure import FailoverProcedure
 from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.fence import FenceProcedure
+from orchestrator.operations.fence_procedure import FenceProcedure
 from orchestrator.operations.history import run_records
 from orchestrator.operations.layout.procedure import LayoutProcedure
 from orchestrator.operations.procedure import (
@@ -24,7 +24,7 @@ from orchestrator.operations.procedure import (
     resume_procedure,
 )
 from orchestrator.operations.servers import REAL_SERVERS, Servers
-from orchestrator.operations.switchover import SwitchoverProcedure
+from orchestrator.operations.switchover_procedure import SwitchoverProcedure
 from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology

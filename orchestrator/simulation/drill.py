@@ -14,10 +14,10 @@ from typing import Any, Literal, Protocol
 from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.run_audit import run_inputs
-from orchestrator.operations.switchover import run_switchover
+from orchestrator.operations.switchover_procedure import run_switchover
 from orchestrator.planning.plan import Plan, RunEvent, to_json
 from orchestrator.planning.request import FailoverRequest, SwitchoverRequest
 from orchestrator.planning.support import refuse_unsupported

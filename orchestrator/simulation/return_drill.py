@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.errors import SimulationError
-from orchestrator.operations.failback import run_failback
+from orchestrator.operations.failback_procedure import run_failback
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.request import FailbackRequest
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter

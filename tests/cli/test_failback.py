@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.moves.plans import plan_failback
-from orchestrator.operations import failback as operation
+from orchestrator.operations import failback_procedure as operation
 from tests.planning import failback_pictures, pictures
 from tests.planning.failback_pictures import REQUEST
 

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.operations import failback, failover, fence, switchover
+from orchestrator.operations import (
+    failback_procedure,
+    failover_procedure,
+    fence_procedure,
+    switchover_procedure,
+)
 from orchestrator.operations.layout import apply
 from orchestrator.planning.drawing import dot, mermaid
 from orchestrator.planning.plan import Plan, plan_from_json
@@ -42,10 +47,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return made
 
-    monkeypatch.setattr(failover, "preview_failover", preview("failover"))
-    monkeypatch.setattr(switchover, "preview_switchover", preview("switchover"))
-    monkeypatch.setattr(failback, "preview_failback", preview("failback"))
-    monkeypatch.setattr(fence, "preview_fence", preview(""))
+    monkeypatch.setattr(failover_procedure, "preview_failover", preview("failover"))
+    monkeypatch.setattr(switchover_procedure, "preview_switchover", preview("switchover"))
+    monkeypatch.setattr(failback_procedure, "preview_failback", preview("failback"))
+    monkeypatch.setattr(fence_procedure, "preview_fence", preview(""))
     monkeypatch.setattr(apply, "plan_apply", preview("apply"))
     return found
 

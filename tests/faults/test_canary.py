@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.processes import process_id, send
 from orchestrator.audit.ledgers import processed_path, sends_path
-from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.simulation.simulation import Simulation
 from tests.drill.rehearsal import ROOT

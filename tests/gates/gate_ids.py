@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.moves.fence import plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.observation import AccessState, CoordinationState, Part

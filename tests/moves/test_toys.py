@@ -21,8 +21,8 @@ from orchestrator.moves.participants import Participants, Ports
 from orchestrator.operations import coordination
 from orchestrator.operations.alone import local_journal
 from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.failback import run_failback
-from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failback_procedure import run_failback
+from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.operations.failover_result import failover_result
 from orchestrator.operations.history import run_records
 from orchestrator.operations.history_import import import_journal
@@ -31,7 +31,7 @@ from orchestrator.operations.procedure import Ended, abort_procedure, resume_pro
 from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
-from orchestrator.operations.switchover import run_switchover
+from orchestrator.operations.switchover_procedure import run_switchover
 from orchestrator.planning.estate_record import DenialLifted
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest

@@ -16,10 +16,10 @@ import pytest
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
-from orchestrator.moves.failover import Degraded, Opening, failover
+from orchestrator.moves.failover_runbook import Degraded, Opening, failover
 from orchestrator.moves.participants import Accepted
 from orchestrator.moves.runbook import Runbook
-from orchestrator.moves.switchover import switchover
+from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
 from orchestrator.planning.fence import Fenced, fenced
 from orchestrator.planning.mirror_ref import MirrorRef

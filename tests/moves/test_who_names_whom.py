@@ -16,7 +16,15 @@ ROOT = Path(__file__).parents[2] / "orchestrator"
 MOVES = ROOT / "moves"
 PACKAGES = (MOVES / "kinds", MOVES / "engines")
 REGISTRY = MOVES / "effects.py"
-RUNBOOKS = ("failover", "switchover", "failback", "stages", "handing_over", "way", "participants")
+RUNBOOKS = (
+    "failover_runbook",
+    "switchover_runbook",
+    "failback_runbook",
+    "stages",
+    "handing_over",
+    "way",
+    "participants",
+)
 OF_PARTICIPANTS = ("connector", "group", "query", "queries", "checkpoint", "mirrormaker", "spark")
 
 

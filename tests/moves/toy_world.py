@@ -16,12 +16,12 @@ from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.engines import MirrorMaker2
 from orchestrator.moves.kinds import Producers
 from orchestrator.moves.participants import Participants
-from orchestrator.operations.failback import FailbackProcedure
-from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.failback_procedure import FailbackProcedure
+from orchestrator.operations.failover_procedure import FailoverProcedure
 from orchestrator.operations.move_procedure import MoveProcedure
 from orchestrator.operations.procedure import preview
 from orchestrator.operations.run import Run
-from orchestrator.operations.switchover import SwitchoverProcedure
+from orchestrator.operations.switchover_procedure import SwitchoverProcedure
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.plan import Plan, Step

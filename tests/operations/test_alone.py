@@ -29,7 +29,7 @@ from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, re
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.estate_facts import read_facts, read_primaries
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.failover import FailoverProcedure, run_failover
+from orchestrator.operations.failover_procedure import FailoverProcedure, run_failover
 from orchestrator.operations.history_import import import_journal, import_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate

@@ -17,7 +17,7 @@ from orchestrator.moves.results import TopicEnds
 from orchestrator.moves.way import Way
 from orchestrator.operations import coordination, move_procedure, procedure, runs
 from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
-from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.runs import abort_run, resume_run

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.engine import standing as standing_steps
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.fencing import rules_in_words
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.boot_guard import Disk, guard_word

@@ -18,7 +18,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations.fence import run_fence
+from orchestrator.operations.fence_procedure import run_fence
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.topology.model import Coordination, Topology
 from orchestrator.values import Acl, TopicPartition

@@ -12,8 +12,8 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.failback import FailbackProcedure
-from orchestrator.operations.failover import FailoverProcedure
+from orchestrator.operations.failback_procedure import FailbackProcedure
+from orchestrator.operations.failover_procedure import FailoverProcedure
 from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
 from orchestrator.planning.observation import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.fence import plan_fence
+from orchestrator.moves.fence_runbook import plan_fence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.holds import Hold, hold_scope, standing_on

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.operations.layout.actions import LAYOUT_TABLE

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.fence import plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.observation import CoordinationState, Part, SourceProbe

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.moves.fence import plan_unfence
+from orchestrator.moves.fence_runbook import plan_unfence
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.overrides import overrides

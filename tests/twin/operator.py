@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.operations.failback import run_failback
-from orchestrator.operations.failover import run_failover
+from orchestrator.operations.failback_procedure import run_failback
+from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.fence import FenceVerb, run_fence
+from orchestrator.operations.fence_procedure import FenceVerb, run_fence
 from orchestrator.operations.runs import abort_run, resume_run
-from orchestrator.operations.switchover import run_switchover
+from orchestrator.operations.switchover_procedure import run_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest

@@ -11,7 +11,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions, OnEvent
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.fence import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.operations.asking import REACHED_WITHIN_S, asked, read_access
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
 from orchestrator.operations.failover_result import FailoverResult, failover_result
