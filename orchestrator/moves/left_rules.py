@@ -45,6 +45,10 @@ class RecordLeftRules(RulesRecorded, name="record-left-rules"):
 class DenyLeft(Verified[RulesHeard], Denying[RulesHeard], name="deny-left", timeout_s=40.0):
     """The same through any broker that answers."""
 
+    def holds_surely(self, result: RulesHeard) -> bool:
+        """See `Effect`. A broker that is silent, or told nothing, may still let clients in."""
+        return bool(result.heard) and not result.silent
+
     def perform(self, run: Running) -> Outcome[RulesHeard]:
         """See `Effect`."""
         _again(run, self.cluster, lambda access: access.add(self.rules))

@@ -179,6 +179,11 @@ class Occurrence:
             if not keys & {(held.subject, held.state, held.cluster), (held.subject, held.state, "")}
         ]
 
+    @property
+    def holds_surely(self) -> bool:
+        """Whether all of that surely does not work: the step has ended well, and met nobody who did not answer."""
+        return self.surely and MOVE_EFFECTS.holds_surely(self.step, self.state.results[self.step.id])
+
     def __str__(self) -> str:
         plan = self.state.plan
         return f"{plan.verb} {plan.source} → {plan.target}, {self.step.id}, {'surely' if self.surely else 'maybe'}"

@@ -81,7 +81,7 @@ def test_status_tells_what_it_holds(effect: AnyEffect) -> None:
             move = mirror_status(estate.topology, mirror, servers=estate.servers)["last_move"]
             assert (move["run_id"], move["where_now"]) == (state.run_id, said), str(one)
         for held in one.holds:
-            assert tells(said, held, surely=one.surely), (str(one), said)
+            assert tells(said, held, surely=one.holds_surely), (str(one), said)
         for moved in MOVE_EFFECTS.primaries(one.step):
             after = (
                 moved.primary if one.surely else f"{state.plan.source} or {moved.primary}, dcctl status tells"
@@ -109,7 +109,7 @@ def test_abort_tells_what_it_holds_and_what_becomes_of_it(effect: AnyEffect) -> 
     for one in occurrences(effect):
         said, step = asked(one), one.step
         for held in one.holds:
-            assert tells(said.partition("held once")[0], held, surely=one.surely), (str(one), said)
+            assert tells(said.partition("held once")[0], held, surely=one.holds_surely), (str(one), said)
         if "cannot be taken back any more" in said:
             assert not step.irreversible or step.id in said, (str(one), said)
             assert where_now(one.state) in said, (str(one), said)
@@ -120,7 +120,10 @@ def test_abort_tells_what_it_holds_and_what_becomes_of_it(effect: AnyEffect) -> 
             assert f"taken back: {step.title} " in said, (str(one), said)
         elif step.stays_because:
             assert f"stands: {step.title} ({step.stays_because})" in said, (str(one), said)
-            assert all(tells(afterwards, held, surely=one.surely) for held in one.holds), (str(one), said)
+            assert all(tells(afterwards, held, surely=one.holds_surely) for held in one.holds), (
+                str(one),
+                said,
+            )
         else:
             assert one.holds == [], (str(one), said)
 
@@ -139,8 +142,8 @@ def test_show_tells_what_it_holds(effect: AnyEffect) -> None:
             for row in story["held"]
         }
         for held in one.holds:
-            assert (held.subject, held.state, held.cluster, one.step.id, one.surely) in rows, str(one)
-            assert tells(said, held, surely=one.surely), (str(one), said)
+            assert (held.subject, held.state, held.cluster, one.step.id, one.holds_surely) in rows, str(one)
+            assert tells(said, held, surely=one.holds_surely), (str(one), said)
         assert " ".join(story["where_now"].split()) in said, (str(one), said)
         (act,) = [act for act in story["acts"] if act["step"] == one.step.id]
         assert act["outcome"] == ("ok" if one.surely else None), str(one)
@@ -243,6 +246,20 @@ def test_who_may_run_on_is_not_told_as_surely_stopped() -> None:
         assert "producer-settlement, consumer-billing and 2 more maybe stopped" in where_now(
             story.state(moment)
         )
+
+
+@pytest.mark.parametrize("name", ["one broker hangs", "one broker gone"])
+def test_who_may_be_let_in_by_a_silent_broker_is_not_told_as_surely_denied(name: str) -> None:
+    """A broker that does not answer may not have heard of the rules: where-now, abort and show all say maybe."""
+    story = told("leaving a sick site, by state", name)
+    ended = next(m for m in story.moments if m.event.step == "deny" and m.event.outcome == "ok")
+    one = Occurrence(story, ended, story.plan(ended.event.run_id).step("deny"), surely=True)
+    estate, out = story.at(ended), io.StringIO()
+    shown = run_story(run_records(estate.topology, one.state.run_id, estate.servers.coordination))
+    render_story(shown, Console(file=out, width=500))
+    for said in (where_now(one.state), asked(one), one_line(out)):
+        assert "applications maybe denied at west" in said, said
+    assert {row["surely"] for row in shown["held"] if row["state"] == "denied"} == {False}
 
 
 def test_with_several_ways_each_is_told_by_its_topics() -> None:

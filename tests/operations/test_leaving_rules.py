@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
@@ -22,6 +22,7 @@ from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
 
 DENY = plan_failover(FILE, picture(), REQUEST).step("deny")
+HANGS = {"west:3": "it hangs"}
 
 
 class _Access:
@@ -34,10 +35,10 @@ class _Access:
 
 
 class _West:
-    """Two brokers answer, the third does not."""
+    """Two brokers answer; others are silent."""
 
-    def __init__(self) -> None:
-        self.silent = {"west:3": "it hangs"}
+    def __init__(self, silent: Mapping[str, str]) -> None:
+        self.silent = silent
 
     def left(self, _cluster: str, _timeout_s: float) -> Self:
         return self
@@ -70,7 +71,9 @@ class _East:
     name = "east"
 
 
-def looked(folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int) -> StepOutcome:
+def looked(
+    folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int, silent: Mapping[str, str] = HANGS
+) -> StepOutcome:
     """What looking at the rules comes to, where brokers have read the metadata log so far."""
     west = replace(FILE.clusters["west"], metadata=metadata)
     file = replace(FILE, clusters={**FILE.clusters, "west": west})
@@ -81,7 +84,7 @@ def looked(folder: Path, metadata: Literal["kraft", "zookeeper"], *read: int) ->
         clock=PassingClock(),
     )
     session = a_session(folder, servers, file, picture())
-    return verified(WithPorts(session, {LeftClusters: _West()}), DENY, {"record-rules": RulesFound(())})
+    return verified(WithPorts(session, {LeftClusters: _West(silent)}), DENY, {"record-rules": RulesFound(())})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +102,15 @@ def test_without_a_metadata_log_nobody_is_said_to_have_heard(
     assert found.outcome == "ok"
     assert words in found.message
     assert found.result == {"heard": heard, "silent": ["west:3"]}
+    assert not MOVE_EFFECTS.holds_surely(DENY, found.result)
+
+
+def test_only_rules_that_every_broker_has_heard_of_are_surely_in_force(tmp_path: Path) -> None:
+    """In ZooKeeper mode nobody tells that it has, even where all answer."""
+    for metadata, are_in_force in (("kraft", True), ("zookeeper", False)):
+        found = looked(tmp_path / metadata, metadata, 100, 101, silent={})
+        assert found.outcome == "ok"
+        assert MOVE_EFFECTS.holds_surely(DENY, found.result) is are_in_force, metadata
 
 
 def test_a_broker_that_has_not_read_so_far_is_named(tmp_path: Path) -> None:
