@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 
-from orchestrator.cli.story_view import MARKS, producer_lines, render_loss
-from orchestrator.engine import RunState, steps_to_undo
+from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
+from orchestrator.engine import RunState, staying, steps_to_undo
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.where_now import held_afterwards, where_now
 from orchestrator.planning.plan import Plan, RunEvent, Step
@@ -74,14 +74,12 @@ def _print_steps(plan: Plan, console: Console) -> None:
 
 def render_undo(state: RunState, console: Console) -> None:
     """What an abort would take back, what stands, and what is held now and afterwards."""
-    taken_back = steps_to_undo(state)
-    for step in reversed(taken_back):
-        console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
-    for step in state.plan.steps:
-        can_stay = step.irreversible or step.compensation or step.stays_because
-        if step.id in state.effective and step not in taken_back and can_stay:
-            why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
-            console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
+    for step in reversed(steps_to_undo(state)):
+        if step.is_taken_back:
+            console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
+    for step in staying(state):
+        why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
+        console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
     if said := where_now(state):
         console.print(f"  now: {escape(said)}")
         console.print(f"  held once that is taken back: {escape(held_afterwards(state) or 'nothing')}")
@@ -141,7 +139,10 @@ class RunView:
             self._console.print(f"  [bold yellow]↶[/] taken back: {escape(event.message)}")
         elif event.kind in ("step-outcome", "undo-outcome") and event.outcome is not None:
             begun = self._begun.pop(event.step, time.monotonic())
-            title = ("undone: " if event.kind == "undo-outcome" else "") + self._title(event.step)
+            step = self._step(event.step)
+            title = self._title(event.step)
+            if event.kind == "undo-outcome":
+                title = undone_words(step.stays_because if step else "") + title
             self._console.print(step_line(event, title, time.monotonic() - begun))
 
     def __rich__(self) -> Group:
@@ -154,8 +155,12 @@ class RunView:
         )
 
     def _title(self, step_id: str) -> str:
+        step = self._step(step_id)
+        return step.title if step else step_id
+
+    def _step(self, step_id: str) -> Step | None:
         steps: Iterable[Step] = self.plan.steps if self.plan else ()
-        return next((step.title for step in steps if step.id == step_id), step_id)
+        return next((step for step in steps if step.id == step_id), None)
 
     def _go_live(self) -> None:
         if self._console.is_terminal:

@@ -63,6 +63,8 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
     if result.where_now:
         hint += f"\n  {result.where_now}"
+    if result.stays:
+        hint += f"\n  {_what_stays(result)}"
     if result.outcome == "incomplete":
         return IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":
@@ -101,11 +103,12 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
 
 
 def _what_stays(result: FailoverResult) -> str:
-    """What a run that was taken back holds all the same, for it was meant to stay."""
-    from orchestrator.operations.where_now import rows_in_words
+    """What a run that was taken back holds all the same, and what else stands of it."""
+    from orchestrator.operations.where_now import rows_in_words, staying_in_words
 
-    said = rows_in_words(result.held)
-    return f"what it holds stays so: {said}" if said else ""
+    held, stands = rows_in_words(result.held), staying_in_words(result.stays)
+    said = [f"what it holds stays so: {held}"] if held else []
+    return "; ".join([*said, f"stands: {stands}"] if stands else said)
 
 
 def _predicted(predicted: Mapping[str, Any]) -> str:

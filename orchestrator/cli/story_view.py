@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.operations.where_now import rows_in_words
+from orchestrator.operations.where_now import rows_in_words, staying_in_words
 from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
 from orchestrator.ports.clock import utc_text
@@ -138,7 +138,7 @@ def _act(act: Mapping[str, Any]) -> str:
         return f"[bold yellow]▶ gone on with{escape(by)}{escape(on)}[/], {after} after the last record"
     if act["what"] == "taken back":
         return f"[bold yellow]↶ taken back[/]{escape(by)}: {escape(act['message'])}"
-    undone = "undone: " if act["what"] == "undone" else ""
+    undone = undone_words(act["stays_because"]) if act["what"] == "undone" else ""
     if act["outcome"] is None:
         return f"{_UNKNOWN} {undone}{escape(act['title'])}  [dim]begun; nobody saw its end[/]"
     mark = MARKS[act["outcome"]]
@@ -172,6 +172,14 @@ def _ended(story: Story, console: Console) -> None:
         console.print(f"  {escape(story['where_now'])}")
     elif story["held"]:
         console.print(f"  held when it ended: {escape(rows_in_words(story['held']))}")
+    if story["stays"] and story["outcome"] != "ok":
+        also = "" if story["outcome"] == "undone" or story["let_stand"] else ", also once it is taken back"
+        console.print(f"  stands{also}: {escape(staying_in_words(story['stays']))}")
+
+
+def undone_words(stays_because: str) -> str:
+    """What stands before the title of a step whose undo has ended: it takes nothing back of what stays."""
+    return "stands: " if stays_because else "undone: "
 
 
 def _clock(at_s: float) -> str:

@@ -7,7 +7,7 @@ from orchestrator.engine.decide import Event, UndoAsked
 from orchestrator.engine.driver import OnEvent, Ports, RunEnd, run_plan
 from orchestrator.engine.ports import Actions, Brake, Clock, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.engine.state import RunOutcome, RunState, state_from_journal
-from orchestrator.engine.undoing import kept_by, let_stand, standing, steps_to_undo
+from orchestrator.engine.undoing import kept_by, let_stand, standing, staying, steps_to_undo
 from orchestrator.engine.workers import Workers
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "run_plan",
     "standing",
     "state_from_journal",
+    "staying",
     "steps_to_undo",
 ]

@@ -35,6 +35,20 @@ def left_undone(state: RunState) -> tuple[Step, ...]:
     )
 
 
+def staying(state: RunState) -> tuple[Step, ...]:
+    """Steps of whose effect something stands, or may, whether or not the run is taken back.
+
+    With a reason in the plan, or by the word of a person. A step with an undo counts from its beginning.
+    """
+    return tuple(
+        step
+        for step in state.plan.steps
+        if (step.irreversible or step.stays_because or (step.compensation and step.id in state.leave))
+        and step.id in (state.begun if step.compensation else state.effective)
+        and (step.stays_because or state.status(step.id, "undo") != "ok")
+    )
+
+
 def kept_by(state: RunState) -> dict[str, tuple[str, ...]]:
     """Steps that would be undone but for an irreversible one built on them: step -> what keeps it."""
     graph = _followers(state)

@@ -152,7 +152,11 @@ class Declared(TypedDict, total=False):
     timeout_s: float
     """Its deadline in seconds; likewise."""
     irreversible: str
-    """Why nothing takes it back; left out for one that can be taken back, or that changes nothing."""
+    """Why nothing takes it back, and what it was built on is kept with it."""
+    stays: str
+    """Why it may stay where its run is taken back. The undo of one that is `Reversible` as well changes
+    nothing: it tells what stays.
+    """
     is_whole_or_nothing: bool
     """An error while it is made leaves everything as it was."""
 
@@ -160,7 +164,9 @@ class Declared(TypedDict, total=False):
 class Effect(ABC, Generic[R]):
     """One change of the world, or one look at it: `class Stop(Effect[Stopped], name="stop", phase="fence")`.
 
-    `RESULT` is the type between the brackets, the other constants are what was `Declared`.
+    `RESULT` is the type between the brackets, the other constants are what was `Declared`. A class with a
+    name says what becomes of it when its run is taken back: it is a `Look`, `Reversible`, or declares that it
+    is `irreversible` or `stays`. Otherwise making the class raises `TypeError`.
     """
 
     NAME: ClassVar[str]
@@ -170,6 +176,7 @@ class Effect(ABC, Generic[R]):
     EXPECTED_S: ClassVar[float] = 0.1
     TIMEOUT_S: ClassVar[float] = 30.0
     IRREVERSIBLE: ClassVar[str] = ""
+    STAYS: ClassVar[str] = ""
     IS_WHOLE_OR_NOTHING: ClassVar[bool] = False
 
     def __init_subclass__(cls, **declared: Unpack[Declared]) -> None:
@@ -179,6 +186,14 @@ class Effect(ABC, Generic[R]):
         for base in cls.__dict__.get("__orig_bases__", ()):
             if issubclass(get_origin(base) or object, Effect) and isinstance(get_args(base)[0], type):
                 cls.RESULT = get_args(base)[0]
+        if "name" in declared and not (cls.IRREVERSIBLE or cls.STAYS or issubclass(cls, Look | Reversible)):
+            raise TypeError(
+                f"effect {cls.NAME} does not say what becomes of it when its run is taken back: "
+                "make it a Look or Reversible, or declare irreversible=REASON or stays=REASON"
+            )
+        if cls.IRREVERSIBLE and (cls.STAYS or issubclass(cls, Look)):
+            other = "that it stays" if cls.STAYS else "that it changes nothing"
+            raise TypeError(f"effect {cls.NAME} says that it is irreversible, and {other}")
 
     @property
     def title(self) -> str:

@@ -56,6 +56,7 @@ class RecordEarlyEnds(
     RecordTopicEnds,
     name="record-early-ends",
     title="Record where topics end at {cluster} that nobody can be kept from writing",
+    stays="what was written there meanwhile stays, for the next move to it",
 ):
     """The ends of topics at a target to which nobody can be kept from writing. Taken back it names what was
     written there since, which stays.
@@ -86,6 +87,7 @@ class RecordLandingEnds(
     name="record-landing",
     phase="fence",
     title="Record where the landing topics end",
+    stays="it is a record of what was seen, and the next move records it anew",
 ):
     """Where the landing topics end: there the mirror back will begin, unless it has begun before.
 
@@ -144,6 +146,7 @@ class RecordLogsLeft(
     name="record-left",
     phase="fence",
     title="Record how the logs at {cluster} stood",
+    stays="it is a record of what was seen, and the next move records it anew",
 ):
     """How the logs of the side that is left stood, which a failback is held against.
 

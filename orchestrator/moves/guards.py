@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
+from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Look, Nothing, Outcome, Running
 from orchestrator.moves.ports import BootGuards
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
@@ -12,7 +12,7 @@ from orchestrator.planning.guards import may_open_yet, not_clear
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitGuards(
-    Effect[Nothing],
+    Look[Nothing],
     name="await-guards",
     phase="fence",
     title="See that no broker of {cluster} is on its way to open",

@@ -26,6 +26,7 @@ from orchestrator.topology.model import Topology
 
 _TIMEOUT_S = 300.0
 _EXPECTED_S = 5.0
+_KEPT = "what a hook did is its own matter"
 
 
 class OwnPlaybooks(Protocol):
@@ -56,6 +57,7 @@ class RunHook(
     title="Run the file's {variables[dcctl_when]} hook: {playbook}",
     expected_s=_EXPECTED_S,
     timeout_s=_TIMEOUT_S,
+    stays=_KEPT,
 ):
     """Run a playbook of the file's own. What it did until it failed is its own matter, as when it is taken
     back: nothing of the run's own has changed.
@@ -104,5 +106,5 @@ def hooks_around(book: Runbook, topology: Topology, verb: str, source: str, targ
     yield
     if after is not None:
         last = behind(*book.last(), because="the file's own playbook follows on everything")
-        with book.section("behind everything", on_failure="note", kept="what a hook did is its own matter"):
+        with book.section("behind everything", on_failure="note", kept=_KEPT):
             book.add(hook("post", after), id=POST, after=[last], phase="follow-up")

@@ -142,6 +142,7 @@ class ResumeConnectors(
     name="resume-connectors",
     phase="drain",
     expected_s=1.0,
+    stays="what they have copied stays, and the next move finds them at work",
 ):
     """Connectors run. `workers`: the cluster of the file whose Connect workers run them."""
 

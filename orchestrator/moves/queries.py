@@ -45,6 +45,7 @@ class CopyCheckpoint(
     title="Copy the checkpoint of {query} as it was left",
     expected_s=0.5,
     timeout_s=60.0,
+    stays="nothing opens the copy before it is relocated, and the watcher brings it up to date again",
 ):
     """Bring the copy at the other side up to the stopped query's last batch. The watcher may do it first."""
 
@@ -66,6 +67,7 @@ class CopyLeftCheckpoint(
     title="Copy the checkpoint of {query} as far as it can be read",
     expected_s=0.5,
     timeout_s=30.0,
+    stays="nothing opens the copy before it is relocated, and the watcher brings it up to date again",
 ):
     """Bring a query's copy up to its last batch; where that cannot be, a copy that is young enough stands.
 

@@ -86,6 +86,7 @@ class CompareReturned(
     phase="detect",
     title="Compare the logs at {mirror.source} with what was copied and recorded",
     expected_s=0.3,
+    stays="it is a record of what was seen, and the next failback needs it",
 ):
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
@@ -176,6 +177,7 @@ class SetMirrorOffsets(
     title="Set the mirror's position where it does not fit the log",
     expected_s=0.2,
     timeout_s=60.0,
+    stays="from its earlier position the mirror could not go on",
 ):
     """Where the log is shorter than the mirror's position, it goes on from the log's end."""
 

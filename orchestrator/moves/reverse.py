@@ -49,6 +49,7 @@ class PrepareReverse(
     title="Topics and rights at {mirror.target} for what comes back",
     expected_s=1.0,
     timeout_s=60.0,
+    stays="the next failback needs these topics and rights, too",
 ):
     """Topics as durable as those at the standby, and rights for the mirror and for those who will read."""
 
@@ -93,6 +94,7 @@ class CreateReverse(
     title="Create the reverse mirror {mirror}, stopped",
     expected_s=0.5,
     timeout_s=60.0,
+    stays="the next failback goes on with it",
 ):
     """Made of the mirror's own connector; one that is there already is left to what it was told."""
 
@@ -132,6 +134,7 @@ class SetReverseStarts(
     title="Set it to exact offsets, unless it goes on from its own",
     expected_s=0.2,
     timeout_s=60.0,
+    stays="nothing had been set there, and the next failback goes on from it",
 ):
     """Set the first offset that it copies, only where it has none of its own: what it has copied it does
     not copy again. `starts`: by partition of the topics at the standby (none: from its beginning).
@@ -201,6 +204,7 @@ class CloseReverseMap(
     phase="translate",
     title="Keep where the reverse mirror has ended, for the next time",
     expected_s=0.2,
+    stays="it is a record of where the copies ended, which stays true",
 ):
     """Write the last pair of the stopped mirror back beside its own. Written twice it says the same.
 

@@ -122,7 +122,9 @@ class Runbook:
             timeout_s=effect.timeout_s,
             section=section.name,
             reasons=reasons,
-            stays_because=effect.IRREVERSIBLE or (section.kept if isinstance(effect, Reversible) else ""),
+            stays_because=effect.IRREVERSIBLE
+            or effect.STAYS
+            or (section.kept if isinstance(effect, Reversible) else ""),
         )
         return Handle(step_id, effect.NAME)
 

@@ -24,7 +24,7 @@ from orchestrator.moves.results import (
 from orchestrator.operations.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
-from orchestrator.operations.where_now import held_rows, where_now
+from orchestrator.operations.where_now import held_rows, staying_rows, where_now
 from orchestrator.planning.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 from orchestrator.values import TopicPartition
@@ -48,7 +48,8 @@ class FailoverResult:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
-    row each; see `where_now.held_rows`.
+    row each; see `where_now.held_rows`. `stays`: of a run that was taken back, what stands of it all the
+    same; see `where_now.staying_rows`.
     """
 
     run_id: str
@@ -76,6 +77,7 @@ class FailoverResult:
     let_stand: Sequence[str] = ()
     where_now: str = ""
     held: Sequence[Mapping[str, Any]] = ()
+    stays: Sequence[Mapping[str, str]] = ()
     folder: str = ""
     asked_at_s: float | None = None
 
@@ -139,6 +141,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
         let_stand=let_stand(end.state),
         where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
         held=held_rows(end.state, effects) or (),
+        stays=staying_rows(end.state) if end.state.undoing else (),
         folder=str(ended.folder),
     )
 

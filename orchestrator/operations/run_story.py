@@ -10,7 +10,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings
 from orchestrator.operations.attempts import told_of_clients
-from orchestrator.operations.where_now import held_rows, where_now
+from orchestrator.operations.where_now import held_rows, staying_rows, where_now
 from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.overrides import recorded_overrides
 from orchestrator.planning.plan import PHASES, RunEvent, plan_from_json
@@ -21,7 +21,8 @@ _GONE_ON = ("run-resumed", "undo-started")
 def run_story(records: Sequence[RunEvent], effects: Holdings = MOVE_EFFECTS) -> dict[str, Any]:
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
-    `where_now`, `held`: by its last record, see `where_now`. `effects`: those of whoever takes part in it.
+    `where_now`, `held`, `stays`: by its last record, see `where_now`. `effects`: those of whoever takes part
+    in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -80,9 +81,13 @@ def _standing(records: Sequence[RunEvent], effects: Holdings) -> dict[str, Any]:
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        return {"where_now": "", "held": None}
+        return {"where_now": "", "held": None, "stays": []}
     state = state_from_journal(plan, records[0].run_id, records)
-    return {"where_now": where_now(state, effects), "held": held_rows(state, effects)}
+    return {
+        "where_now": where_now(state, effects),
+        "held": held_rows(state, effects),
+        "stays": staying_rows(state),
+    }
 
 
 def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +113,7 @@ def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -
                 "step": record.step,
                 "title": step.get("title", record.step),
                 "phase": step.get("phase", ""),
+                "stays_because": step.get("stays_because", "") if way == "undo" else "",
                 "at_s": record.at_s,
                 "seconds": None,
                 "outcome": None,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.engine import RunState, standing, steps_to_undo
+from orchestrator.engine import RunState, standing, staying, steps_to_undo
 from orchestrator.moves.effect import Held
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings, StillHeld, held_in_words, still_held
@@ -58,6 +58,18 @@ def rows_in_words(rows: Iterable[Mapping[str, Any]] | None) -> str:
             Held(row["subject"], row["state"], row["cluster"], row["told_as"]), row["step"], row["surely"]
         )
         for row in rows or ()
+    )
+
+
+def staying_rows(state: RunState) -> list[dict[str, str]]:
+    """What stands of the run whether or not it is taken back, for `--json`: each step, its title, and why."""
+    return [{"step": step.id, "title": step.title, "because": step.stays_because} for step in staying(state)]
+
+
+def staying_in_words(rows: Iterable[Mapping[str, str]]) -> str:
+    """What `staying_rows` has found, in one line, the first few; empty for nothing."""
+    return listed(
+        (row["title"] + (f" ({row['because']})" if row["because"] else "") for row in rows), separator="; "
     )
 
 

@@ -96,8 +96,8 @@ class Step:
     usually takes. One that does not come back is left long after that, and its outcome is unknown.
 
     `section` is the part of the run whose policy it follows, `reasons` says for each step that it waits for
-    why, and `stays_because` why nothing takes it back. They are for people; a plan of an earlier version has
-    none.
+    why, and `stays_because` why nothing takes it back: a compensation beside it changes nothing, and tells
+    what stays. They are for people; a plan of an earlier version has none.
     """
 
     id: str
@@ -116,6 +116,11 @@ class Step:
     section: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
     stays_because: str = ""
+
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether its effect goes where the run is taken back."""
+        return self.compensation is not None and not self.stays_because
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

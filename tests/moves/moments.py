@@ -20,6 +20,7 @@ from orchestrator.topology.loading import parse_topology
 from tests.golden.bite import SAMPLE
 from tests.golden.commands import give
 from tests.golden.files import topology_text
+from tests.golden.play import Situation
 from tests.golden.situations import groups
 from tests.golden.words import tell
 from tests.twin.crew import ProcessDied
@@ -129,9 +130,13 @@ def _plan_of(story: Told, run_id: str) -> Plan:
 
 @cache
 def told(group: str, name: str) -> Told:
+    """A golden file's story, to its end."""
+    return told_of(groups()[group][name])
+
+
+def told_of(situation: Situation) -> Told:
     """A story, to its end; what it writes lies in the state folder."""
     folder = Path(mkdtemp(prefix="moments-", dir=os.environ["DCCTL_STATE_DIR"]))
-    situation = groups()[group][name]
     for hook in ("pre.yaml", "post.yaml"):
         (folder / hook).write_text("[]", encoding="utf-8")
     text = topology_text(situation.file).replace("HOOKS", str(folder))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.effect import Effect
+from orchestrator.moves.effect import Effect, Look, Nothing, Outcome, Reversible, Running
 from orchestrator.moves.effects import MOVE_EFFECTS
 
 
@@ -20,3 +20,31 @@ def test_a_title_speaks_of_arguments_that_the_effect_has(effect: type[Effect[Any
     named = {name.split(".")[0].split("[")[0] for _, name, _, _ in Formatter().parse(effect.TITLE) if name}
     assert named <= {field.name for field in fields(effect)}  # type: ignore[arg-type]
     assert effect.TITLE
+
+
+class _Silent(Effect[Nothing]):
+    """It has no name, so nothing is asked of it."""
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        raise NotImplementedError
+
+
+def test_an_effect_says_what_becomes_of_it_or_cannot_be_made() -> None:
+    """One that says nothing would be left out of what abort tells; one that says two things, told wrongly."""
+    with pytest.raises(TypeError, match="effect mute does not say what becomes of it when its run is taken"):
+        type("Mute", (_Silent,), {}, name="mute")
+    with pytest.raises(TypeError, match="effect both says that it is irreversible, and that it stays"):
+        type("Both", (_Silent,), {}, name="both", irreversible="it is eaten", stays="it is wanted")
+    with pytest.raises(
+        TypeError, match="effect glance says that it is irreversible, and that it changes noth"
+    ):
+        type("Glance", (Look,), {}, name="glance", irreversible="it is seen")
+    type("Kept", (_Silent,), {}, name="kept", stays="it is a record of what was seen")
+
+
+@pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)
+def test_whatever_changes_the_world_is_taken_back_or_says_why_it_stays(effect: type[Effect[Any]]) -> None:
+    """In a sentence that stands behind a title, and is no sentence of its own."""
+    why = effect.IRREVERSIBLE or effect.STAYS
+    assert why or issubclass(effect, Reversible | Look)
+    assert why.strip(". ") == why

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator.cli.failover_view import render_undo
+from orchestrator.cli.failover_view import RunView, render_undo
+from orchestrator.cli.run_end import end_with
 from orchestrator.cli.story_view import render_story
 from orchestrator.engine import RunState, state_from_journal
 from orchestrator.errors import GateRefusedError
@@ -29,9 +30,11 @@ from orchestrator.operations.status import mirror_status
 from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.boot_guard import GUARD_FACTS
 from orchestrator.planning.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
+from orchestrator.planning.hooks import PRE
 from orchestrator.planning.plan import RunEvent, Step
+from tests.golden.play import Situation
 from tests.moves import test_ways
-from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told
+from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told, told_of
 from tests.moves.test_runbook import plan_of
 
 AnyEffect = type[Effect[Any]]
@@ -116,9 +119,10 @@ def test_abort_tells_what_it_holds_and_what_becomes_of_it(effect: AnyEffect) -> 
             continue
         assert "declined" in said, (str(one), said)
         afterwards = said.partition("held once that is taken back: ")[2]
-        if step.compensation is not None:
+        if step.compensation is not None and not step.stays_because:
             assert f"taken back: {step.title} " in said, (str(one), said)
         elif step.stays_because:
+            assert f"taken back: {step.title} " not in said, (str(one), said)
             assert f"stands: {step.title} ({step.stays_because})" in said, (str(one), said)
             assert all(tells(afterwards, held, surely=one.holds_surely) for held in one.holds), (
                 str(one),
@@ -145,6 +149,9 @@ def test_show_tells_what_it_holds(effect: AnyEffect) -> None:
             assert (held.subject, held.state, held.cluster, one.step.id, one.holds_surely) in rows, str(one)
             assert tells(said, held, surely=one.holds_surely), (str(one), said)
         assert " ".join(story["where_now"].split()) in said, (str(one), said)
+        stays = {row["step"]: row["because"] for row in story["stays"]}
+        assert stays.get(one.step.id, "") == one.step.stays_because, str(one)
+        assert (", also once it is taken back: " in said) == bool(stays), (str(one), said)
         (act,) = [act for act in story["acts"] if act["step"] == one.step.id]
         assert act["outcome"] == ("ok" if one.surely else None), str(one)
         assert " ".join(one.step.title.split()) in said, (str(one), said)
@@ -260,6 +267,52 @@ def test_who_may_be_let_in_by_a_silent_broker_is_not_told_as_surely_denied(name:
     for said in (where_now(one.state), asked(one), one_line(out)):
         assert "applications maybe denied at west" in said, said
     assert {row["surely"] for row in shown["held"] if row["state"] == "denied"} == {False}
+
+
+def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A hook, and a record of what was seen: at the question, as it goes, at the end, and by show afterwards."""
+    died = ("work 10", "commit offset east: billing dies after", "$ switchover --to east", "all is well")
+    story = told_of(Situation(("three brokers", "hooks"), died))
+    (run_id,) = {moment.event.run_id for moment in story.moments}
+    plan, estate = story.plan(run_id), story.at(story.moments[-1])
+    pre, landing = plan.step(PRE), plan.step("record-landing-ends")
+    assert (pre.stays_because, bool(landing.stays_because)) == ("what a hook did is its own matter", True)
+    question, on_the_way, shown = io.StringIO(), io.StringIO(), io.StringIO()
+
+    def ask(state: RunState) -> bool:
+        render_undo(state, Console(file=question, width=500))
+        return True
+
+    with RunView(Console(file=on_the_way, width=500)) as view:
+        result = abort_run(
+            estate.topology,
+            run_id,
+            reason="ada: no",
+            approve=ask,
+            on_plan=view.take_plan,
+            on_event=view.take_event,
+            servers=estate.servers,
+        )
+    assert result.outcome == "undone"
+    begun = {row["id"] for row in result.steps if row["outcome"] != "not done"}
+    stays = {step.id for step in plan.steps if step.stays_because}
+    assert {row["step"] for row in result.stays} == begun & stays
+    end_with(result, as_json=False, is_abort=True)
+    render_story(
+        run_story(run_records(estate.topology, run_id, estate.servers.coordination)),
+        Console(file=shown, width=500),
+    )
+    stands = [f"{step.title} ({step.stays_because})" for step in (pre, landing)]
+    at_the_end = " ".join(capsys.readouterr().out.split())
+    for said in (one_line(question), at_the_end, one_line(shown)):
+        assert all(one in said for one in stands), said
+    assert f"stands: {pre.title}" in one_line(question)
+    assert f"stands: {pre.title}" in one_line(on_the_way)
+    told_anywhere = one_line(question) + one_line(on_the_way) + at_the_end + one_line(shown)
+    assert f"taken back: {pre.title}" not in told_anywhere
+    assert f"undone: {pre.title}" not in told_anywhere
 
 
 def test_with_several_ways_each_is_told_by_its_topics() -> None:

@@ -173,7 +173,7 @@ class OpenLedger(
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class Say(Effect[Nothing], name="say", phase="verify", title="Say {outcome}"):
+class Say(Effect[Nothing], name="say", phase="verify", title="Say {outcome}", stays="what is said is said"):
     """It ends as it is told to."""
 
     outcome: str = "ok"

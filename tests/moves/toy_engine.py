@@ -279,6 +279,7 @@ class GoOnCopying(
     name="toy-go-on",
     phase="drain",
     title="Let the copier {mirror} go on",
+    stays="what it has copied stays",
 ):
     """It copies again, from where it was."""
 
@@ -303,6 +304,7 @@ class CopyBack(
     name="toy-copy-back",
     phase="drain",
     title="Begin the copier {mirror}",
+    stays="what it has copied stays",
 ):
     """A copier the other way, from the first record that was written over there."""
 

@@ -120,7 +120,7 @@ def ending_of(step: Step) -> Ending:
     """
     if step.irreversible:
         return "irreversible"
-    if step.compensation is not None:
+    if step.is_taken_back:
         return "taken back"
     return "is not taken back" if step.stays_because or step.verify is not None else "nothing to take back"
 

@@ -174,8 +174,9 @@ def test_what_becomes_of_each_step_is_said(verb: str) -> None:
     for step in plan.steps:
         said = words_of(outline, step.id)
         assert f"{step.id} · {step.expected_s:g} s" in said
-        assert ("↶" in said) == (step.compensation is not None and not step.irreversible)
+        assert ("↶" in said) == (step.compensation is not None and not step.stays_because)
         assert ("cannot be taken back" in said) == step.irreversible
+        assert " ".join(step.stays_because.split()) in said
         assert ("POINT OF NO RETURN" in said) == (step.id in returns)
     assert any("Point of no return" in " ".join(outline.about) for _ in returns) == bool(returns)
 
@@ -245,6 +246,7 @@ def test_an_effect_without_a_way_back_is_told_from_a_look() -> None:
     assert ending_of(step("hold", verify="is-held")) == "is not taken back"
     assert ending_of(step("hold", verify="is-held", compensation="let-go")) == "taken back"
     assert ending_of(step("sell", verify="is-sold", irreversible=True)) == "irreversible"
+    assert ending_of(step("ring", compensation="hush", stays_because="it was heard")) == "is not taken back"
 
 
 def test_a_section_that_waits_for_others_in_between_is_drawn_in_parts() -> None:
