@@ -24,9 +24,6 @@ class FailbackProcedure(MoveProcedure):
     """The returned primary is the target of the mirror back, which the workers at the standby run."""
 
     verb = "failback"
-    gates_of_resumed = frozenset(
-        {"coordination", "not-held", "same-clusters", "target-healthy", "standby-healthy", "fenceable"}
-    )
 
     def __init__(
         self,

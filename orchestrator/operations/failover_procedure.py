@@ -28,17 +28,6 @@ class FailoverProcedure(MoveProcedure):
 
     verb = "failover"
     # Whatever has become of a place that answers in part: what is begun is gone on with, or taken back.
-    gates_of_resumed = frozenset(
-        {
-            "attested",
-            "coordination",
-            "not-held",
-            "same-clusters",
-            "source-unreachable",
-            "target-healthy",
-            "mirror-controlled",
-        }
-    )
 
     def __init__(
         self,

@@ -51,7 +51,6 @@ class FenceProcedure:
     """See `operations.procedure.Procedure`."""
 
     is_alone = False
-    gates_of_resumed = frozenset({"coordination", "not-held", "same-clusters", "reachable", "primary-here"})
 
     def __init__(
         self,

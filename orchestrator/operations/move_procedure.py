@@ -35,7 +35,6 @@ class MoveProcedure(ABC):
     """
 
     verb: str
-    gates_of_resumed: frozenset[str]
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ from orchestrator.operations.where_now import where_now
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.gate import closed_text
-from orchestrator.planning.looking import LOOKING_GATES, open_looks
+from orchestrator.planning.looking import open_looks
 from orchestrator.planning.overrides import left_standing, override_text, overrides
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.planning.prices import grown_since
@@ -70,9 +70,8 @@ P = TypeVar("P", bound=Picture)
 class Procedure(Protocol[E, P]):
     """One verb on one topology, as asked for. `about` goes to the first record of the run.
 
-    `gates_of_resumed` are those that must hold when a run goes on; the others judge a state that its own
-    steps have changed. A move of which only looks are open needs but `LOOKING_GATES`. `is_alone`: it runs
-    without the coordination ensemble, see `operations.alone`. `servers` is the world that it acts on.
+    `is_alone`: it runs without the coordination ensemble, see `operations.alone`. `servers` is the world that
+    it acts on.
     """
 
     verb: str
@@ -80,7 +79,6 @@ class Procedure(Protocol[E, P]):
     topology: Topology
     command: str
     about: Mapping[str, Any]
-    gates_of_resumed: frozenset[str]
     is_alone: bool
 
     def open_estate(self) -> E:
@@ -222,10 +220,9 @@ def resume_procedure(
         if state.undoing:
             refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         else:
+            asked = {"always"} if open_looks(plan, state.with_any("ok")) else {"always", "to act"}
             fresh = procedure.plan(picture)
-            looks = open_looks(plan, state.with_any("ok"))
-            asked = LOOKING_GATES if looks else procedure.gates_of_resumed
-            refuse_while_closed(run_id, [gate for gate in fresh.gates if gate.id in asked])
+            refuse_while_closed(run_id, [gate for gate in fresh.gates if gate.asked_again in asked])
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         for override in attested:

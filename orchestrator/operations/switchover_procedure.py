@@ -24,9 +24,6 @@ class SwitchoverProcedure(MoveProcedure):
     """Nothing burns: both places are whole."""
 
     verb = "switchover"
-    gates_of_resumed = frozenset(
-        {"coordination", "not-held", "same-clusters", "target-healthy", "mirror-controlled", "fenceable"}
-    )
 
     def __init__(
         self,

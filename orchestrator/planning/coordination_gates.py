@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.holds import not_held
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
@@ -13,6 +13,7 @@ from orchestrator.topology.model import Topology
 GIVEN_UP = "the guarantee of one holder is given up: another dcctl elsewhere may act at the same time"
 
 
+@asked_again("always")
 def coordination_gate(part: Part[CoordinationState], *, is_given_up: bool = False) -> GateResult:
     """Lock and journal are at hand. `is_given_up`: a person goes on without them, if they are away."""
     limit = "the ensemble answers, and nobody else holds the lock"
@@ -44,6 +45,7 @@ def _given_up(source: str, state: CoordinationState) -> GateResult:
     return gate_result("coordination", "ok", state.alone, limit, reason)
 
 
+@asked_again("always")
 def not_held_gate(part: Part[CoordinationState], topology: Topology, clusters: Iterable[str]) -> GateResult:
     """Nobody has put a hold on what is to be touched."""
     if part.value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.observation import AccessState, CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.same_clusters import same_clusters
@@ -54,6 +54,7 @@ def _common_gates(
     )
 
 
+@asked_again()
 def primary_here(
     part: Part[CoordinationState], topology: Topology, cluster: str, acknowledged: str
 ) -> GateResult:
@@ -117,6 +118,7 @@ def fenceable(
     )
 
 
+@asked_again()
 def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
     limit = f"{cluster} answers: what cannot be reached cannot be verified as fenced"
     if brokers.value is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import GateOutcome, GateResult
+from orchestrator.planning.plan import AskedAgain, GateOutcome, GateResult
+
+P = ParamSpec("P")
 
 
 def gate_result(  # noqa: PLR0917 - in the order in which it is read
@@ -15,6 +18,19 @@ def gate_result(  # noqa: PLR0917 - in the order in which it is read
 ) -> GateResult:
     """One gate's answer."""
     return GateResult(id=gate_id, outcome=outcome, measured=measured, limit=limit, reason=reason, hint=hint)
+
+
+def asked_again(when: AskedAgain = "to act") -> Callable[[Callable[P, GateResult]], Callable[P, GateResult]]:
+    """A gate that has to hold as well when its run goes on; see `GateResult`."""
+
+    def declared(gate: Callable[P, GateResult]) -> Callable[P, GateResult]:
+        @wraps(gate)
+        def asked(*args: P.args, **kwargs: P.kwargs) -> GateResult:
+            return replace(gate(*args, **kwargs), asked_again=when)
+
+        return asked
+
+    return declared
 
 
 def absent(gate_id: str, part: Part[Any], limit: str) -> GateResult:

@@ -11,8 +11,6 @@ from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed
 
 OPEN_STANDBY = "open-standby"
-LOOKING_GATES = frozenset({"coordination", "not-held"})
-"""What has to hold to go on looking, whatever has become of the sites since."""
 
 
 def open_looks(plan: Plan, done: Collection[str]) -> tuple[str, ...]:

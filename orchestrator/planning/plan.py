@@ -53,6 +53,7 @@ PHASES: tuple[Phase, ...] = (
     "follow-up",
 )
 GateOutcome = Literal["ok", "refused", "unknown"]
+AskedAgain = Literal["no", "to act", "always"]
 Outcome = Literal["ok", "failed", "partial", "unknown"]
 """What a step came to, there or back. ok: all of it is done. failed: surely nothing was changed. partial:
 surely not all of it is done, and some of it is, or may be. unknown: it cannot be told.
@@ -125,7 +126,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class GateResult:
-    """One condition for acting: what was measured, against which limit, and what to do about it."""
+    """One condition for acting: what was measured, against which limit, and what to do about it.
+
+    `asked_again`: whether it has to hold when a run goes on, always, or where steps are left that act. The
+    others judge a state that the run's own steps have changed.
+    """
 
     id: str
     outcome: GateOutcome
@@ -133,6 +138,7 @@ class GateResult:
     limit: str
     reason: str
     hint: str = ""
+    asked_again: AskedAgain = "no"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.gate import absent, as_far_as_known, gate_result
+from orchestrator.planning.gate import absent, as_far_as_known, asked_again, gate_result
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.topology.model import Topology
@@ -20,6 +20,7 @@ OPTION = "--accept-cluster"
 _LIMIT = "each cluster of the file has an id of its own, the one that is remembered"
 
 
+@asked_again()
 def same_clusters(
     topology: Topology,
     part: Part[CoordinationState],

@@ -7,6 +7,7 @@ gone on with and taken back, after an exception at each point, and overtaken whi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from typing import Any
 import pytest
 
 from orchestrator.engine import state_from_journal
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.moves.acting import World
 from orchestrator.moves.effects import effects_with
 from orchestrator.moves.participants import Participants, Ports
+from orchestrator.moves.situation import Situation
 from orchestrator.operations import coordination
 from orchestrator.operations.alone import local_journal
 from orchestrator.operations.estate_facts import read_facts
@@ -33,7 +35,8 @@ from orchestrator.operations.runs import resume_run
 from orchestrator.operations.status import mirror_status
 from orchestrator.operations.switchover_procedure import run_switchover
 from orchestrator.planning.estate_record import DenialLifted
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.gate import gate_result
+from orchestrator.planning.plan import AskedAgain, GateResult, Plan
 from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
@@ -283,6 +286,47 @@ def test_a_report_has_their_steps_with_their_titles(verb: str, tmp_path: Path) -
         {"orders": {key: {"lost": 0, "reason": "counted"} for key in "01"}} if verb == "leave" else {}
     )
     assert wrong(estate) == []
+
+
+class DoubtfulEngine(ToyEngine):
+    """Its copier is not to be touched just now; `asked_again`: whether that counts when a run goes on."""
+
+    asked_again: AskedAgain = "no"
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        doubt = gate_result("copier-free", "refused", "busy", "nobody copies by hand", "ada copies by hand")
+        return (*super().gates(s), replace(doubt, asked_again=self.asked_again))
+
+
+@pytest.mark.parametrize(
+    ("dies_at", "asked_again", "is_refused"),
+    [
+        ("place tally", "no", False),
+        ("place tally", "to act", True),
+        ("place tally", "always", True),
+        ("see tallies", "to act", False),
+        ("see tallies", "always", True),
+    ],
+)
+def test_a_gate_of_ones_own_says_whether_it_is_asked_again_when_a_run_goes_on(
+    dies_at: str, asked_again: AskedAgain, is_refused: bool, tmp_path: Path
+) -> None:
+    """Nobody has to know its name. Where only looks are left, what acts is not in question any more."""
+    estate = ready_for("switchover", tmp_path)
+    if dies_at == "see tallies":
+        estate.tallies.live = lambda: None  # type: ignore[method-assign] # nobody is seen: its looks stay open
+        run_id = run_procedure(procedure_of(estate, "switchover")).run_id
+    else:
+        _, run_id = dies(estate, "switchover", lambda entry: entry.verb == dies_at)
+    engine = DoubtfulEngine(estate.copiers)
+    engine.asked_again = asked_again
+    estate.them = replace(estate.them, engines=(engine,))
+    procedure = procedure_of(estate, "switchover")
+    if not is_refused:
+        assert resume_procedure(procedure, run_id).end is not None
+        return
+    with pytest.raises(GateRefusedError, match="copier-free refused: ada copies by hand"):
+        resume_procedure(procedure, run_id)
 
 
 def test_who_was_not_seen_is_named_with_what_is_held(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from orchestrator.moves.engines.mirror_loss import (
     returned,
 )
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
@@ -25,10 +25,14 @@ from orchestrator.wording import listed
 _PLAINLY = "exactly.once.source.support=disabled at every worker, and copies made anew (docs/copies.md)"
 
 
+@asked_again()
 def mirror_controlled(s: Situation) -> GateResult:
-    """Connect answers for each connector of the file's mirror; on the way back it goes on from where it
-    stopped.
-    """
+    """Connect answers for each connector of the file's mirror, so that it can be stopped."""
+    return mirror_there(s)
+
+
+def mirror_there(s: Situation) -> GateResult:
+    """Connect answers for each connector; on the way back the mirror goes on from where it stopped."""
     is_back = s.case == "back"
     gate_id = "mirror-there" if is_back else "mirror-controlled"
     limit = f"the mirror's connectors are known, so that they can be {'started' if is_back else 'stopped'}"

@@ -14,6 +14,7 @@ from orchestrator.moves.engines.mirror_gates import (
     mirror_controlled,
     mirror_lag,
     mirror_running,
+    mirror_there,
     mirror_trusted,
     returned_log,
     target_topics,
@@ -88,7 +89,7 @@ class MirrorMaker2:
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
         if s.case == "back":
-            return returned_log(s), mirror_controlled(s), mirror_trusted(s)
+            return returned_log(s), mirror_there(s), mirror_trusted(s)
         usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
         if s.case == "planned":
             return *usable, mirror_running(s), mirror_lag(s)

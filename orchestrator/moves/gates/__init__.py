@@ -21,6 +21,7 @@ from orchestrator.moves.gates.left import (
     source_healthy,
     source_sick,
     source_unreachable,
+    standby_healthy,
 )
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.situation import Situation
@@ -41,7 +42,8 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
     source_primary: _EVERY,
     source_unreachable: ("gone",),
     source_sick: ("partial",),
-    source_healthy: ("planned", "back"),
+    source_healthy: ("planned",),
+    standby_healthy: ("back",),
     fenced_or_accepted: ("partial",),
     left_fenceable: ("planned", "back"),
     target_healthy: _EVERY,

@@ -8,13 +8,14 @@ from dataclasses import replace
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.observation import sick_partitions
 from orchestrator.planning.plan import GateResult
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
 
+@asked_again()
 def target_healthy(s: Situation) -> GateResult:
     """All of it can be written and read."""
     limit = "each partition has a leader and at least min.insync.replicas in sync"

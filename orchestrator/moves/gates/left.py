@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.observation import sick_partitions
@@ -35,6 +35,7 @@ def ages_at_s(s: Situation, now_s: float) -> float:
     return now_s if history is None else history.comparable_s(now_s)
 
 
+@asked_again()
 def attested(s: Situation) -> GateResult:
     """A person says of each site that it is down, or sick."""
     sites, is_down = s.topology.clusters[s.left].datacenters, s.case == "gone"
@@ -60,6 +61,7 @@ def attested(s: Situation) -> GateResult:
     )
 
 
+@asked_again()
 def source_unreachable(s: Situation) -> GateResult:
     """Nothing of it answers, here or to the watcher, and no guard lets it come up behind our back."""
     part = s.source.probe
@@ -213,9 +215,16 @@ def _fence_possible(s: Situation) -> GateResult:
     return fenceable(left.access, s.topology, s.left, principals)
 
 
+@asked_again()
 def left_fenceable(s: Situation) -> GateResult:
     """Rules reach all whom the place left is denied."""
     return fenceable(s.source.access, s.topology, s.left, s.way.who.principals)
+
+
+@asked_again()
+def standby_healthy(s: Situation) -> GateResult:
+    """On the way back: what is left can be drained to its end."""
+    return source_healthy(s)
 
 
 def source_healthy(s: Situation) -> GateResult:

@@ -87,9 +87,6 @@ class LayoutProcedure:
     verb = VERB
     is_alone = False
     servers = REAL_SERVERS
-    gates_of_resumed = frozenset(
-        {"coordination", "not-held", "same-clusters", "moves-ended", "clusters-known"}
-    )
 
     def __init__(
         self, topology: Topology, request: ApplyRequest = _NOTHING_SAID, given: Plan | None = None

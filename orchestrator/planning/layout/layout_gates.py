@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.gate import absent, gate_result
+from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
@@ -71,6 +71,7 @@ def cluster_ids(observed: ObservedEstate) -> dict[str, str]:
     return {name: found.cluster_id for name, found in observed.clusters.items() if not found.problem}
 
 
+@asked_again()
 def _moves_ended(s: LayoutSituation) -> GateResult:
     limit = "no move of applications is under way"
     if s.coordination.value is None:
@@ -87,6 +88,7 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
     )
 
 
+@asked_again()
 def _clusters_known(s: LayoutSituation) -> GateResult:
     limit = "each cluster answers, and says everything that the file speaks of"
     missing = [
