@@ -25,9 +25,15 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def resume(
+def resume(  # noqa: PLR0917 - typer passes them by name
     run: str = _RUN,
     file: Path | None = _FILE,
+    attest_down: list[str] = typer.Option(
+        [],
+        "--attest-down",
+        metavar="DC",
+        help="A site that you have made sure is down: a failover asks it anew where the site was back since.",
+    ),
     attest_writing: list[str] = typer.Option(
         [],
         "--attest-writing",
@@ -49,6 +55,7 @@ def resume(
         result = resume_run(
             topology,
             run,
+            attest_down=attest_down,
             attest_writing=attest_writing,
             reason=f"{account_name()}: {reason or 'no reason given'}",
             on_plan=view.take_plan,

@@ -29,6 +29,7 @@ from orchestrator.operations.journal import about_this_process
 from orchestrator.operations.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.operations.refusals import (
     error_of,
+    gates_to_go_on,
     refuse_overtaken,
     refuse_unimported,
     refuse_unless_undoable,
@@ -41,7 +42,13 @@ from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
-from orchestrator.planning.overrides import left_standing, override_text, overrides
+from orchestrator.planning.overrides import (
+    SOURCE_LAST_SEEN,
+    attested_down,
+    left_standing,
+    override_text,
+    overrides,
+)
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.planning.prices import grown_since
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
@@ -200,12 +207,15 @@ def resume_procedure(
     run_id: str,
     *,
     attested: Iterable[Mapping[str, Any]] = (),
+    down: Collection[str] = (),
+    said: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
-    `attested` are further overrides, for the journal. A run that was being taken back goes on with that.
+    `attested` are further overrides, for the journal; `down`: sites that a person says, once more, are down
+    (`said`: `WHO: why`). A run that was being taken back goes on with that.
     Raises `GateRefusedError` where nothing was begun,
     where the topology file has changed since, or where what the run rests on no longer holds: the run
     then stays as it was, and can be gone on with later.
@@ -217,15 +227,19 @@ def resume_procedure(
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
+        last_seen_at_s = None
         if state.undoing:
             refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         else:
             asked = {"always"} if open_looks(plan, state.with_any("ok")) else {"always", "to act"}
             fresh = procedure.plan(picture)
-            refuse_while_closed(run_id, [gate for gate in fresh.gates if gate.asked_again in asked])
+            sites = procedure.topology.clusters[plan.source].datacenters if plan.source else ()
+            gates = gates_to_go_on(state, records, fresh, asked=asked, sites=sites, down=down)
+            refuse_while_closed(run_id, gates)
+            last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
-        for override in attested:
+        for override in (*attested, *attested_down(down, said, last_seen_at_s)):
             run.record("override", message=override_text(override), data=override)
         timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
         return _act(run, procedure, plan, picture, timing)

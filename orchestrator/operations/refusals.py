@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine import RunState, standing, state_from_journal, steps_to_undo
-from orchestrator.errors import GateRefusedError, GateUnknownError
+from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.earlier_runs import earlier_runs, passed_by
 from orchestrator.operations.estate_facts import begun_runs
@@ -14,8 +15,11 @@ from orchestrator.operations.run import Run
 from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
+from orchestrator.planning.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
+from orchestrator.ports.clock import utc_text
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 
 def refuse_unimported(topology: Topology) -> None:
@@ -103,6 +107,52 @@ def refuse_unless_undoable(
             + " ".join(f"--leave {step}" for step in stands)
             + (f"\n  {now}" if now else ""),
         )
+
+
+def gates_to_go_on(
+    state: RunState,
+    records: Sequence[RunEvent],
+    fresh: Plan,
+    *,
+    asked: Collection[str],
+    sites: Collection[str],
+    down: Collection[str],
+) -> list[GateResult]:
+    """The gates of a plan made now by which a run goes on: those that are asked again when it is one of `asked`.
+
+    A failover of a lost place rests on a person's word, which is good for one outage: once the watcher has
+    seen the source answer since, that word is asked for anew, of each of its `sites`. `down`: those of which
+    it is given now. Raises `UsageError` where the run rests on no such word.
+    """
+    run_id, plan = state.run_id, state.plan
+    gates = [gate for gate in fresh.gates if gate.asked_again in asked]
+    if not plan.request.get("attested"):
+        if down:
+            problem = f"run {run_id} ({plan.verb} {plan.source} → {plan.target}) was begun without that word"
+            raise UsageError(f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id}")
+        return gates
+    last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
+    missing = [dc for dc in sites if dc not in down]
+    attest = " ".join(f"--attest-down {dc}" for dc in sites)
+    hint = f"stop every broker of {plan.source}, then dcctl resume {run_id} {attest} --reason TEXT"
+    if not standing(state):
+        hint += f"; or take the run back, applications stay at {plan.source}: dcctl abort {run_id}"
+    if missing and last_seen_at_s is not None and not is_attested(plan, records, last_seen_at_s):
+        reason = (
+            f"{plan.source} came back, and answered until {utc_text(last_seen_at_s)}; "
+            f"that {listed(missing)} is down was attested before that"
+        )
+        measured = listed(down) or "nothing"
+        gates = [
+            replace(gate, outcome="refused", measured=measured, reason=reason, hint=hint)
+            if gate.id == "attested"
+            else gate
+            for gate in gates
+        ]
+    return [
+        replace(gate, hint=hint) if (gate.id, gate.outcome) == ("source-unreachable", "refused") else gate
+        for gate in gates
+    ]
 
 
 def refuse_while_closed(run_id: str, gates: Sequence[GateResult]) -> None:

@@ -48,6 +48,7 @@ def resume_run(
     topology: Topology,
     run_id: str,
     *,
+    attest_down: Collection[str] = (),
     attest_writing: Collection[str] = (),
     reason: str = "",
     on_event: OnEvent = lambda _: None,
@@ -57,9 +58,15 @@ def resume_run(
 ) -> FailoverResult:
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
-    `attest_writing` names producers that a person has seen writing at the target where dcctl cannot;
-    `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a name that is no producer's.
+    `attest_down` names sites that a person says are down, once more: a failover needs it where they were
+    back in the meantime. `attest_writing` names producers that a person has seen writing at the target where
+    dcctl cannot; `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a name that is none
+    of the file's.
     """
+    for dc in attest_down:
+        if dc not in topology.datacenters:
+            listed = ", ".join(topology.datacenters)
+            raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
     known = [producer.name for producer in topology.producers]
     for name in attest_writing:
         if name not in known:
@@ -69,6 +76,8 @@ def resume_run(
         _procedure_of(servers, topology, run_id, them),
         run_id,
         attested=attested_writing(attest_writing, reason),
+        down=attest_down,
+        said=reason,
         on_event=on_event,
         on_plan=on_plan,
     )

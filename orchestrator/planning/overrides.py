@@ -7,11 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.planning.plan import RunEvent
+from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.planning.watcher_records import CLOCKS_APART_S, LONG_AGO_S
 
+_ATTEST_DOWN, _ATTEST_WRITING = "--attest-down", "--attest-writing"
+SOURCE_LAST_SEEN = "source_last_seen_at_s"
+"""In the facts of a failover's plan, and beside a word given later: when the watcher saw the source last."""
 # Field of a request -> option; a value that overrides nothing is left out.
 _OPTIONS: Mapping[str, str] = {
-    "attested": "--attest-down",
+    "attested": _ATTEST_DOWN,
     "sick": "--attest-sick",
     "accept_unfenced": "--accept-unfenced",
     "accept_loss": "--accept-loss",
@@ -21,7 +25,6 @@ _OPTIONS: Mapping[str, str] = {
     "without_coordination": "--without-coordination",
     "accept_cluster": "--accept-cluster",
 }
-_ATTEST_WRITING = "--attest-writing"
 _ACKNOWLEDGED = re.compile(r"\s*([^:]*[^:\s])\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 
@@ -57,6 +60,32 @@ def left_standing(steps: Iterable[str], said: str) -> Iterator[dict[str, Any]]:
     by, _, reason = said.partition(": ")
     for step in sorted(steps):
         yield {"option": "--leave", "value": step, "by": by, "reason": reason}
+
+
+def attested_down(sites: Iterable[str], said: str, last_seen_at_s: float | None) -> Iterator[dict[str, Any]]:
+    """Sites of which a person says once more that they are down; `said` is `WHO: why`."""
+    by, _, reason = said.partition(": ")
+    for dc in sorted(sites):
+        yield {
+            "option": _ATTEST_DOWN,
+            "value": dc,
+            "by": by,
+            "reason": reason,
+            SOURCE_LAST_SEEN: last_seen_at_s,
+        }
+
+
+def is_attested(plan: Plan, records: Iterable[RunEvent], last_seen_at_s: float) -> bool:
+    """Whether a person's word that the source is down is of the outage that has lasted since that moment.
+
+    Unix seconds by the clock of the watcher. A source that was seen to answer after the word was given has
+    come back: the word says nothing of what became of it since.
+    """
+    said = recorded_overrides(list(records))
+    known = [plan.facts.get(SOURCE_LAST_SEEN)]
+    known += [data.get(SOURCE_LAST_SEEN) for data in said if data.get("option") == _ATTEST_DOWN]
+    good_until_s = max((float(at_s) for at_s in known if at_s is not None), default=LONG_AGO_S)
+    return last_seen_at_s <= good_until_s + CLOCKS_APART_S
 
 
 def attested_writing(producers: Iterable[str], said: str) -> Iterator[dict[str, Any]]:

@@ -28,12 +28,12 @@ def give(operator: Operator, line: str) -> FailoverResult:
     asked = dict(command.make_context(verb, words).params)
     for name in _TALK:
         asked.pop(name, None)
-    asked = {_RENAMED.get(name, name): _value(name, value) for name, value in asked.items()}
+    asked = {name: _value(name, value) for name, value in asked.items()}
     if verb in ("resume", "abort"):
         asked.pop("run")
         asked["reason"] = f"ada: {asked['reason'] or 'no reason given'}"
         return operator.resume(**asked) if verb == "resume" else operator.abort(**asked)
-    asked["by"] = "ada"
+    asked = {_RENAMED.get(name, name): value for name, value in asked.items()} | {"by": "ada"}
     if verb == "fence":
         return operator.fence(asked.pop("cluster"), **asked)
     if verb == "unfence":

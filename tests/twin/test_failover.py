@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, UsageError
 from tests.twin import truths
+from tests.twin.clusters import State
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
@@ -95,3 +98,91 @@ def test_wherever_the_process_dies_the_run_is_gone_on_with(estates: Estates, har
         assert truths.written_at(operator.estate) == MOVED
         assert truths.skipped(operator.estate, "east") == {}
         assert {words for words in operator.estate.record.done if words[0] != "record fact"} == expected
+
+
+def stopped_and_back(estates: Estates, at: str) -> Operator:
+    """The process has died behind that doing, and west is back without a boot guard, its producers at work."""
+    operator = lost(estates)
+    operator.estate.record.harm_where(lambda entry: entry.verb == at, "dies after")
+    with pytest.raises(ProcessDied):
+        operator.failover()
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.bring_back("west", applications=True)
+    operator.estate.live(20)
+    return operator
+
+
+def test_a_failover_that_moved_nobody_yet_is_taken_back_when_its_site_is_back(estates: Estates) -> None:
+    """Applications had never left it; going on is refused, and names that way by its command."""
+    operator = stopped_and_back(estates, "stop connector")
+    run_id = operator.run_id
+    with pytest.raises(GateRefusedError, match="source-unreachable refused: the source answers") as refused:
+        operator.resume(run_id)
+    assert f"dcctl abort {run_id}" in refused.value.hint
+    assert "switchover" not in refused.value.hint
+    assert operator.abort(run_id).outcome == "undone"
+    operator.estate.live(5)
+    assert truths.written_at(operator.estate) == {"orders": ["west"], "payments": ["west"]}
+
+
+def test_a_failover_that_moved_somebody_goes_on_once_its_site_is_stopped_again(estates: Estates) -> None:
+    """The one way that is left is in the refusal, as a command; what both sides took is late, and not lost."""
+    operator = stopped_and_back(estates, "commit offset")
+    run_id, estate = operator.run_id, operator.estate
+    for verb in (operator.failover, operator.failback, operator.switchover, operator.leave):
+        with pytest.raises(GateRefusedError) as refused:
+            verb()
+        assert f"dcctl resume {run_id}" in refused.value.hint
+    with pytest.raises(GateRefusedError, match="cannot be taken back any more: start-producers"):
+        operator.abort(run_id)
+    with pytest.raises(GateRefusedError, match="source-unreachable") as refused:
+        operator.resume(run_id)
+    told = f"stop every broker of west, then dcctl resume {run_id} --attest-down west --reason TEXT"
+    assert refused.value.hint == told
+    estate.lose("west")
+    estate.live(5)
+    assert operator.resume(run_id, attest_down=["west"], reason="ada: switched off").outcome == "ok"
+    assert "--attest-down west by ada: switched off" in [event.message for event in operator.events]
+    estate.live(5)
+    assert truths.skipped(estate, "east") == {}
+    estate.bring_back("west")
+    estate.live(10)
+    assert operator.failback().outcome == "ok"
+    estate.live(6)
+    assert truths.skipped(estate, "west") == {}
+    assert truths.lost_at(estate, "west") == set()
+
+
+@pytest.mark.parametrize("again", ["gone", "silent"])
+def test_a_person_s_word_that_a_site_is_down_is_good_for_one_outage(estates: Estates, again: State) -> None:
+    """It may be cut off, and at work, where it was back since: what was said before says nothing of that."""
+    operator = stopped_and_back(estates, "commit offset")
+    run_id, estate = operator.run_id, operator.estate
+    estate.lose("west", again)
+    estate.live(10)
+    started = len(estate.record.done)
+    with pytest.raises(GateRefusedError, match="attested refused: west came back, and answered until") as no:
+        operator.resume(run_id)
+    assert re.search(rf"dcctl resume {run_id} --attest-down west", no.value.hint)
+    assert len(estate.record.done) == started
+    with pytest.raises(UsageError, match="no such data centre"):
+        operator.resume(run_id, attest_down=["wets"])
+    estate.record.harm_where(lambda entry: entry.verb == "start client", "dies before")
+    with pytest.raises(ProcessDied):
+        operator.resume(run_id, attest_down=["west"], reason="ada: looked")
+    estate.record.heal()
+    estate.restart_dcctl()
+    assert operator.resume(run_id).outcome == "ok"
+
+
+def test_a_run_that_rests_on_no_such_word_takes_none(estates: Estates) -> None:
+    """Nothing would be asked of it: whoever gives it means another run."""
+    operator = estates.at_work(SMALL)
+    operator.estate.record.harm_where(lambda entry: entry.verb == "commit offset", "dies after")
+    with pytest.raises(ProcessDied):
+        operator.switchover()
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    with pytest.raises(UsageError, match="begun without that word"):
+        operator.resume(attest_down=["west"])

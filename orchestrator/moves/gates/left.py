@@ -85,7 +85,7 @@ def source_unreachable(s: Situation) -> GateResult:
         hint = (
             f"if it is well, a planned move loses nothing: dcctl switchover --to {s.entered}; "
             f"if it is sick: --attest-sick {s.topology.clusters[s.left].datacenters[0]} "
-            "in place of --attest-down. Of a failover that has begun: stop its brokers, then dcctl resume RUN"
+            "in place of --attest-down"
         )
     elif probe.listening:
         outcome = "unknown"
