@@ -27,13 +27,29 @@ _CLOSED = {
 
 
 def render_status(status: Mapping[str, Any], console: Console, file: str = "") -> None:
-    """Who keeps our hands off, then every mirror in turn. `file` is what was named, for the next command."""
+    """Who keeps our hands off, who is fenced, then every mirror. `file`: what was named, for commands."""
     for hold in status.get("holds") or ():
         console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
     if status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether anybody holds it: {escape(status['holds_problem'])}")
+    for fence in status.get("fences") or ():
+        console.print(f"[bold yellow]FENCED[/] {escape(_fence(fence, file))}")
+    if status.get("fences_problem"):
+        console.print(f"[yellow]?[/] whether a fence stands: {escape(status['fences_problem'])}")
     for mirror in status["mirrors"]:
         _render_mirror(mirror, console, file)
+
+
+def _fence(fence: Mapping[str, Any], file: str) -> str:
+    """Who is denied what since when, and how that is lifted."""
+    maybe = "" if fence["surely"] else "maybe "
+    denied = "; ".join(
+        f"{maybe}denied {what}: {listed(fence[what], _LISTED)}"
+        for what in ("writing", "reading")
+        if fence[what]
+    )
+    lift = f"dcctl unfence {file} --cluster {fence['cluster']}".replace("  ", " ")
+    return f"{fence['cluster']} since {utc_text(fence['since_s'])} by {fence['run_id']}: {denied}. {lift}"
 
 
 def _render_mirror(mirror: Mapping[str, Any], console: Console, file: str) -> None:
@@ -84,6 +100,7 @@ def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
     """Which side is primary, who has not followed, and whose brokers let nobody in."""
     yield from (f"primary   {line}" for line in _primary(mirror.get("primary", ())))
     yield from (f"          [red]{escape(drift)}[/]" for drift in mirror.get("primary_drift", ()))
+    yield from (f"          [yellow]?[/] {escape(unseen)}" for unseen in mirror.get("primary_unseen", ()))
     yield from _not_seen(mirror.get("last_move"))
     yield from _where_now(mirror.get("last_move"))
     yield from (f"guard     {line}" for line in _guards(mirror.get("guards") or ()))
@@ -130,13 +147,21 @@ def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 f"{escape(guard['beside'])}; stop it, or see that access rules keep applications off it"
             )
         elif guard["state"] == "opening":
-            since = "" if guard["age_s"] < _SILENT_S else f", said {_age(guard['age_s'])} ago; nothing since"
+            age_s = guard["age_s"]
+            since = "" if age_s is not None and age_s < _SILENT_S else _said(age_s)
             yield f"[yellow]starts, open to applications[/]: {escape(guard['server'])}{since}"
         elif guard["state"] == "closed":
-            silent = "" if guard["is_at_work"] else f", said {_age(guard['age_s'])} ago; nothing since"
+            silent = "" if guard["is_at_work"] else _said(guard["age_s"])
             closed.setdefault(f"{guard['reason']}{silent}", []).append(str(guard["server"]))
     for reason, servers in closed.items():
         yield f"[yellow]closed to applications[/]: {escape(', '.join(servers))}: {escape(reason)}"
+
+
+def _said(age_s: float | None) -> str:
+    """How long ago a guard has said something that it would have said again by now."""
+    if age_s is None:
+        return ", said at an unknown time (age unknown: its clock is ahead of this machine's)"
+    return f", said {_age(age_s)} ago; nothing since"
 
 
 def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:

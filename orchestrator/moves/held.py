@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,6 +50,14 @@ def still_held(state: RunState, declared: Holdings) -> tuple[StillHeld, ...]:
         for held in declared.holds(step)
         if not _is_freed(held, number, surely)
     )
+
+
+def freed(state: RunState, declared: Holdings) -> Iterator[tuple[Held, bool]]:
+    """What the run has let work again, whatever had held it: each surely, or maybe, in plan order."""
+    for step in state.plan.steps:
+        if _may_stand(state, step):
+            for held in declared.frees(step):
+                yield held, _is_made(state, step)
 
 
 def _freed(state: RunState, declared: Holdings, *, surely: bool) -> dict[tuple[str, ...], int]:

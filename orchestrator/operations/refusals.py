@@ -118,7 +118,7 @@ def gates_to_go_on(
     sites: Collection[str],
     down: Collection[str],
 ) -> list[GateResult]:
-    """The gates of a plan made now by which a run goes on: those that are asked again when it is one of `asked`.
+    """The gates of a plan made now by which a run goes on: those that are `asked` again.
 
     A failover of a lost place rests on a person's word, which is good for one outage: once the watcher has
     seen the source answer since, that word is asked for anew, of each of its `sites`. `down`: those of which

@@ -6,7 +6,7 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.engine import state_from_journal
@@ -16,21 +16,25 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover, way_along
 from orchestrator.moves.registry import Registry
 from orchestrator.operations.attempts import told_of_clients
+from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.guard_reading import guards_said
+from orchestrator.operations.history import coordination_of
 from orchestrator.operations.holds import hold_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate, open_estate
 from orchestrator.operations.observe import observe
 from orchestrator.operations.procedure import plan_of_run
 from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.standing_denials import fence_rows
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.checkpoints import Seen, why_unknown
+from orchestrator.planning.estate_record import LogsLeft, RunEnded, logs_left
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import EarlierRun, SourceProbe, newest_move
 from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.primary import Reality, primary_drift, primary_rows
+from orchestrator.planning.primary import Reality, grown_since_left, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import LossWindow, SampleHistory
 from orchestrator.planning.snapshot import Snapshot
@@ -41,6 +45,7 @@ from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import mirrors_into
 from orchestrator.watch.health import MirrorHealth, mirror_health
 from orchestrator.watch.watcher import INTERVAL_S
+from orchestrator.wording import listed
 
 _GROWING_S = 10.0
 # What speaks of a failover being asked for, not of the state of things.
@@ -56,7 +61,8 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
     refuse_unsupported(topology, "status")
     return {
         "topology": topology.name,
-        **_holds(topology),
+        **(holds := _holds(topology)),
+        **_fences(topology, holds["holds_problem"]),
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors_into(topology, target)],
     }
 
@@ -67,6 +73,20 @@ def _holds(topology: Topology) -> dict[str, Any]:
         return {"holds": hold_rows(topology), "holds_problem": ""}
     except DcctlError as error:
         return {"holds": None, "holds_problem": f"{error.subject}: {error.problem}"}
+
+
+def _fences(topology: Topology, problem: str) -> dict[str, Any]:
+    """Who is denied at which cluster by a fence that nobody has lifted, or why that cannot be told.
+
+    `problem`: why the ensemble does not tell anything; it is not asked, and waited for, once more.
+    """
+    if problem:
+        return {"fences": None, "fences_problem": problem}
+    try:
+        with coordination_of(topology) as coordination:
+            return {"fences": fence_rows(coordination, topology.name), "fences_problem": ""}
+    except DcctlError as error:
+        return {"fences": None, "fences_problem": f"{error.subject}: {error.problem}"}
 
 
 def mirror_status(
@@ -89,6 +109,7 @@ def mirror_status(
         )
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
+        left = _ends_left(estate)
         last_move = _last_move(estate, observation, effects_with(them))
     finally:
         estate.close()
@@ -104,7 +125,7 @@ def mirror_status(
         "at_s": observation.at_s,
         **_source(observation.cluster(mirror.source).probe.value, window),
         "source_datacenters": list(attested),
-        **_primary(topology, mirror, observation, history, landed),
+        **_primary(topology, mirror, observation, history, landed, left),
         "last_move": last_move,
         "guards": guards,
         "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
@@ -132,7 +153,8 @@ def mirror_status(
 def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
     """What the guards of the source's brokers have said; None where it cannot be read.
 
-    `is_at_work`: the guard of a closed broker says it again each second.
+    `is_at_work`: the guard of a closed broker says it again each second. `age_s` is None where the clocks of
+    the two machines differ, see `watcher_records.age_s`.
     """
     if estate.coordination is None:
         return None
@@ -141,7 +163,7 @@ def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
     except DcctlError:
         return None
     return [
-        {**word.as_json(), "age_s": max(0.0, now_s - word.at_s), "is_at_work": word.is_closed_lately(now_s)}
+        {**word.as_json(), "age_s": age_s(now_s, word.at_s), "is_at_work": word.is_closed_lately(now_s)}
         for word in said
     ]
 
@@ -157,31 +179,64 @@ def _grown_since(estate: Estate, observation: Snapshot) -> frozenset[str]:
     return frozenset(tp.topic for tp, end in now.items() if end > seen[tp].end_offset)
 
 
-def _primary(
+def _primary(  # noqa: PLR0917 - what is known of two sides
     topology: Topology,
     mirror: Replication,
     observation: Snapshot,
     history: SampleHistory,
     landed: frozenset[str],
+    left: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Which side is primary for each topic, and where the world does not agree."""
+    """Which side is primary for each topic, and where the world does not agree, or may not.
+
+    `left`: where the logs of the source ended when applications last left it, all partitions of a topic
+    together.
+    """
     state = observation.coordination.value
     rows = primary_rows(topology, mirror, None if state is None else state.primaries)
-    at_source = set()
-    for name in mirror.topics:
-        readings = history.topic_end_readings(name, _GROWING_S)
-        if len(readings) > 1 and readings[-1].value > readings[0].value:
-            at_source.add(name)
-    window = history.loss_window()
-    growing = {mirror.target: landed, mirror.source: frozenset() if window else frozenset(at_source)}
-    reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
     newest = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
+    was_lost = newest is not None and newest.verb == "failover"
+    moved = {str(row["topic"]) for row in rows if row["primary"] == mirror.target}
+    is_lost = history.loss_window() is not None
+    grown = {
+        name: grown_since_left(
+            [reading.value for reading in history.topic_end_readings(name, _GROWING_S)],
+            left.get(name) if name in moved else None,
+            was_lost=was_lost,
+        )
+        for name in (() if is_lost else mirror.topics)
+    }
+    at_source = frozenset(name for name, has_grown in grown.items() if has_grown)
+    growing = {mirror.target: landed, mirror.source: at_source}
+    reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
+    unseen = sorted(name for name in moved & grown.keys() if grown[name] is None)
     side = working_side(mirror.target, rows, newest, state.holder if state is not None else "")
     return {
         "primary": rows,
         "primary_drift": primary_drift(mirror, rows, reality),
+        "primary_unseen": [
+            f"whether anybody still writes {listed(unseen)} at {mirror.source} is not known: the watcher has "
+            "not read their ends twice since applications left it"
+        ]
+        if unseen
+        else [],
         "working_side": side.as_json(),
     }
+
+
+def _ends_left(estate: Estate) -> dict[str, int]:
+    """Where each topic of the source ended when applications last left it; none where nobody recorded it."""
+    if estate.coordination is None:
+        return {}
+    try:
+        facts = read_facts(estate.coordination, estate.topology.name, (LogsLeft, RunEnded))
+    except DcctlError:
+        return {}
+    found = logs_left(facts, estate.mirror.source)
+    ends: dict[str, int] = {}
+    for topic, _, end, _ in found.ends if found is not None else ():
+        ends[topic] = ends.get(topic, 0) + end
+    return ends
 
 
 def _last_move(estate: Estate, observation: Snapshot, effects: Registry) -> dict[str, Any] | None:

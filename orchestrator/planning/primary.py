@@ -5,7 +5,7 @@ Without a record a topic's primary is the cluster that the file gives it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,18 @@ def primary_rows(
 def primary_drift(mirror: Replication, rows: Iterable[Mapping[str, Any]], reality: Reality) -> list[str]:
     """Where record and world disagree, in sentences."""
     return list(_drift(mirror, list(rows), reality))
+
+
+def grown_since_left(values: Sequence[int], left_end: int | None, *, was_lost: bool) -> bool | None:
+    """Whether a topic's log has grown since applications left it; None where it was not read twice since.
+
+    `values`: its end offsets, all partitions together, the newest reading last; `left_end`: where the move
+    that led away has recorded that it ended, None where no move has led away. Of a side that `was_lost` the
+    log may have been cut since: what then lies below that end is of the time since as well.
+    """
+    if left_end is not None and not (was_lost and values and values[-1] < left_end):
+        values = [value for value in values if value >= left_end]
+    return values[-1] > values[0] if len(values) > 1 else None
 
 
 def _drift(mirror: Replication, rows: list[Mapping[str, Any]], reality: Reality) -> Iterator[str]:

@@ -214,6 +214,35 @@ def test_brokers_that_their_guard_keeps_closed_are_listed_with_the_reason() -> N
     assert "guard" not in shown(mirror(guards=None))
 
 
+def test_the_word_of_a_guard_from_the_future_has_no_age() -> None:
+    """It is of another clock: that it was said just now is not known."""
+    word = {"server": "kafka1", "state": "closed", "reason": "east has taken over", "age_s": None}
+    text = shown(mirror(guards=[{**word, "is_at_work": False}]), width=200)
+    assert "closed to applications: kafka1: east has taken over, said at an unknown time (age unknown" in text
+    text = shown(mirror(guards=[{**word, "state": "opening", "is_at_work": False}]), width=200)
+    assert "starts, open to applications: kafka1, said at an unknown time (age unknown" in text
+
+
+def test_an_open_fence_is_told_before_the_mirrors() -> None:
+    """Who is denied what at which cluster, since when, and the command that lifts it."""
+    fence = {"cluster": "west", "run_id": "r1-fence", "since_s": 1_800_000_000.0, "surely": True}
+    fence |= {"writing": ["User:checkout", "User:returns"], "reading": []}
+    half = {**fence, "surely": False, "writing": [], "reading": ["User:billing"]}
+    out = io.StringIO()
+    found = {"fences": [fence, half], "fences_problem": "", "mirrors": [mirror()]}
+    render_status(found, Console(file=out, width=300), "payments.yaml")
+    first, second, *_ = out.getvalue().splitlines()
+    assert first == (
+        "FENCED west since 2027-01-15 08:00:00 UTC by r1-fence: denied writing: User:checkout, User:returns. "
+        "dcctl unfence payments.yaml --cluster west"
+    )
+    assert "maybe denied reading: User:billing" in second
+    out = io.StringIO()
+    unread = {"fences": None, "fences_problem": "coordination: no answer", "mirrors": []}
+    render_status(unread, Console(file=out, width=300))
+    assert out.getvalue() == "? whether a fence stands: coordination: no answer\n"
+
+
 def test_a_broker_that_is_open_beside_the_primary_is_named() -> None:
     """It was at work when the other side took over, and nobody has stopped it."""
     opened = {"server": "kafka1", "state": "open", "reason": "", "age_s": 9.0, "is_at_work": False}

@@ -10,7 +10,7 @@ from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchov
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primaries import Primaries, PrimaryRecord, primaries_of
-from orchestrator.planning.primary import Reality, primary_drift, primary_rows
+from orchestrator.planning.primary import Reality, grown_since_left, primary_drift, primary_rows
 from orchestrator.replication.connectors import connector_names
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology, with_parts
@@ -137,3 +137,24 @@ def test_the_gate_says_what_the_world_thinks_of_the_record() -> None:
         "ok",
         "it is; but west is primary, and the mirror into east is stopped",
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "left_end", "was_lost", "has_grown"),
+    [
+        ([90, 95, 100], None, False, True),
+        ([90, 95, 100], 100, False, None),
+        ([90, 95, 100, 100], 100, False, False),
+        ([90, 100, 101], 100, False, True),
+        ([90, 95], 100, False, None),
+        ([80, 85], 100, True, True),
+        ([85, 85], 100, True, False),
+        ([95, 100, 120, 120], 120, True, False),
+        ([], 100, True, None),
+    ],
+)
+def test_only_what_was_read_since_a_log_was_left_tells_whether_it_grows(
+    values: list[int], left_end: int | None, was_lost: bool, has_grown: bool | None
+) -> None:
+    """By its recorded end, and not by clocks; of a lost side the log may have been cut below that."""
+    assert grown_since_left(values, left_end, was_lost=was_lost) is has_grown

@@ -9,8 +9,12 @@ import pytest
 
 from orchestrator.errors import GateRefusedError
 from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.operations.standing_denials import denied_rules, fence_rows
+from orchestrator.operations.status import mirror_status
 from orchestrator.topology.model import Topology
+from orchestrator.values import Acl
 from tests.twin import truths
+from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
@@ -156,6 +160,114 @@ def test_a_fence_keeps_producers_off_until_it_is_lifted(estates: Estates) -> Non
     assert ("lift denial", "west", "User:checkout WRITE topic *") in estate.record.done
     holds(operator, "west", ["west"])
     assert len(estate.applications.ledger.acknowledged) > written
+
+
+def fences(operator: Operator) -> list[tuple[str, list[str], list[str], bool]]:
+    """What `status` tells of fences."""
+    rows = fence_rows(operator.estate.ensemble, operator.estate.topology.name)  # type: ignore[arg-type]
+    return [(row["cluster"], row["writing"], row["reading"], row["surely"]) for row in rows]
+
+
+def test_a_fence_is_told_until_it_is_lifted(estates: Estates) -> None:
+    """What is left of it where some were let in; no more once all are, or where it was taken back."""
+    operator = at_work(estates)
+    everybody = ["User:checkout", "User:settlement"]
+    assert fences(operator) == []
+    begun_s = operator.estate.servers.clock.now_s()
+    operator.fence("west")
+    assert fences(operator) == [("west", everybody, [], True)]
+    (row,) = fence_rows(operator.estate.ensemble, operator.estate.topology.name)  # type: ignore[arg-type]
+    assert row["run_id"] == operator.run_id
+    assert begun_s <= row["since_s"] <= operator.estate.servers.clock.now_s()
+    operator.unfence("west", principals=["User:checkout"])
+    assert fences(operator) == [("west", ["User:settlement"], [], True)]
+    operator.unfence("west")
+    assert fences(operator) == []
+    assert operator.fence("west", principals=["User:checkout"]).outcome == "undone", "settlement wrote on"
+    assert fences(operator) == []
+
+
+def test_a_fence_under_a_move_is_told_until_the_way_back_has_lifted_it(estates: Estates) -> None:
+    """A fence that stopped on its way denies perhaps; a failback lets in whoever was denied."""
+    operator = at_work(estates)
+    operator.estate.record.harm_where(lambda entry: entry.verb == "deny", "dies before")
+    with pytest.raises(ProcessDied):
+        operator.fence("west")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    fence = operator.run_id
+    assert fences(operator) == [("west", ["User:checkout", "User:settlement"], [], False)]
+    assert operator.resume(fence).outcome == "ok"
+    assert operator.switchover().outcome == "ok"
+    assert fences(operator) == [("west", ["User:checkout", "User:settlement"], [], True)]
+    assert operator.failback(acknowledge="eve: a rehearsal").outcome == "ok"
+    assert fences(operator) == []
+    operator.fence("west", consumers=True)
+    ((_, _, reading, _),) = fences(operator)
+    assert len(reading) > 1
+    operator.unfence("west")
+    assert fences(operator) == []
+
+
+def test_the_rules_that_moves_have_made_are_known_to_be_theirs(estates: Estates) -> None:
+    """All that denies at any cluster, at each stop of the way there and back: a comparison takes none for drift."""
+    operator = at_work(estates)
+    estate = operator.estate
+
+    def denied() -> set[tuple[str, Acl]]:
+        return {(n, rule) for n, c in estate.clusters.items() for rule in c.acls if rule.permission == "DENY"}
+
+    def by_runs() -> set[tuple[str, Acl]]:
+        found = denied_rules(estate.ensemble, estate.topology.name)  # type: ignore[arg-type]
+        return {(name, rule) for name, rules in found.items() for rule in rules}
+
+    assert operator.switchover().outcome == "ok"
+    assert denied() == by_runs() != set()
+    assert operator.failback(acknowledge="eve: a rehearsal").outcome == "ok"
+    assert denied() == by_runs()
+    estate.live(3)
+    assert operator.fence("west").outcome == "ok"
+    assert denied() == by_runs() != set()
+
+
+def told_of_primary(operator: Operator) -> tuple[list[str], list[str]]:
+    """What `status` says right now of where record and world disagree, and of what it cannot tell."""
+    estate = operator.estate
+    found = mirror_status(estate.topology, operator.mirror, servers=estate.servers)
+    return found["primary_drift"], found["primary_unseen"]
+
+
+@pytest.mark.parametrize("make", ["at_work", "sick"])
+def test_what_was_written_before_a_move_is_not_told_as_written_since(estates: Estates, make: str) -> None:
+    """At no moment after it; what is written at the side that was left is told as ever."""
+    operator = sick(estates) if make == "sick" else at_work(estates)
+    estate = operator.estate
+    assert (operator.leave() if make == "sick" else operator.switchover()).outcome == "ok"
+    for _ in range(24):
+        assert told_of_primary(operator)[0] == []
+        estate.live(0.5)
+    assert told_of_primary(operator) == ([], [])
+    west = estate.clusters["west"]
+    for _ in range(4):
+        (first, *_) = west.partitions(["orders"])
+        west.append(first, TwinRecord(0.0, b"k", b"v"))
+        estate.live(1)
+    (said,) = told_of_primary(operator)[0]
+    assert said == "records are written to orders at west, which is not primary for it"
+
+
+def test_right_after_a_move_it_is_not_known_whether_the_side_left_is_written(estates: Estates) -> None:
+    """As long as the watcher has not read it twice since; that is said, and is no drift."""
+    operator = at_work(estates)
+    for watcher in operator.estate.watchers:
+        watcher.is_running = False
+    assert operator.switchover(accept_reread=10_000).outcome == "ok"
+    drift, unseen = told_of_primary(operator)
+    assert drift == []
+    assert unseen == [
+        "whether anybody still writes orders, payments at west is not known: "
+        "the watcher has not read their ends twice since applications left it"
+    ]
 
 
 def test_without_the_ensemble_a_lost_site_is_left_by_a_person_s_word(estates: Estates) -> None:
