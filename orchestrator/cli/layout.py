@@ -155,6 +155,7 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
             "drift": [row for row in rows if row["cause"] == "drift"],
             "change": [row for row in rows if row["cause"] == "change"],
             "held": found.facts["held"],
+            "denied": found.facts["denied"],
             "ignored": found.facts["ignored"],
             "unknown": [to_json(gate) for gate in unseen],
         },

@@ -38,6 +38,12 @@ def render_differences(plan: Plan, console: Console) -> None:
             console.print(
                 f"[dim]The mirror {escape(source)} → {escape(target)} is left as it is: {escape(reason)}[/]"
             )
+    for cluster, runs in plan.facts.get("denied", {}).items():
+        for run_id, principals in runs.items():
+            console.print(
+                f"[dim]{escape(cluster)} denies {escape(listed(principals))} "
+                f"by run {escape(run_id)}: left as it is[/]"
+            )
     ignored = [
         f"{name} has {', '.join(f'{count} {what}' for what, count in counts.items() if count)}"
         for name, counts in plan.facts["ignored"].items()

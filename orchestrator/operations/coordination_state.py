@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.estate_facts import begun_runs, read_primaries
+from orchestrator.operations.estate_facts import begun_runs, moved_between, read_primaries
 from orchestrator.operations.estate_record import written_facts
 from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import lock_path
+from orchestrator.operations.standing_denials import denied_rules
 from orchestrator.planning.estate_record import ClusterIds, cluster_ids
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
@@ -36,20 +37,21 @@ def read_coordination(
     *,
     own_lock: bool,
     own_run: str = "",
-    between: Iterable[tuple[str, str]] = (),
+    between: Iterable[tuple[str, str]] | None = (),
 ) -> CoordinationState:
     """The state as the ensemble tells it; `problem` says why there is none.
 
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
-    process's run, which is no earlier one. `between`: pairs of clusters whose runs matter. Raises
-    `CoordinationError` where it does not answer.
+    process's run, which is no earlier one. `between`: pairs of clusters whose runs matter; None for all
+    between which a move has ever begun, also along a mirror that has left the file, and what runs deny is
+    told then. Raises `CoordinationError` where it does not answer.
     """
     if coordination is None:
         raise no_ensemble(topology, problem)
     name = topology.name
     holder = None if own_lock else coordination.holder(lock_path(name))
     runs: dict[str, EarlierRun] = {}
-    for pair in between:
+    for pair in moved_between(coordination, name) if between is None else between:
         for run in earlier_runs(coordination, name, between=pair, without=own_run):
             runs.setdefault(run.run_id, run)
     in_order = [runs[run_id] for run_id in begun_runs(coordination, name) if run_id in runs]
@@ -59,4 +61,5 @@ def read_coordination(
         read_holds(coordination),
         primaries_of(read_primaries(coordination, name)),
         cluster_ids=cluster_ids(written_facts(coordination, name, [ClusterIds])),
+        denials=denied_rules(coordination, name) if between is None else {},
     )

@@ -13,7 +13,7 @@ from typing import Generic, Literal, TypeVar
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.primaries import Primaries
-from orchestrator.values import TopicPartition
+from orchestrator.values import Acl, TopicPartition
 
 T_co = TypeVar("T_co", covariant=True)
 Listening = Literal["yes", "refused", "silent"]
@@ -132,6 +132,7 @@ class CoordinationState:
     newest fact in the copy of the estate record whose life is `record_life`, and `copy_problem` why that
     could not be read.
     `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
+    `denials`: by cluster, the access rules with which runs keep applications off it, each with the run's id.
     """
 
     holder: str
@@ -145,6 +146,7 @@ class CoordinationState:
     copy_problem: str = ""
     guards: tuple[GuardSaid, ...] = ()
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    denials: Mapping[str, Mapping[Acl, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `Mi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from orchestrator.errors import DcctlError
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Cluster, Replication, Topology
 
+PLAIN_TOPIC = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
+"""A regular expression that stands for one topic's name alone."""
 _PACKAGE = "org.apache.kafka.connect.mirror"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
@@ -36,6 +39,23 @@ def connector_names(replication: Replication) -> ConnectorNames:
     """The names under which the mirror's connectors are known to Connect."""
     stem = f"{replication.source}-to-{replication.target}"
     return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
+
+
+def mirror_as_set_up(source: str, target: str, config: Mapping[str, str]) -> Replication:
+    """The mirror that a source connector so set up is, as far as that says how it names its topics.
+
+    Of its list of regular expressions those are its topics that stand for one name each.
+    """
+    policy = config.get("replication.policy.class", "DefaultReplicationPolicy")
+    patterns = (part.strip() for part in config.get("topics", "").split(","))
+    return Replication(
+        source=source,
+        target=target,
+        topics=tuple(text.replace(r"\.", ".") for text in patterns if PLAIN_TOPIC.fullmatch(text)),
+        policy="identity" if policy.endswith("IdentityReplicationPolicy") else "default",
+        separator=config.get("replication.policy.separator", "."),
+        offset_syncs="target" if config.get("offset-syncs.topic.location") == "target" else "source",
+    )
 
 
 def may_lack_tasks(replication: Replication) -> frozenset[str]:

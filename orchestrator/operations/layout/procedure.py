@@ -216,7 +216,7 @@ def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part
             topology,
             own_lock=own_lock,
             own_run=own_run,
-            between=[(mirror.source, mirror.target) for mirror in topology.replication],
+            between=None,
         )
     except DcctlError as error:
         return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)

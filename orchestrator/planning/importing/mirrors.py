@@ -18,14 +18,13 @@ from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
 from orchestrator.planning.importing.technical import technical_topics
 from orchestrator.planning.layout.desired import configurations
 from orchestrator.planning.layout.observed import ObservedConnector
-from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.connectors import PLAIN_TOPIC, connector_names, mirror_as_set_up
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC
-from orchestrator.topology.model import Policy, Replication, Topology
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.secrecy import NOT_SHOWN
 
 _SOURCE_CONNECTOR = "MirrorSourceConnector"
 _OPERATED = re.compile(r".+->.+\.Mirror\w+Connector")
-_PLAIN = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +94,9 @@ def _by_connector(
 ) -> SeenMirror:
     config = connector.config
     policy_class = config.get("replication.policy.class", "DefaultReplicationPolicy")
-    policy: Policy = "identity" if policy_class.endswith("IdentityReplicationPolicy") else "default"
-    mirror = Replication(
-        source=source.name,
-        target=target.name,
-        topics=(),
-        policy=policy,
-        separator=config.get("replication.policy.separator", "."),
+    mirror = replace(
+        mirror_as_set_up(source.name, target.name, config),
         tasks_max=_number(config.get("tasks.max"), 1),
-        offset_syncs="target" if config.get("offset-syncs.topic.location") == "target" else "source",
         managed=False,
     )
     names = _selected(config.get("topics", ".*"), application_topics(source, estate))
@@ -172,7 +165,7 @@ def _selected(patterns: str, names: frozenset[str]) -> tuple[str, ...]:
     """Names that MirrorMaker's list of regular expressions selects, in its order."""
     found: dict[str, None] = {}
     for pattern in _listed(patterns):
-        if _PLAIN.fullmatch(pattern):
+        if PLAIN_TOPIC.fullmatch(pattern):
             name = pattern.replace("\\.", ".")
             found |= dict.fromkeys({name} & names)
             continue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.planning.layout.applied import Comparison, rules_of
+from orchestrator.planning.layout.applied import rules_of
+from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID
 from orchestrator.planning.layout.difference import Cause, Difference, Finding, Mend, Work
 from orchestrator.values import Acl
@@ -30,9 +31,14 @@ def compare_access(side: Comparison) -> Iterator[Finding]:
             _work("create-acls", side, rules),
         )
     own = {rule for rule in found if rule.principal in side.desired.principals}
-    extra = own - side.desired.acls - side.desired.spared_acls
-    for rules in _by_resource(extra & known):
+    # A fence, or a move, has made these, and takes them away.
+    extra = own - side.desired.acls - side.desired.spared_acls - side.denied.keys()
+    kept = side.kept.acls.keys()
+    for rules in _by_resource((extra & known) - kept):
         yield _no_longer_implied(side, rules)
+    for rules in _by_resource(extra & known & kept):
+        reason = side.kept.acls[rules[0]]
+        yield Finding(_difference(side, rules, "change", "kept", reason, is_wanted=False))
     for rules in _by_resource(extra - known):
         yield _of_others(side, rules)
 

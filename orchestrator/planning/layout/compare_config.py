@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from orchestrator.planning.layout.applied import Comparison, cause_of
+from orchestrator.planning.layout.applied import cause_of
+from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_topics import DesiredTopic
 from orchestrator.planning.layout.difference import CONFIG, Cause, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedTopic

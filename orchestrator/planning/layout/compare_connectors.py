@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.planning.layout.applied import Comparison, cause_of
+from orchestrator.planning.layout.applied import cause_of
+from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredConnector
 from orchestrator.planning.layout.difference import CONFIG, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedConnector
-from orchestrator.replication.connectors import connector_names
-from orchestrator.topology.model import Replication
 from orchestrator.topology.secrecy import NOT_SHOWN, hides
 
 _HALTED = frozenset({"PAUSED", "STOPPED"})
@@ -34,7 +33,7 @@ def compare_connectors(side: Comparison, held: Mapping[str, str]) -> Iterator[Fi
         changed = list(_settings(side, connector, seen))
         yield from changed
         yield from _state(side, connector, seen, is_configured=bool(changed))
-    yield from _no_longer_wanted(side, found, held)
+    yield from _no_longer_wanted(side, found)
 
 
 def _missing(side: Comparison, connector: DesiredConnector) -> Finding:
@@ -131,15 +130,12 @@ def _state(
     )
 
 
-def _no_longer_wanted(
-    side: Comparison, found: Mapping[str, ObservedConnector], held: Mapping[str, str]
-) -> Iterator[Finding]:
+def _no_longer_wanted(side: Comparison, found: Mapping[str, ObservedConnector]) -> Iterator[Finding]:
     if side.applied is None:
         return
     is_allowed = "delete-connectors" in side.allow
-    way_back = _by_connector(side.desired.name, held)
     for name in sorted((side.applied.connectors.keys() - side.desired.connectors.keys()) & found.keys()):
-        is_held = name in way_back
+        why = side.kept.connectors.get(name, "")
         yield Finding(
             Difference(
                 cluster=side.desired.name,
@@ -148,25 +144,14 @@ def _no_longer_wanted(
                 wanted="",
                 found=found[name].state,
                 cause="change",
-                mend="kept" if is_held else "planned" if is_allowed else "not-allowed",
-                reason=f"{way_back[name]}: the way back needs it"
-                if is_held
-                else "the file has its mirror no more",
-                needs=None if is_held else "delete-connectors",
+                mend="kept" if why else "planned" if is_allowed else "not-allowed",
+                reason=why or "the file has its mirror no more",
+                needs=None if why else "delete-connectors",
             ),
             Work(action="delete-connectors", cluster=side.desired.name, name=name)
-            if is_allowed and not is_held
+            if is_allowed and not why
             else None,
         )
-
-
-def _by_connector(target: str, held: Mapping[str, str]) -> dict[str, str]:
-    """The reason of each connector of a held mirror."""
-    return {
-        name: reason
-        for source, reason in held.items()
-        for name in connector_names(Replication(source=source, target=target, topics=()))
-    }
 
 
 def _shown(key: str, value: str | None) -> str:

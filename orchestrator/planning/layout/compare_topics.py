@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from orchestrator.planning.layout.applied import AppliedTopic, Comparison, applied_topic, cause_of
+from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
 from orchestrator.planning.layout.compare_config import compare_config
+from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
 from orchestrator.planning.layout.difference import (
     IDENTITY,
@@ -232,7 +233,8 @@ def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
         # Under another id it is somebody else's topic.
         if side.applied.topic_ids.get(name, found.topic_id) != found.topic_id:
             continue
-        is_allowed = "delete-topics" in side.allow
+        why = side.kept.topics.get(name, "")
+        is_allowed = "delete-topics" in side.allow and not why
         difference = Difference(
             cluster=side.desired.name,
             subject=f"topic {name}",
@@ -240,10 +242,10 @@ def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
             wanted="",
             found=counted(found.partitions, "partition"),
             cause="change",
-            mend="planned" if is_allowed else "not-allowed",
-            reason="the file has it no more; its records go with it",
-            needs="delete-topics",
-            irreversible=True,
+            mend="kept" if why else "planned" if is_allowed else "not-allowed",
+            reason=why or "the file has it no more; its records go with it",
+            needs=None if why else "delete-topics",
+            irreversible=not why,
         )
         work = Work(
             action="delete-topics",

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.layout.applied import Applied, Comparison, applied_now
+from orchestrator.planning.layout.applied import Applied, applied_now
 from orchestrator.planning.layout.compare_access import compare_access
 from orchestrator.planning.layout.compare_connectors import compare_connectors
 from orchestrator.planning.layout.compare_topics import compare_topics
+from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.difference import Difference, Finding
 from orchestrator.planning.layout.digests import observed_digests
+from orchestrator.planning.layout.held import Kept, held_mirrors, kept_by_held
 from orchestrator.planning.layout.layout_gates import (
     LayoutSituation,
     cluster_ids,
     layout_gates,
-    newest_moves,
 )
 from orchestrator.planning.layout.layout_steps import Sizes, layout_steps
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
@@ -28,6 +29,7 @@ from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.planning.same_clusters import ids_to_remember
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
+from orchestrator.values import Acl
 
 VERB = "apply"
 RECORD = "record-applied"
@@ -54,11 +56,16 @@ def plan_layout(
     drift from change, nor what the file had once and has no more.
     """
     desired = desired_estate(topology)
-    held = _held(topology, coordination)
+    held = held_mirrors(topology, coordination)
+    kept = kept_by_held(topology, coordination, applied, held)
+    denied = coordination.value.denials if coordination.value else {}
     findings = tuple(
         finding
         for name in desired.clusters
-        for finding in _compare(_side(topology, desired, observed, applied, name), held.get(name, {}))
+        for finding in _compare(
+            _side(topology, desired, observed, applied, name, kept.get(name, Kept()), denied.get(name, {})),
+            held.get(name, {}),
+        )
     )
     works = tuple(finding.work for finding in findings if finding.work is not None)
     differences = tuple(finding.difference for finding in findings)
@@ -107,6 +114,7 @@ def plan_layout(
             },
             **new_ids,
             "held": {name: dict(reasons) for name, reasons in held.items()},
+            "denied": _denied(observed, denied),
             "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
             "applied_known": coordination.value is not None,
             "topology": described,
@@ -173,8 +181,14 @@ def _record_step(steps: Sequence[Step]) -> Step:
     )
 
 
-def _side(
-    topology: Topology, desired: DesiredEstate, observed: ObservedEstate, applied: Applied | None, name: str
+def _side(  # noqa: PLR0917 - the sides of a comparison, and of which cluster
+    topology: Topology,
+    desired: DesiredEstate,
+    observed: ObservedEstate,
+    applied: Applied | None,
+    name: str,
+    kept: Kept,
+    denied: Mapping[Acl, str],
 ) -> Comparison | None:
     found = observed.clusters.get(name)
     if found is None or found.problem:
@@ -189,6 +203,8 @@ def _side(
             [replicas for topic in found.topics.values() for replicas in topic.replicas],
         ),
         allow=frozenset(topology.allow),
+        kept=kept,
+        denied=denied,
     )
 
 
@@ -208,28 +224,18 @@ def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, s
     return found.racks
 
 
-def _held(topology: Topology, coordination: Part[CoordinationState]) -> dict[str, dict[str, str]]:
-    """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them.
-
-    Of mirrors that the file has no more the record of primaries tells it, by the topics that the file still
-    has at home: no failback leads back to what is not there any more.
-    """
-    primaries = coordination.value.primaries if coordination.value else {}
-    in_file = {(mirror.source, mirror.target) for mirror in topology.replication}
-    moved = {
-        (home, primary.cluster): primary.run_id
-        for (home, name), primary in primaries.items()
-        if primary.cluster != home
-        and (home, primary.cluster) not in in_file
-        and topology.topic(name, home) is not None
-    }
-    for (source, target), run in newest_moves(topology, coordination).items():
-        if run.verb != "failback" and (run.source, run.target) == (source, target):
-            moved[source, target] = run.run_id
-    held: dict[str, dict[str, str]] = {}
-    for (source, target), run_id in moved.items():
-        held.setdefault(target, {})[source] = f"{target} has taken over from {source} by run {run_id}"
-    return held
+def _denied(
+    observed: ObservedEstate, denied: Mapping[str, Mapping[Acl, str]]
+) -> dict[str, dict[str, list[str]]]:
+    """cluster -> run -> principals, of those rules that are there by which runs keep applications off."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, rules in denied.items():
+        there = (observed.clusters[name].acls if name in observed.clusters else None) or frozenset()
+        for rule in sorted(there & rules.keys()):
+            principals = found.setdefault(name, {}).setdefault(rules[rule], [])
+            if rule.principal not in principals:
+                principals.append(rule.principal)
+    return found
 
 
 def _ignored(desired: DesiredEstate, cluster: ObservedCluster) -> dict[str, int]:

@@ -9,14 +9,16 @@ from orchestrator.planning.coordination_gates import coordination_gate, not_held
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.difference import Difference, Work
+from orchestrator.planning.layout.held import newest_moves
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part, newest_move
+from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
+_WITH_THE_MIRROR = " with the file as it was when it began: this one has no mirror between its clusters"
 _PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
 
 
@@ -42,18 +44,6 @@ def layout_gates(situation: LayoutSituation) -> tuple[GateResult, ...]:
     return tuple(gate(situation) for gate in _GATES)
 
 
-def newest_moves(
-    topology: Topology, coordination: Part[CoordinationState]
-) -> Mapping[tuple[str, str], EarlierRun]:
-    """For each mirror the newest run that moved applications between its clusters, if there was one."""
-    runs = coordination.value.runs if coordination.value else ()
-    return {
-        (mirror.source, mirror.target): newest
-        for mirror in topology.replication
-        if (newest := newest_move(runs, mirror.source, mirror.target)) is not None
-    }
-
-
 def _coordination(s: LayoutSituation) -> GateResult:
     return coordination_gate(s.coordination)
 
@@ -77,6 +67,7 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
     if s.coordination.value is None:
         return absent("moves-ended", s.coordination, limit)
     moves = {run.run_id: run for run in newest_moves(s.topology, s.coordination).values()}
+    in_file = {(mirror.source, mirror.target) for mirror in s.topology.replication}
     open_runs = [run for run in moves.values() if run.outcome not in ("ok", "undone") and not run.let_stand]
     return gate_result(
         "moves-ended",
@@ -84,7 +75,11 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
         listed(f"run {run.run_id}: {run.outcome}" for run in moves.values()) or "no move yet",
         limit,
         "a run stopped on the way: what it has changed must not be changed back" if open_runs else "none",
-        listed(f"dcctl resume {run.run_id}" for run in open_runs),
+        listed(
+            f"dcctl resume {run.run_id}"
+            + ("" if {(run.source, run.target), (run.target, run.source)} & in_file else _WITH_THE_MIRROR)
+            for run in open_runs
+        ),
     )
 
 

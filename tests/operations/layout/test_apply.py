@@ -23,7 +23,7 @@ from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.plan import Plan, canonical_json, to_json
 from orchestrator.topology.model import Topic
 from tests.operations.layout.memory_run import Rehearsal, rehearse
-from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.planning.layout.estates import as_described
 from tests.planning.layout.layouts import active_active, stretched
 
@@ -237,3 +237,15 @@ def test_a_record_that_was_changed_is_not_believed() -> None:
     ensemble.nodes[f"{parts}2-000-000"] = ensemble.nodes[f"{parts}1-000-000"]
     with pytest.raises(DcctlError, match="is not what was written there"):
         read_applied(ensemble, "main")
+
+
+def test_an_open_move_is_found_though_its_mirror_has_left_the_file(world: Rehearsal, tmp_path: Path) -> None:
+    """In the journal of its run, which no mirror of the file leads to any more."""
+    assert run_apply(world.topology).outcome == "ok"
+    about = {"verb": "failover", "source": "west", "target": "east"}
+    records = [a_record("r1", 1, "run-started", **about), a_record("r1", 2, "step-intent", "stop-mirror")]
+    write_run(world.ensemble, world.topology.name, "r1", tmp_path / "r1", *records)
+    file = replace(world.topology, replication=())
+    with pytest.raises(GateRefusedError, match="moves-ended refused") as refused:
+        run_apply(file)
+    assert "dcctl resume r1 with the file as it was" in refused.value.hint

@@ -728,6 +728,106 @@ def test_connectors_of_the_way_back_stay_when_their_mirror_leaves_the_file() -> 
     assert set(deleted["connectors"]) == set(estate.clusters["east"].connectors)
 
 
+_EVERYTHING = ("delete-topics", "delete-acls", "delete-connectors")
+
+
+_AT_EAST = Primary("east", NOW_S, "r-1")
+
+
+def _over(*topics: str, by: Primary = _AT_EAST) -> Part[CoordinationState]:
+    """A failover of these topics of west is in the estate record."""
+    state = coordinated().value
+    assert state is not None
+    moved = {("west", name): by for name in topics}
+    return Part("coordination", NOW_S, replace(state, primaries=moved))
+
+
+def _deleted(plan: Plan) -> set[str]:
+    """Topics that the plan deletes, and rules that it withdraws, with their clusters."""
+    topics = {f"{step['cluster']} {name}" for step in steps(plan, "delete-topics") for name in step["topics"]}
+    return topics | {
+        f"{step['cluster']} {' '.join(rule[:2])}"
+        for step in steps(plan, "delete-acls")
+        for rule in step["rules"]
+    }
+
+
+def test_what_a_run_denies_is_no_drift() -> None:
+    """It is told with its run. The same rule made by somebody else, or one more, is drift as ever."""
+    deny = Acl("User:checkout", "WRITE", "DENY", "TOPIC", "*")
+    other = Acl("User:billing", "READ", "DENY", "TOPIC", "*")
+    estate = as_described(PAYMENTS)
+    there = with_cluster(estate, "west", acls=(estate.clusters["west"].acls or frozenset()) | {deny, other})
+    state = coordinated().value
+    assert state is not None
+    known = Part(
+        "coordination", NOW_S, replace(state, denials={"west": {deny: "r-1"}, "east": {deny: "r-1"}})
+    )
+    plan = planned(PAYMENTS, there, PAYMENTS, coordination=known)
+    assert [d["subject"] for d in plan.facts["differences"]] == ["rules of User:billing"]
+    assert plan.facts["denied"] == {"west": {"r-1": ["User:checkout"]}}
+    assert len(planned(PAYMENTS, there, PAYMENTS).facts["differences"]) == 2
+
+
+def test_what_a_held_mirror_needs_stays_when_it_leaves_the_file() -> None:
+    """Copies, what applications write and read now, and their rights; a topic of it that left as well."""
+    file = replace(PAYMENTS, topics=PAYMENTS.topics[:1], replication=(), allow=_EVERYTHING)
+    over = planned(file, as_described(PAYMENTS), PAYMENTS, coordination=_over("orders", "payments"))
+    assert _deleted(over) == set()
+    kept = told(over, mend="kept")
+    east = {d["subject"].removeprefix("topic ") for d in kept if d["cluster"] == "east"}
+    assert {"orders", "west.orders", "payments", "west.payments", "dcctl-samples.west.internal"} <= east
+    assert {"rules of User:checkout", "rules of User:billing"} <= east
+    assert {d["subject"] for d in kept if d["cluster"] == "west"} >= {"topic payments"}
+    assert {d["reason"] for d in kept if d["subject"].startswith("topic ")} == {
+        "east has taken over from west by run r-1: the way back needs it"
+    }
+    left = [Difference(**difference) for difference in over.facts["differences"]]
+    before = applied_now(desired_estate(PAYMENTS), as_described(PAYMENTS), "run-0")
+    remembered = record_of(file, as_described(PAYMENTS), left, before).clusters["east"]
+    assert {"orders", "west.orders"} <= remembered.topics.keys()
+    at_home = Primary("west", NOW_S, "r-2")
+    back = planned(
+        file, as_described(PAYMENTS), PAYMENTS, coordination=_over("orders", "payments", by=at_home)
+    )
+    gone = {"east orders", "east west.orders", "west payments", "east User:checkout WRITE"}
+    assert gone <= _deleted(back)
+
+
+def test_a_topic_that_leaves_a_held_mirror_of_the_file_stays() -> None:
+    """Its records of this side and of that one are what a failback brings together."""
+    mirror = replace(PAYMENTS.replication[0], topics=("orders",))
+    file = replace(PAYMENTS, topics=PAYMENTS.topics[:1], replication=(mirror,), allow=_EVERYTHING)
+    over = coordinated(_moved("failover", "ok"))
+    gone = {"east payments", "east west.payments", "west payments"}
+    assert not gone & _deleted(planned(file, as_described(PAYMENTS), PAYMENTS, coordination=over))
+    assert gone <= _deleted(planned(file, as_described(PAYMENTS), PAYMENTS))
+
+
+def test_the_rules_of_a_held_mirror_stay_while_another_one_is_in_the_file() -> None:
+    """Both run as the same principal."""
+    both = active_active()
+    file = replace(both, replication=both.replication[1:], allow=_EVERYTHING)
+    mirrors = {f"east {both.clusters['east'].mirror_principal} WRITE"}
+    assert mirrors <= _deleted(planned(file, as_described(both), both))
+    over = planned(file, as_described(both), both, coordination=_over("orders"))
+    assert not {found for found in _deleted(over) if found.startswith("east ")}
+
+
+def test_an_open_move_along_a_mirror_that_has_left_the_file_goes_first() -> None:
+    """The file as it was is needed to end it; later moves between other clusters end nothing of it."""
+    file = replace(PAYMENTS, replication=())
+    for outcome in ("incomplete", "unknown"):
+        plan = planned(
+            file, as_described(PAYMENTS), PAYMENTS, coordination=coordinated(_moved("failover", outcome))
+        )
+        (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
+        assert (gate.id, gate.outcome) == ("moves-ended", "refused")
+        assert f"dcctl resume failover-{outcome} with the file as it was when it began" in gate.hint
+    ended = coordinated(_moved("failover", "incomplete"), _moved("failback", "ok", "east", "west", 2.0))
+    assert not _closed(planned(file, as_described(PAYMENTS), PAYMENTS, coordination=ended))
+
+
 def test_a_move_that_stopped_on_the_way_goes_first() -> None:
     """What it has changed must not be changed back under it."""
     plan = planned(
