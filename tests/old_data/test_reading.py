@@ -305,8 +305,8 @@ def test_an_unfinished_run_is_gone_on_with_by_a_version_that_can(
     before = in_memory(cut(data.nodes, last)).nodes
     file = data.folder / "changed.yaml" if _is_of(data, run_id, "apply") else data.file
     monkeypatch.setattr("sys.stdin", _Terminal("n\n"))
-    for module in ("observe", "failback", "source_look"):
-        monkeypatch.setattr(f"orchestrator.operations.{module}.REACHED_WITHIN_S", 0.2, raising=False)
+    for module in ("observe", "fence_procedure"):
+        monkeypatch.setattr(f"orchestrator.operations.{module}.REACHED_WITHIN_S", 0.2)
     version = data.about["dcctl_version"]
     for verb in ("resume", "abort"):
         status = run([verb, run_id, str(file), "--json"])
