@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+_COMMAND = re.compile(r"(?<=dcctl )((?:[^\s;,`]+ )*?[^\s;,`]+) FILE\b")
 
 
 def listed(items: Iterable[str], at_most: int = 5, more: str = "more", separator: str = ", ") -> str:
@@ -10,3 +13,11 @@ def listed(items: Iterable[str], at_most: int = 5, more: str = "more", separator
     texts = list(items)
     left_out = f" and {len(texts) - at_most} {more}" if len(texts) > at_most else ""
     return separator.join(texts[:at_most]) + left_out
+
+
+def with_file(text: str, file: str) -> str:
+    """A message whose commands name the topology file, for which they have FILE (`dcctl resume RUN FILE`).
+
+    An empty `file` is left out: the command needs none.
+    """
+    return _COMMAND.sub(lambda found: f"{found[1]} {file}".rstrip(), text)

@@ -115,8 +115,8 @@ class RunView:
     ) -> None:
         self._stop()
         if kind is KeyboardInterrupt and self._run_id:
-            self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id}")
-            self._console.print(f"to take it back: dcctl abort {self._run_id}")
+            self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id} FILE")
+            self._console.print(f"to take it back: dcctl abort {self._run_id} FILE")
 
     def take_plan(self, plan: Plan) -> None:
         """From now on steps have titles."""

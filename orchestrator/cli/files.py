@@ -14,15 +14,19 @@ def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Top
 
     Where there is none, the hint names `like`, a command with a file.
     """
+    from orchestrator.cli.output import speak_of
     from orchestrator.topology.loading import load_topology
 
     if file is not None:
+        speak_of(file)
         return load_topology(file)
     from orchestrator.errors import SimulationError
     from orchestrator.simulation.running import open_simulation
 
     try:
-        return open_simulation().topology
+        topology = open_simulation().topology
     except SimulationError as error:
         hint = f"{error.hint}; or name your file: {like}"
         raise SimulationError(error.subject, error.problem, hint) from None
+    speak_of(None)
+    return topology

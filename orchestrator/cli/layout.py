@@ -41,7 +41,7 @@ def plan(
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.layout_view import render_layout_plan, summary_of
-    from orchestrator.cli.output import emit
+    from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.verb import gate_status, refusal_of
     from orchestrator.operations.layout.apply import plan_apply, write_plan
@@ -52,6 +52,7 @@ def plan(
     from orchestrator.topology.loading import load_topology
 
     check_graph(graph, dry_run=True)
+    speak_of(file)
     topology = load_topology(file)
     request = ApplyRequest(accept_cluster=accepted_clusters(topology, accept_cluster), by=account_name())
     found = plan_apply(topology, request)
@@ -80,7 +81,7 @@ def apply(
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.layout_view import render_layout_plan
-    from orchestrator.cli.output import confirm_or_refuse, emit, err_console
+    from orchestrator.cli.output import confirm_or_refuse, emit, err_console, speak_of
     from orchestrator.cli.run_end import end_with
     from orchestrator.errors import GateRefusedError, UsageError
     from orchestrator.operations.layout.apply import read_plan, run_apply, topology_of
@@ -91,6 +92,8 @@ def apply(
     from orchestrator.topology.loading import load_topology
 
     given = read_plan(file)
+    if given is None:
+        speak_of(file)
     topology = load_topology(file) if given is None else topology_of(given, file)
     if given is not None and accept_cluster:
         raise UsageError(
@@ -131,13 +134,14 @@ def apply(
 def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     """Say what is not as the file says: what somebody changed, and what the file says anew."""
     from orchestrator.cli.layout_view import render_differences, render_gates, summary_of
-    from orchestrator.cli.output import emit
+    from orchestrator.cli.output import emit, speak_of
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.operations.layout.apply import plan_apply
     from orchestrator.planning.layout.layout import is_of_other_clusters, not_compared
     from orchestrator.planning.plan import to_json
     from orchestrator.topology.loading import load_topology
 
+    speak_of(file)
     found = plan_apply(load_topology(file))
     rows = found.facts["differences"]
     unseen = not_compared(found)

@@ -21,7 +21,7 @@ import typer
 from typer.main import get_command
 
 from orchestrator import __version__
-from orchestrator.cli.output import err_console, print_bug, print_error
+from orchestrator.cli.output import err_console, print_bug, print_error, speak_of_no_file
 from orchestrator.cli.streams import end_streams, take_over_streams
 from orchestrator.errors import DcctlError
 
@@ -120,6 +120,8 @@ def run(argv: list[str] | None = None) -> int:
         result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
     except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
         return _status(error)
+    finally:
+        speak_of_no_file()
     return result if isinstance(result, int) else 0
 
 

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.errors import DcctlError, TopologyError
+from orchestrator.wording import with_file
 
 FORMAT_VERSION = 1
 
 
-console = Console(highlight=False, soft_wrap=True)
-err_console = Console(stderr=True, highlight=False, soft_wrap=True)
+# The topology file for the commands in messages; empty where they need none, None where it is not known.
+_file: str | None = None
+
+
+def speak_of(file: Path | None) -> None:
+    """Commands in messages name this topology file; None: that of the simulation that runs, and need none."""
+    global _file  # noqa: PLW0603 - a process has one command line
+    _file = "" if file is None else shlex.quote(str(file))
+
+
+def speak_of_no_file() -> None:
+    """It is not known which topology file the command is about: commands in messages say FILE."""
+    global _file  # noqa: PLW0603 - as above
+    _file = None
+
+
+class _Speaking(Console):
+    """Commands in what it prints can be copied: they name the topology file."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """See `Console`."""
+        if _file is not None:
+            file = escape(_file)
+            objects = tuple(with_file(one, file) if isinstance(one, str) else one for one in objects)
+        super().print(*objects, **how)
+
+
+console = _Speaking(highlight=False, soft_wrap=True)
+err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -53,12 +53,14 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
         return DcctlError(
             f"run {result.run_id}",
             f"was taken back: {result.reason}",
-            f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder})",
+            f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder}); "
+            f"what became of each step: dcctl show {result.run_id} FILE",
         )
-    hint = f"dcctl resume {result.run_id}, or dcctl abort {result.run_id}   (evidence: {result.folder})"
+    ways = f"dcctl resume {result.run_id} FILE, or dcctl abort {result.run_id} FILE"
+    hint = f"{ways}   (evidence: {result.folder})"
     journal = _own_journal(result)
     if journal:
-        hint += f"; once the ensemble answers again: dcctl history --import {journal}, then resume"
+        hint += f"; once the ensemble answers again: dcctl history FILE --import {journal}, then resume"
     if result.let_stand:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
     if result.where_now:
@@ -94,11 +96,11 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
         summary += f". But: {result.reason}"
     if result.outcome == "ok" and result.plan["verb"] == "failover":
         summary += (
-            f". Predicted: {_predicted(result.predicted)}. When {result.source} is back: dcctl failback"
+            f". Predicted: {_predicted(result.predicted)}. When {result.source} is back: dcctl failback FILE"
         )
     journal = _own_journal(result)
     if journal:
-        summary += f". To be imported: dcctl history --import {journal}"
+        summary += f". To be imported: dcctl history FILE --import {journal}"
     return summary
 
 
@@ -132,7 +134,9 @@ def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
 
     has_canaries = any(producer.canary for producer in topology.producers)
     is_known = str(result.plan["verb"]) in MOVING_VERBS
-    return f". Measure it: dcctl report {result.run_id} --ledgers DIR" if has_canaries and is_known else ""
+    return (
+        f". Measure it: dcctl report {result.run_id} FILE --ledgers DIR" if has_canaries and is_known else ""
+    )
 
 
 def _own_journal(result: FailoverResult) -> str:

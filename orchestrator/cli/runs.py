@@ -61,7 +61,8 @@ def resume(  # noqa: PLR0917 - typer passes them by name
             on_plan=view.take_plan,
             on_event=view.take_event,
         )
-    end_with(result, as_json, topology=topology)
+    # Of a run that a person wants taken back that is what going on comes to.
+    end_with(result, as_json, is_abort=result.is_undo_asked, topology=topology)
 
 
 def abort(  # noqa: PLR0917 - typer passes them by name
@@ -118,7 +119,7 @@ def unlock(
         return yes
 
     record = take_away(given_topology(file), run, reason=reason, approve=is_meant)
-    emit({"unlock": record}, as_json=as_json, summary=f"the lock is free; dcctl resume {run}")
+    emit({"unlock": record}, as_json=as_json, summary=f"the lock is free; dcctl resume {run} FILE")
 
 
 def history(

@@ -20,12 +20,11 @@ def headline(mirror: Mapping[str, Any], file: str = "") -> str:
     """One line for one mirror. `file`: what to name in a command, empty for the simulation that runs."""
     name = f"{mirror['source']} → {mirror['target']}"
     if _kind(mirror) in ("unfinished", "under-way"):
-        return f"{name}: {_open(mirror['working_side'])}"
+        return f"{name}: {_open(mirror['working_side'], file)}"
     said = _moved(mirror, file) if _kind(mirror) == "moved" else _priced(mirror)
     run = mirror.get("working_side", {}).get("open_run")
-    looks = (
-        f"; {run['run_id']} was not seen to its end: dcctl resume {run['run_id']} looks again" if run else ""
-    )
+    again = f"dcctl resume {run['run_id']} {file}".rstrip() if run else ""
+    looks = f"; {run['run_id']} was not seen to its end: {again} looks again" if run else ""
     return f"{name}: {said}{looks}"
 
 
@@ -33,15 +32,15 @@ def _kind(mirror: Mapping[str, Any]) -> str:
     return str(mirror.get("working_side", {}).get("kind", "at-source"))
 
 
-def _open(side: Mapping[str, Any]) -> str:
+def _open(side: Mapping[str, Any], file: str) -> str:
     run = side["open_run"]
     recorded = f"recorded as primary: {side['primary']}" if side["primary"] else "what is primary: see below"
     name = f"{run['verb']} {run['run_id']}"
     if side["kind"] == "under-way":
         return f"{name} has not ended, and the lock is held by {side['holder']}; {recorded}"
     outcome = "incomplete" if run["outcome"] == "incomplete" else "of unknown outcome"
-    ways = f"dcctl resume {run['run_id']}, or dcctl abort {run['run_id']}"
-    return f"{name} is {outcome} since {utc_text(run['ended_at_s'])}: {ways}; {recorded}"
+    resume, abort = (f"dcctl {verb} {run['run_id']} {file}".rstrip() for verb in ("resume", "abort"))
+    return f"{name} is {outcome} since {utc_text(run['ended_at_s'])}: {resume}, or {abort}; {recorded}"
 
 
 def _moved(mirror: Mapping[str, Any], file: str) -> str:

@@ -134,7 +134,7 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
         return
     names = ", ".join(move["not_seen"])
     yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
-    yield f"          dcctl resume {move['run_id']} looks again"
+    yield f"          dcctl resume {move['run_id']} FILE looks again"
 
 
 def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:
     names = escape(listed(silent, _LISTED))
     yield f"source    [red]part of {escape(mirror['source'])} does not answer: {names}[/]"
     sick = " ".join(f"--attest-sick {name}" for name in mirror["source_datacenters"])
-    yield f"          if the site is sick: dcctl failover {escape(sick)}"
+    yield f"          if the site is sick: dcctl failover FILE {escape(sick)}"
 
 
 def _watcher(mirror: Mapping[str, Any]) -> str:

@@ -167,7 +167,8 @@ def _ended(story: Story, console: Console) -> None:
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
     is_open = story["outcome"] in ("incomplete", "unknown", "open")
     if is_open and not story["let_stand"]:
-        console.print(f"  to go on: dcctl resume {story['run_id']}; back: dcctl abort {story['run_id']}")
+        run = story["run_id"]
+        console.print(f"  to go on: dcctl resume {run} FILE; back: dcctl abort {run} FILE")
     if is_open and story["where_now"]:
         console.print(f"  {escape(story['where_now'])}")
     elif story["held"]:

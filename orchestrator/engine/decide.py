@@ -136,9 +136,9 @@ def decide(state: RunState, event: Event) -> Decision:
         case Begun():
             return _begin(state)
         case UndoAsked(reason, leave):
-            if state.undoing and leave <= state.leave:
+            if state.is_undo_asked and leave <= state.leave:
                 return _begin(state)
-            return _turn_back(state, state.undoing or reason, state.leave | leave)
+            return _turn_back(state, state.undoing or reason, state.leave | leave, is_asked=True)
         case Recorded(record):
             return _after_record(state, record)
         case JournalLost(reason):
@@ -282,10 +282,11 @@ def _why_turn(state: RunState, *statuses: Status) -> str:
     return ""
 
 
-def _turn_back(state: RunState, reason: str, leave: frozenset[str]) -> Decision:
+def _turn_back(state: RunState, reason: str, leave: frozenset[str], *, is_asked: bool = False) -> Decision:
     reason = reason or "asked for"
-    state = replace(state, undoing=reason, leave=leave)
-    data = {"leave": sorted(leave)} if leave else {}
+    state = replace(state, undoing=reason, is_undo_asked=is_asked, leave=leave)
+    data: dict[str, Any] = {"leave": sorted(leave)} if leave else {}
+    data |= {"is_asked": True} if is_asked else {}
     state, record = _numbered(state, Record("undo-started", message=reason, data=data))
     return state, (record,)
 

@@ -23,10 +23,10 @@ class RunState:
     """One run. `stopped` is the reason why nothing more is begun; `has_journal` whether it can be written,
     `is_ending` whether its last record has been asked for.
 
-    `undoing` is why the run is being taken back (empty: it goes forward), `leave` the steps that a person
-    said may stay. `begun` are the steps ever begun, `effective` those of whose effect anything may stand,
-    `partial` those of which it was seen that some of it stands and not all. `overdue` are attempts of this
-    process that have not come back.
+    `undoing` is why the run is being taken back (empty: it goes forward), `is_undo_asked` whether a person
+    wants it to be, `leave` the steps that a person said may stay. `begun` are the steps ever begun,
+    `effective` those of whose effect anything may stand, `partial` those of which it was seen that some of it
+    stands and not all. `overdue` are attempts of this process that have not come back.
     """
 
     plan: Plan
@@ -41,6 +41,7 @@ class RunState:
     partial: frozenset[str] = frozenset()
     overdue: frozenset[tuple[str, Way]] = frozenset()
     undoing: str = ""
+    is_undo_asked: bool = False
     leave: frozenset[str] = frozenset()
     stopped: str = ""
     has_journal: bool = True
@@ -107,7 +108,10 @@ def _replayed(state: RunState, record: RunEvent) -> RunState:
             return _with_outcome(state, record)
         case "undo-started":
             return replace(
-                state, undoing=record.message or "asked for", leave=frozenset(record.data.get("leave", ()))
+                state,
+                undoing=record.message or "asked for",
+                is_undo_asked=bool(record.data.get("is_asked")),
+                leave=frozenset(record.data.get("leave", ())),
             )
         case "undo-intent":
             return state.with_status(step, "unsettled", "undo")

@@ -125,6 +125,6 @@ class RecordPrimaryUnlessBack(
             return Failed("not recorded: the run was interrupted")
         return Failed(
             f"{name} is not lost: {reason}. Nothing is recorded, and no application is started. Take the run "
-            f"back: dcctl abort {run.run_id}; or stop what answers there and go on: "
-            f"dcctl resume {run.run_id}"
+            f"back: dcctl abort {run.run_id} FILE; or stop what answers there and go on: "
+            f"dcctl resume {run.run_id} FILE"
         )

@@ -49,7 +49,7 @@ class FailoverResult:
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
     row each; see `where_now.held_rows`. `stays`: of a run that was taken back, what stands of it all the
-    same; see `where_now.staying_rows`.
+    same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
     """
 
     run_id: str
@@ -78,6 +78,7 @@ class FailoverResult:
     where_now: str = ""
     held: Sequence[Mapping[str, Any]] = ()
     stays: Sequence[Mapping[str, str]] = ()
+    is_undo_asked: bool = False
     folder: str = ""
     asked_at_s: float | None = None
 
@@ -142,6 +143,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
         where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
         held=held_rows(end.state, effects) or (),
         stays=staying_rows(end.state) if end.state.undoing else (),
+        is_undo_asked=end.state.is_undo_asked,
         folder=str(ended.folder),
     )
 

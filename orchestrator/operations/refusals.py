@@ -30,7 +30,7 @@ def refuse_unimported(topology: Topology) -> None:
             f"topology {topology.name}",
             f"coordination refused: {journals[0].stem} was made without the ensemble, "
             "which does not know of it. Nothing was changed",
-            f"bring it in first: `dcctl history --import {journals[0]}`",
+            f"bring it in first: `dcctl history FILE --import {journals[0]}`",
         )
 
 
@@ -65,7 +65,7 @@ def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
         f"run {run.run_id}",
         f"was overtaken: {by.verb} {by.source} → {by.target} ({by.run_id}) has begun since. "
         "The run stays as it was",
-        f"dcctl show {by.run_id}",
+        f"dcctl show {by.run_id} FILE",
     )
 
 
@@ -103,7 +103,7 @@ def refuse_unless_undoable(
         raise GateRefusedError(
             subject,
             f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
-            f"dcctl resume {state.run_id}; or name what may stand: "
+            f"dcctl resume {state.run_id} FILE; or name what may stand: "
             + " ".join(f"--leave {step}" for step in stands)
             + (f"\n  {now}" if now else ""),
         )
@@ -129,14 +129,14 @@ def gates_to_go_on(
     if not plan.request.get("attested"):
         if down:
             problem = f"run {run_id} ({plan.verb} {plan.source} → {plan.target}) was begun without that word"
-            raise UsageError(f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id}")
+            raise UsageError(f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE")
         return gates
     last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
     missing = [dc for dc in sites if dc not in down]
     attest = " ".join(f"--attest-down {dc}" for dc in sites)
-    hint = f"stop every broker of {plan.source}, then dcctl resume {run_id} {attest} --reason TEXT"
+    hint = f"stop every broker of {plan.source}, then dcctl resume {run_id} FILE {attest} --reason TEXT"
     if not standing(state):
-        hint += f"; or take the run back, applications stay at {plan.source}: dcctl abort {run_id}"
+        hint += f"; or take the run back, applications stay at {plan.source}: dcctl abort {run_id} FILE"
     if missing and last_seen_at_s is not None and not is_attested(plan, records, last_seen_at_s):
         reason = (
             f"{plan.source} came back, and answered until {utc_text(last_seen_at_s)}; "

@@ -112,7 +112,7 @@ def not_held(topology: Topology, clusters: Iterable[str], holds: Iterable[Hold],
         measured="1 hold" if len(standing) == 1 else f"{len(standing)} holds",
         limit=f"nobody holds all, topology:{topology.name}" + "".join(f", dc:{dc}" for dc in touched),
         reason="; ".join(map(str, standing)) or "nobody keeps our hands off",
-        hint=f"dcctl release {standing[0].scope}, once {standing[0].holder} agrees" if standing else "",
+        hint=f"dcctl release {standing[0].scope} FILE, once {standing[0].holder} agrees" if standing else "",
     )
 
 

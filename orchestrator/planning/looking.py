@@ -28,7 +28,7 @@ def _only_looks(step: Step) -> bool:
 def how_to_end(run: EarlierRun) -> str:
     """How a run is ended of which only looks are open."""
     attested = "".join(f" --attest-writing {name}" for name in run.not_seen)
-    hint = f"dcctl resume {run.run_id}"
+    hint = f"dcctl resume {run.run_id} FILE"
     return (
         f"{hint}, or where a person has seen them write: {hint}{attested} --reason TEXT" if attested else hint
     )
@@ -39,7 +39,7 @@ def how_to_pass(run: EarlierRun) -> str:
     hint = f'{how_to_end(run)}; or go on without having seen it: --acknowledge "OWNER: comment"'
     if OPEN_STANDBY not in run.looks:
         return hint
-    return f"{hint}, and dcctl unfence --cluster {run.source}: applications are still denied there"
+    return f"{hint}, and dcctl unfence FILE --cluster {run.source}: applications are still denied there"
 
 
 def is_by_word(run: EarlierRun, target: str) -> bool:

@@ -178,12 +178,32 @@ def test_6_is_incomplete_and_can_be_gone_on_with_or_back(file: str, world: Rehea
     words = said()
     assert "all is held by" in words
     run_id = newest_run(world)
-    assert f"dcctl resume {run_id}, or dcctl abort {run_id}" in words
+    assert f"dcctl resume {run_id} {file}, or dcctl abort {run_id} {file} " in words
     assert run(["resume", run_id, file]) == 4
     assert run(["abort", run_id, file, "--yes"]) == 4
     assert run(["release", "all", file]) == 0
     assert run(["resume", run_id, file]) == 0
     assert run(["drift", file]) == 0
+
+
+def test_going_on_with_an_abort_that_stopped_ends_as_the_abort_would(
+    file: str, world: Rehearsal, said: Said
+) -> None:
+    """6 as long as it can be gone on with, by a command that is told as it is typed; in the end 0."""
+    at_first_change(world, lambda: put_hold(world.topology, "all", reason="stop"))
+    assert run(["apply", file, "--yes"]) == 6
+    assert run(["release", "all", file]) == 0
+    run_id = newest_run(world)
+
+    def refuse() -> None:
+        raise ClusterError("cluster west", "it is busy")
+
+    at_first_change(world, refuse)
+    assert run(["abort", run_id, file, "--yes"]) == 6
+    assert f"dcctl resume {run_id} {file}, or dcctl abort {run_id} {file} " in said()
+    assert run(["resume", run_id, file]) == 0
+    assert f"run {run_id} is taken back" in said()
+    assert all(not cluster.picture.topics for cluster in world.clusters.values())
 
 
 def test_7_is_unknown_a_gate(file: str, world: Rehearsal, said: Said) -> None:

@@ -45,7 +45,7 @@ def test_a_good_failover_ends_with_what_was_predicted_and_what_comes_next(
     """What is not known is not taken for nothing."""
     said = last_lines(capsys)
     assert "Predicted: at most 781 records lost, at most 1,500 records read again" in said
-    assert said.endswith("When west is back: dcctl failback\n")
+    assert said.endswith("When west is back: dcctl failback FILE\n")
     unknown = last_lines(capsys, predicted={"loss": {}, "reread": {"billing": {"at_most": None}}})
     assert "an unknown number of records lost, an unknown number of records read again" in unknown
     assert "failback" not in last_lines(capsys, plan={"verb": "switchover", "topology": "t"})
@@ -57,7 +57,7 @@ def test_a_run_that_stopped_names_both_ways_and_where_applications_work() -> Non
     with pytest.raises(IncompleteError) as raised:
         end_with(stopped, as_json=False)
     ways, where = raised.value.hint.splitlines()
-    assert ways.startswith("dcctl resume r1, or dcctl abort r1")
+    assert ways.startswith("dcctl resume r1 FILE, or dcctl abort r1 FILE")
     assert where.strip() == "Recorded as primary: west"
 
 

@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said(part: str, change: dict[str, Any], words: str) ->
     [
         (
             {"not_seen": ["cashier"], "problem": ""},
-            "not seen at east since r1: cashier dcctl resume r1 looks again",
+            "not seen at east since r1: cashier dcctl resume r1 FILE looks again",
         ),
         (
             {"not_seen": None, "problem": "a file is gone"},
@@ -333,7 +333,7 @@ def test_a_part_of_the_source_that_does_not_answer_is_named() -> None:
     sick = mirror(source_silent=["k2:9092"], source_datacenters=["west"])
     text = shown(sick, width=140)
     assert "part of west does not answer: k2:9092" in text
-    assert "dcctl failover --attest-sick west" in text
+    assert "dcctl failover FILE --attest-sick west" in text
     for other in ({**sick, "source_answers": False}, {**sick, **moved(), "source_answers": True}):
         assert "--attest-sick" not in shown(other, width=140)
 

@@ -45,7 +45,7 @@ class Case:
 
 NO_ENSEMBLE = ("no answer within", "start the ensemble again")
 LOCKED = ("held by eve", "wait for that run to end")
-HELD = ("disks are being swapped", "dcctl release all, once")
+HELD = ("disks are being swapped", "dcctl release all ")
 NO_WORKER = ("no worker answers", "is the worker up")
 NO_INVENTORY = ("no such file", "correct `inventory`")
 NO_HOST = ("no host is in", "give each host its `dc`")

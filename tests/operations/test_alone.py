@@ -441,7 +441,7 @@ def test_on_the_command_line_it_wants_a_reason_and_says_what_is_given_up(
     said = capfd.readouterr()
     assert "the guarantee of one holder is given up" in " ".join(said.err.split())
     (journal,) = journals()
-    assert f"dcctl history --import {journal}" in " ".join(said.out.split())
+    assert f"dcctl history {file} --import {journal}" in " ".join(said.out.split())
     assert run(["history", str(file), "--import", str(journal)]) == 0
     assert "records are in the journal; primary: east" in capfd.readouterr().out
     assert run(["history", str(file)]) == 0
@@ -547,5 +547,5 @@ def test_an_incomplete_run_alone_says_how_it_comes_into_the_ensemble(
     assert run([*command, "--reason", "only I act"]) == 6
     (journal,) = journals()
     said = " ".join(capfd.readouterr().err.split())
-    assert "dcctl resume" in said
-    assert f"dcctl history --import {journal}, then resume" in said
+    assert f" {file}, or dcctl abort" in said
+    assert f"dcctl history {file} --import {journal}, then resume" in said

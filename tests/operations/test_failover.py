@@ -131,7 +131,7 @@ def test_an_abort_takes_no_run_back_whose_producers_may_write_at_the_target(worl
     journal = f"/dcctl/{TOPOLOGY.name}/runs/r1"
     started = a_record("r1", 3, "step-intent", "start-producers")
     world.ensemble.nodes[f"{journal}/{started.name}"] = canonical_json(to_json(started)).encode()
-    with refused("cannot be taken back any more: start-producers", "dcctl resume r1; or", "--leave"):
+    with refused("cannot be taken back any more: start-producers", "dcctl resume r1 FILE; or", "--leave"):
         abort_run(TOPOLOGY, "r1", reason="too early")
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent", "step-intent"]
 

@@ -149,7 +149,7 @@ def test_back_unseen_and_lost_again_a_person_lets_the_failover_pass(estates: Est
         GateRefusedError, match=r"needed refused: .* not through with producers-write"
     ) as refused:
         run_procedure(Failover(estates))
-    for said in (f"dcctl resume {back.run_id} --attest-writing checkout", "--acknowledge"):
+    for said in (f"dcctl resume {back.run_id} FILE --attest-writing checkout", "--acknowledge"):
         assert said in refused.value.hint
     again = run_procedure(Failover(estates, WORD))
     assert outcome_of(again) == "ok"
@@ -187,7 +187,7 @@ def test_there_unseen_the_way_back_is_open_to_a_persons_word(estates: Estates) -
     estates.is_west_lost, estates.fails = False, {}
     with pytest.raises(GateRefusedError, match=r"needed refused.*moved-away refused") as refused:
         run_procedure(Failback(estates))
-    assert f"dcctl resume {over.run_id} --attest-writing checkout" in refused.value.hint
+    assert f"dcctl resume {over.run_id} FILE --attest-writing checkout" in refused.value.hint
     assert outcome_of(run_procedure(Failback(estates, WORD))) == "ok"
 
 
@@ -196,7 +196,7 @@ def test_the_same_move_is_not_made_twice_by_a_persons_word(estates: Estates) -> 
     over = failed_over(estates, UNSEEN)
     with pytest.raises(GateRefusedError, match="needed refused") as refused:
         run_procedure(Failover(estates, WORD))
-    assert f"dcctl resume {over.run_id} --attest-writing checkout" in refused.value.hint
+    assert f"dcctl resume {over.run_id} FILE --attest-writing checkout" in refused.value.hint
     assert "--acknowledge" not in refused.value.hint
 
 

@@ -834,7 +834,7 @@ def test_a_move_that_stopped_on_the_way_goes_first() -> None:
         PAYMENTS, as_described(PAYMENTS), coordination=coordinated(_moved("failover", "incomplete"))
     )
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
-    assert (gate.id, gate.hint) == ("moves-ended", "dcctl resume failover-incomplete")
+    assert (gate.id, gate.hint) == ("moves-ended", "dcctl resume failover-incomplete FILE")
     left = replace(_moved("failover", "incomplete"), let_stand=("start-producers",))
     assert not _closed(planned(PAYMENTS, as_described(PAYMENTS), coordination=coordinated(left)))
 
