@@ -129,7 +129,9 @@ def gates_to_go_on(
     if not plan.request.get("attested"):
         if down:
             problem = f"run {run_id} ({plan.verb} {plan.source} → {plan.target}) was begun without that word"
-            raise UsageError(f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE")
+            raise UsageError(
+                f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE"
+            )
         return gates
     last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
     missing = [dc for dc in sites if dc not in down]

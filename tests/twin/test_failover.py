@@ -138,7 +138,7 @@ def test_a_failover_that_moved_somebody_goes_on_once_its_site_is_stopped_again(e
         operator.abort(run_id)
     with pytest.raises(GateRefusedError, match="source-unreachable") as refused:
         operator.resume(run_id)
-    told = f"stop every broker of west, then dcctl resume {run_id} --attest-down west --reason TEXT"
+    told = f"stop every broker of west, then dcctl resume {run_id} FILE --attest-down west --reason TEXT"
     assert refused.value.hint == told
     estate.lose("west")
     estate.live(5)
@@ -164,7 +164,7 @@ def test_a_person_s_word_that_a_site_is_down_is_good_for_one_outage(estates: Est
     started = len(estate.record.done)
     with pytest.raises(GateRefusedError, match="attested refused: west came back, and answered until") as no:
         operator.resume(run_id)
-    assert re.search(rf"dcctl resume {run_id} --attest-down west", no.value.hint)
+    assert re.search(rf"dcctl resume {run_id} FILE --attest-down west", no.value.hint)
     assert len(estate.record.done) == started
     with pytest.raises(UsageError, match="no such data centre"):
         operator.resume(run_id, attest_down=["wets"])

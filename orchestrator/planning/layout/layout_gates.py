@@ -76,8 +76,12 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
         limit,
         "a run stopped on the way: what it has changed must not be changed back" if open_runs else "none",
         listed(
-            f"dcctl resume {run.run_id} FILE"
-            + ("" if {(run.source, run.target), (run.target, run.source)} & in_file else _WITH_THE_MIRROR)
+            f"dcctl resume {run.run_id}"
+            + (
+                " FILE"
+                if {(run.source, run.target), (run.target, run.source)} & in_file
+                else _WITH_THE_MIRROR
+            )
             for run in open_runs
         ),
     )
