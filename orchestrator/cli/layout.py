@@ -45,10 +45,10 @@ def plan(
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.verb import gate_status, refusal_of
     from orchestrator.operations.layout.apply import plan_apply, write_plan
-    from orchestrator.planning.layout.layout import changes_of
-    from orchestrator.planning.layout.request import ApplyRequest
     from orchestrator.planning.plan import to_json
     from orchestrator.planning.same_clusters import accepted_clusters
+    from orchestrator.reconcile.layout import changes_of
+    from orchestrator.reconcile.request import ApplyRequest
     from orchestrator.topology.loading import load_topology
 
     check_graph(graph, dry_run=True)
@@ -85,10 +85,10 @@ def apply(
     from orchestrator.cli.run_end import end_with
     from orchestrator.errors import GateRefusedError, UsageError
     from orchestrator.operations.layout.apply import read_plan, run_apply, topology_of
-    from orchestrator.planning.layout.layout import changes_of
-    from orchestrator.planning.layout.request import ApplyRequest
     from orchestrator.planning.plan import to_json
     from orchestrator.planning.same_clusters import OPTION, accepted_clusters
+    from orchestrator.reconcile.layout import changes_of
+    from orchestrator.reconcile.request import ApplyRequest
     from orchestrator.topology.loading import load_topology
 
     given = read_plan(file)
@@ -137,8 +137,8 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.operations.layout.apply import plan_apply
-    from orchestrator.planning.layout.layout import is_of_other_clusters, not_compared
     from orchestrator.planning.plan import to_json
+    from orchestrator.reconcile.layout import is_of_other_clusters, not_compared
     from orchestrator.topology.loading import load_topology
 
     speak_of(file)

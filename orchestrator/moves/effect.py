@@ -152,7 +152,9 @@ class Declared(TypedDict, total=False):
     timeout_s: float
     """Its deadline in seconds; likewise."""
     irreversible: str
-    """Why nothing takes it back, and what it was built on is kept with it."""
+    """Why nothing takes it back, and what it was built on is kept with it. An effect of which the arguments
+    say it overrides the property.
+    """
     stays: str
     """Why it may stay where its run is taken back. The undo of one that is `Reversible` as well changes
     nothing: it tells what stays.
@@ -209,6 +211,11 @@ class Effect(ABC, Generic[R]):
     def timeout_s(self) -> float:
         """Its deadline in seconds."""
         return self.TIMEOUT_S
+
+    @property
+    def irreversible(self) -> str:
+        """Why something of it stays, whatever `undo` does; empty where all of it can be taken back."""
+        return self.IRREVERSIBLE
 
     @abstractmethod
     def perform(self, run: Running) -> Outcome[R]:

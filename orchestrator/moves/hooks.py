@@ -21,11 +21,8 @@ from orchestrator.moves.effect import (
 )
 from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
-from orchestrator.planning.hooks import ACTION, POST, PRE, hook_variables
 from orchestrator.topology.model import Topology
 
-_TIMEOUT_S = 300.0
-_EXPECTED_S = 5.0
 _KEPT = "what a hook did is its own matter"
 
 
@@ -52,11 +49,11 @@ class HookRun:
 class RunHook(
     Reversible,
     Effect[HookRun],
-    name=ACTION,
+    name="run-hook",
     phase="prepare",
     title="Run the file's {variables[dcctl_when]} hook: {playbook}",
-    expected_s=_EXPECTED_S,
-    timeout_s=_TIMEOUT_S,
+    expected_s=5.0,
+    timeout_s=300.0,
     stays=_KEPT,
 ):
     """Run a playbook of the file's own. What it did until it failed is its own matter, as when it is taken
@@ -65,6 +62,7 @@ class RunHook(
 
     playbook: str
     variables: dict[str, Any]
+    """What the playbook is told; the run's id comes to it when it is run."""
 
     def perform(self, run: Running) -> Outcome[HookRun]:
         """See `Effect`."""
@@ -94,17 +92,28 @@ def hooks_around(book: Runbook, topology: Topology, verb: str, source: str, targ
     everything, and where it fails the run has still done what it was for.
     """
 
+    def sites(clusters: str) -> list[str]:
+        return [dc for name in clusters.split(",") if name for dc in topology.clusters[name].datacenters]
+
     def hook(when: str, playbook: str) -> RunHook:
-        variables = hook_variables(when, topology, verb, source, target)
+        variables = {
+            "dcctl_when": when,
+            "dcctl_verb": verb,
+            "dcctl_topology": topology.name,
+            "dcctl_source": source,
+            "dcctl_target": target,
+            "dcctl_source_datacenters": sites(source),
+            "dcctl_target_datacenters": sites(target),
+        }
         return RunHook(playbook=playbook, variables=variables)
 
     before, after = topology.hooks.of("pre", verb), topology.hooks.of("post", verb)
     if before is not None:
         with book.section("before everything", on_failure="undo"):
-            first = book.add(hook("pre", before), id=PRE)
+            first = book.add(hook("pre", before), id="pre-hook")
         book.everything_behind(behind(first, because="the file's own playbook comes before everything"))
     yield
     if after is not None:
         last = behind(*book.last(), because="the file's own playbook follows on everything")
         with book.section("behind everything", on_failure="note", kept=_KEPT):
-            book.add(hook("post", after), id=POST, after=[last], phase="follow-up")
+            book.add(hook("post", after), id="post-hook", after=[last], phase="follow-up")

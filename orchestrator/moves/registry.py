@@ -53,10 +53,6 @@ class Registry:
     def __iter__(self) -> Iterator[type[Effect[Any]]]:
         return iter(self._effects.values())
 
-    def knows(self, step: Step) -> bool:
-        """Whether a step of a plan is an effect of these."""
-        return step.action in self._effects
-
     def kind(self, step: Step) -> type[Effect[Any]]:
         """The class of a step's effect. Raises `DcctlError` for one that this version does not have."""
         return self._named(step.action, step.id)

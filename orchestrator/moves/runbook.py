@@ -116,13 +116,13 @@ class Runbook:
             verify=effect.NAME if isinstance(effect, Verified) else None,
             compensation=effect.NAME if isinstance(effect, Reversible) and not is_kept else None,
             verify_undone=effect.NAME if isinstance(effect, VerifiedUndo) and not is_kept else None,
-            irreversible=bool(effect.IRREVERSIBLE),
+            irreversible=bool(effect.irreversible),
             on_failure=section.on_failure,
             expected_s=effect.expected_s,
             timeout_s=effect.timeout_s,
             section=section.name,
             reasons=reasons,
-            stays_because=effect.IRREVERSIBLE
+            stays_because=effect.irreversible
             or effect.STAYS
             or (section.kept if isinstance(effect, Reversible) else ""),
         )

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
@@ -24,7 +25,7 @@ _LOG_END_TIMEOUT_S = 3.0
 class RunSession:
     """One run's connections, opened when they are first needed.
 
-    `estate_record`: for what outlives the run.
+    `estate_record`: for what outlives the run. `more_ports`: those that only runs of this verb have.
 
     `holds_lock` asks the ensemble whether the run's lock still stands.
     """
@@ -38,10 +39,12 @@ class RunSession:
         estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
         servers: Servers = REAL_SERVERS,
+        more_ports: Mapping[type[Any], Any] = MappingProxyType({}),
     ) -> None:
         self.servers = servers
         self.clock = servers.clock
         self.estate_record = estate_record
+        self._more_ports = more_ports
         self._holds_lock = holds_lock
         self.topology = topology
         self.folder = folder
@@ -126,6 +129,7 @@ class RunSession:
             OwnPlaybooks: self,
             Pools: self.servers.threads,
             Topology: self.topology,
+            **self._more_ports,
         }
         return found if self.estate_record is None else {**found, EstateRecord: self.estate_record}
 

@@ -82,8 +82,8 @@ T = TypeVar("T")
 class Step:
     """One effect, or one measurement that later effects build on.
 
-    `action` names the effect, or for an apply an action in the runner's table, as do `verify`, `compensation`
-    and `verify_undone`.
+    `action` names the effect; `verify`, `compensation` and `verify_undone` name it too, where it can do that.
+    Plans of earlier versions have other names there.
     `verify` says afterwards whether the effect is there (none: doing the step twice is as good as once,
     and after a crash it is simply done again). `irreversible` says that nothing takes the effect back.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from orchestrator.planning.hooks import PRE
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, render_undo
@@ -30,7 +31,6 @@ from orchestrator.operations.status import mirror_status
 from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.boot_guard import GUARD_FACTS
 from orchestrator.planning.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
-from orchestrator.planning.hooks import PRE
 from orchestrator.planning.plan import RunEvent, Step
 from tests.golden.play import Situation
 from tests.moves import test_ways

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from orchestrator.moves.effect import Reversible, Verified, VerifiedUndo
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.registry import Registry
 from orchestrator.planning.plan import Plan
 
 
-def assert_all_known(plan: Plan) -> None:
+def assert_all_known(plan: Plan, effects: Registry = MOVE_EFFECTS) -> None:
     """Every step is an effect, read back from its arguments, that can do what the step says of it."""
     assert plan.steps
     for step in plan.steps:
-        effect = MOVE_EFFECTS.effect(step)
+        effect = effects.effect(step)
         assert step.verify in (None, effect.NAME), step.id
         assert step.verify is None or isinstance(effect, Verified), step.id
         assert step.compensation in (None, effect.NAME), step.id

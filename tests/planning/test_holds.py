@@ -11,9 +11,9 @@ from orchestrator.moves.fence_runbook import plan_fence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.holds import Hold, hold_scope, standing_on
-from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import Plan
+from orchestrator.reconcile.layout import plan_layout
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.layout.estates import empty
 from tests.planning.pictures import (

@@ -12,11 +12,11 @@ from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.operations.layout.actions import LAYOUT_TABLE
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
+from orchestrator.reconcile.effects import LAYOUT_EFFECTS
+from orchestrator.reconcile.layout import plan_layout
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from tests.engine.any_world import AnyWorld, kept
@@ -56,7 +56,7 @@ EFFECTS = {
     "failback": MOVE_EFFECTS,
     "fence": FENCE_EFFECTS,
     "unfence": FENCE_EFFECTS,
-    "apply": LAYOUT_TABLE.effects,
+    "apply": LAYOUT_EFFECTS,
 }
 
 

@@ -14,9 +14,9 @@ from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.layout.procedure import LayoutProcedure
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
-from orchestrator.planning.layout.layout import VERB
-from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.plan import Plan, canonical_json, digest, plan_from_json, to_json
+from orchestrator.reconcile.layout import VERB
+from orchestrator.reconcile.request import ApplyRequest
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 

@@ -16,7 +16,7 @@ from orchestrator.watch.estate import connect_cluster, kafka_cluster
 
 
 class RealCluster:
-    """See `session.LayoutCluster`. Connections are made when they are first needed."""
+    """See `reconcile.ports.LayoutCluster`. Connections are made when they are first needed."""
 
     def __init__(self, topology: Topology, name: str) -> None:
         self._topology = topology

@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import itemgetter
 from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import Actions
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
+from orchestrator.moves.acting import EffectActions
+from orchestrator.moves.effect import Effect
 from orchestrator.operations.coordination_state import coordination_subject, read_coordination
-from orchestrator.operations.layout.actions import LAYOUT_TABLE
-from orchestrator.operations.layout.actions.tables import TableActions
 from orchestrator.operations.layout.cluster import RealCluster
 from orchestrator.operations.layout.observe import java_admin, observe_layout
 from orchestrator.operations.layout.record import read_applied, write_applied
-from orchestrator.operations.layout.session import LayoutCluster, LayoutSession
 from orchestrator.operations.move_estate import open_coordination
 from orchestrator.operations.run import Run
+from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import REAL_SERVERS
-from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
-from orchestrator.planning.layout.difference import Difference
-from orchestrator.planning.layout.digests import digests_like, moved_parts
-from orchestrator.planning.layout.layout import VERB, plan_layout, record_of
-from orchestrator.planning.layout.layout_steps import COPIED_BYTES
 from orchestrator.planning.layout.observed import ObservedEstate
-from orchestrator.planning.layout.request import ApplyRequest
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
+from orchestrator.reconcile.applied import Applied
+from orchestrator.reconcile.difference import Difference
+from orchestrator.reconcile.digests import digests_like, moved_parts
+from orchestrator.reconcile.effects import LAYOUT_EFFECTS
+from orchestrator.reconcile.layout import VERB, plan_layout, record_of
+from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
+from orchestrator.reconcile.record import LastLook
+from orchestrator.reconcile.replicas import MoveReplicas
+from orchestrator.reconcile.request import ApplyRequest
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
@@ -117,7 +119,7 @@ class LayoutProcedure:
         moving = {
             str(step.arguments["cluster"])
             for step in self._fresh(picture).steps
-            if step.action == "move-replicas"
+            if step.action == MoveReplicas.NAME
         }
         if not moving:
             return picture
@@ -139,7 +141,7 @@ class LayoutProcedure:
             problem = f"since it was made these have changed: {listed(moved)}"
         elif _CLOCK.now_s() > self._given.expires_at_s:
             problem = "has expired"
-        elif _without_sizes(fresh) != _without_sizes(self._given):
+        elif _effects(fresh) != _effects(self._given):
             problem = "what is to be done is no longer what it says"
             hint = "was it changed by hand, or written by another version? make it anew"
         else:
@@ -163,16 +165,15 @@ class LayoutProcedure:
         def keep(applied: Applied) -> None:
             write_applied(run.coordination, run.lock, self.topology.name, applied)
 
-        session = LayoutSession(
+        ports = {LayoutClusters: LayoutClusters(estate.clusters), LastLook: LastLook(plan_again, keep)}
+        session = RunSession(
             self.topology,
             run.folder,
             run_id=run.run_id,
-            clusters=estate.clusters,
-            plan_again=plan_again,
-            keep=keep,
             estate_record=run.estate_record,
+            more_ports=ports,
         )
-        return TableActions(session, LAYOUT_TABLE)
+        return EffectActions(LAYOUT_EFFECTS, session)
 
     def _fresh(self, picture: LayoutPicture) -> Plan:
         return plan_layout(
@@ -185,19 +186,9 @@ class LayoutProcedure:
         )
 
 
-def _without_sizes(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
-    """What a plan does. How much data it moves grows by itself; side by side has no order."""
-    return sorted(
-        (
-            (
-                step.id,
-                step.action,
-                {key: value for key, value in step.arguments.items() if key != COPIED_BYTES},
-            )
-            for step in plan.steps
-        ),
-        key=itemgetter(0),
-    )
+def _effects(plan: Plan) -> dict[str, Effect[Any] | None]:
+    """What a plan does, by its steps: side by side has no order. None for what this version does not know."""
+    return {step.id: LAYOUT_EFFECTS.understood(step) for step in plan.steps}
 
 
 def _applied(estate: LayoutEstate) -> Applied | None:

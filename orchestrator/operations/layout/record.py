@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.operations.journal import read_bulk, unpacked, write_bulk
-from orchestrator.planning.layout.applied import Applied, applied_from_json, applied_to_json
 from orchestrator.planning.plan import canonical_json
+from orchestrator.reconcile.applied import Applied, applied_from_json, applied_to_json
 
 _KEPT = 3
 

@@ -1,1 +1,1 @@
-"""From a topology file and what clusters say to the plan that brings them together."""
+"""What an estate shall hold by its topology file, and what it holds, as values that can be compared."""

@@ -18,9 +18,9 @@ from orchestrator.operations.journal import journal_records
 from orchestrator.operations.layout.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.operations.layout.record import applied_path, read_applied, write_applied
 from orchestrator.operations.run_story import run_story
-from orchestrator.planning.layout.applied import Applied, applied_now
 from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.plan import Plan, canonical_json, to_json
+from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.topology.model import Topic
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run

@@ -13,16 +13,18 @@ import pytest
 
 from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.errors import ClusterError, ConnectError, GateRefusedError
+from orchestrator.moves.acting import EffectActions
 from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.layout.actions import LAYOUT_TABLE
-from orchestrator.operations.layout.actions.tables import TableActions
-from orchestrator.operations.layout.session import LayoutSession
 from orchestrator.operations.refusals import refuse_unless_undoable
-from orchestrator.planning.layout.applied import Applied
-from orchestrator.planning.layout.difference import Difference
-from orchestrator.planning.layout.layout import plan_layout, record_of
+from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedEstate, ObservedTopic
 from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
+from orchestrator.reconcile.applied import Applied
+from orchestrator.reconcile.difference import Difference
+from orchestrator.reconcile.effects import LAYOUT_EFFECTS
+from orchestrator.reconcile.layout import plan_layout, record_of
+from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.reconcile.record import LastLook
 from orchestrator.topology.model import Replication, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
 from tests.engine.crashes import (
@@ -35,11 +37,12 @@ from tests.engine.crashes import (
 )
 from tests.operations.layout.memory_estate import MemoryCluster, contents, memory_clusters, picture_of
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
+from tests.planning.known_names import assert_all_known
 from tests.planning.layout.estates import NOW_S, as_described, coordinated, empty, with_config, with_topic
 from tests.planning.layout.layouts import active_active, cluster, site, stretched
 
 
-class _Instant(LayoutSession):
+class _Instant(RunSession):
     """In memory nothing comes a moment later: what is not there now will not come."""
 
     def await_true(self, condition: Callable[[], bool], timeout_s: float, poll_s: float = 0.2) -> bool:
@@ -95,7 +98,7 @@ class World(CrashingJournal):
         """Another run: its journal is empty, and the estate is what the last one left."""
         self.records: list[RunEvent] = []
 
-    def _new_actions(self) -> TableActions[LayoutSession]:
+    def _new_actions(self) -> EffectActions:
         def plan_again() -> tuple[Plan, Applied]:
             plan = self.plan()
             differences = [Difference(**row) for row in plan.facts["differences"]]
@@ -111,12 +114,13 @@ class World(CrashingJournal):
             self.topology,
             Path("/nowhere"),
             run_id="run-1",
-            clusters=self.clusters,
-            plan_again=plan_again,
-            keep=keep,
             estate_record=EnsembleRecord(MemoryLock(self.ensemble, "lock"), self.topology.name, "run-1"),
+            more_ports={
+                LayoutClusters: LayoutClusters(self.clusters),
+                LastLook: LastLook(plan_again, keep),
+            },
         )
-        return TableActions(session, LAYOUT_TABLE)
+        return EffectActions(LAYOUT_EFFECTS, session)
 
 
 def _everything() -> World:
@@ -430,17 +434,15 @@ class _Patient(_Instant):
         return any(condition() for _ in range(round(timeout_s / poll_s)))
 
 
-def _patient(world: World) -> TableActions[LayoutSession]:
+def _patient(world: World) -> EffectActions:
     session = _Patient(
         world.topology,
         Path("/nowhere"),
         run_id="run-1",
-        clusters=world.clusters,
-        plan_again=lambda: pytest.fail("not asked for"),
-        keep=lambda _: None,
+        more_ports={LayoutClusters: LayoutClusters(world.clusters)},
         estate_record=EnsembleRecord(MemoryLock(world.ensemble, "lock"), world.topology.name, "run-1"),
     )
-    return TableActions(session, LAYOUT_TABLE)
+    return EffectActions(LAYOUT_EFFECTS, session)
 
 
 @pytest.mark.parametrize(("refusals", "outcome"), [(5, "ok"), (10_000, "unknown")])
@@ -547,14 +549,10 @@ def test_a_topic_that_somebody_else_made_meanwhile_is_not_taken_back() -> None:
     assert world.clusters["west"].picture.topics == {"orders": theirs}
 
 
-def test_names_in_the_plan_are_names_in_the_table() -> None:
-    """No step names an action that does not exist."""
+def test_steps_of_the_plan_are_effects() -> None:
+    """No step names an action that does not exist, or has arguments that do not fit."""
     for new_world in WORLDS:
-        for step in new_world().plan().steps:
-            assert step.action in LAYOUT_TABLE.perform
-            assert step.verify is None or step.verify in LAYOUT_TABLE.verify
-            assert step.compensation is None or step.compensation in LAYOUT_TABLE.compensate
-            assert step.verify_undone is None or step.verify_undone in LAYOUT_TABLE.verify_undone
+        assert_all_known(new_world().plan(), LAYOUT_EFFECTS)
 
 
 def test_mirrors_of_unmanaged_owners_are_no_business() -> None:

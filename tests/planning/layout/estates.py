@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.planning.layout.applied import Applied, applied_now
 from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.layout import plan_layout
 from orchestrator.planning.layout.observed import (
     ObservedBroker,
     ObservedCluster,
@@ -19,6 +17,8 @@ from orchestrator.planning.layout.observed import (
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan
+from orchestrator.reconcile.applied import Applied, applied_now
+from orchestrator.reconcile.layout import plan_layout
 from orchestrator.topology.model import Topology
 
 NOW_S = 1_800_000_000.0

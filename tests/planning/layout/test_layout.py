@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.layout.applied import applied_now
 from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.difference import Difference
-from orchestrator.planning.layout.layout import RECORD, changes_of, plan_layout, record_of
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.primaries import Primary
+from orchestrator.reconcile.applied import applied_now
+from orchestrator.reconcile.difference import Difference
+from orchestrator.reconcile.layout import changes_of, plan_layout, record_of
+from orchestrator.reconcile.record import RecordApplied
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Sink, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
@@ -52,7 +53,7 @@ def orders(**more: Any) -> Topic:
 
 def mending(plan: Plan) -> tuple[Step, ...]:
     """The steps that change something; what was applied is remembered at the end of each plan."""
-    return tuple(step for step in plan.steps if step.action != RECORD)
+    return tuple(step for step in plan.steps if step.action != RecordApplied.NAME)
 
 
 def steps(plan: Plan, action: str) -> list[dict[str, Any]]:
@@ -90,7 +91,7 @@ def test_what_was_applied_is_remembered_once() -> None:
     """The first apply on a finished estate writes the record; after that there is nothing to do."""
     estate = as_described(PAYMENTS)
     first = planned(PAYMENTS, estate)
-    assert [step.action for step in first.steps] == [RECORD]
+    assert [step.action for step in first.steps] == [RecordApplied.NAME]
     assert changes_of(first) == 0
     again = planned(PAYMENTS, estate, PAYMENTS)
     assert (again.steps, again.facts["done_by"]) == ((), "run-0")
@@ -102,7 +103,7 @@ def test_a_topic_made_anew_is_told_and_noted() -> None:
     plan = planned(PAYMENTS, estate, PAYMENTS)
     (difference,) = plan.facts["differences"]
     assert (difference["aspect"], difference["cause"], difference["found"]) == ("topic id", "drift", "new")
-    assert [step.action for step in plan.steps] == [RECORD]
+    assert [step.action for step in plan.steps] == [RecordApplied.NAME]
 
 
 def test_plans_of_the_same_picture_are_the_same() -> None:
@@ -648,7 +649,7 @@ def test_connectors_are_what_the_file_says_and_run() -> None:
         "configure-connectors",
         "resume-connectors",
         "restart-connectors",
-        RECORD,
+        RecordApplied.NAME,
     }
     assert by_action["configure-connectors"].id in by_action["resume-connectors"].depends_on
 

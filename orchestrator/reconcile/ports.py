@@ -1,22 +1,14 @@
-"""What the actions of one apply share: its clusters, its lock, and a fresh look at everything.
-
-Tests bring a cluster that lives in memory.
-"""
+"""What the effects of an apply reach of the world. Tests bring a cluster that lives in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.ports import EstateRecord
-from orchestrator.operations.run_session import RunSession
-from orchestrator.planning.layout.applied import Applied
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
-from orchestrator.planning.plan import Plan
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, TopicPartition
 
 
@@ -81,27 +73,14 @@ class LayoutCluster(Protocol):
         """End the connections."""
 
 
-class LayoutSession(RunSession):
-    """`plan_again` observes and plans anew; `keep` writes the record of what was applied."""
+@dataclass(frozen=True, slots=True)
+class LayoutClusters:
+    """The port to the clusters of an apply, by their names in the file."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        folder: Path,
-        *,
-        run_id: str,
-        clusters: Mapping[str, LayoutCluster],
-        plan_again: Callable[[], tuple[Plan, Applied]],
-        keep: Callable[[Applied], None],
-        estate_record: EstateRecord,
-    ) -> None:
-        super().__init__(topology, folder, run_id=run_id, estate_record=estate_record)
-        self._layout_clusters = clusters
-        self.plan_again = plan_again
-        self.keep = keep
+    clusters: Mapping[str, LayoutCluster]
 
-    def at(self, cluster: object) -> LayoutCluster:
+    def at(self, name: str) -> LayoutCluster:
         """The cluster that a step names. Raises `DcctlError` where the file has none of that name."""
-        if cluster not in self._layout_clusters:
-            raise DcctlError(f"cluster {cluster}", "is not in the topology file")
-        return self._layout_clusters[str(cluster)]
+        if name not in self.clusters:
+            raise DcctlError(f"cluster {name}", "is not in the topology file")
+        return self.clusters[name]

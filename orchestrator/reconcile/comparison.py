@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.planning.layout.applied import AppliedCluster
 from orchestrator.planning.layout.desired import DesiredCluster
 from orchestrator.planning.layout.desired_topics import DesiredTopic
-from orchestrator.planning.layout.held import Kept
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate, ObservedTopic
 from orchestrator.planning.layout.placement import Spread
+from orchestrator.reconcile.applied import AppliedCluster
+from orchestrator.reconcile.held import Kept
 from orchestrator.topology.kinds import DestructiveChange
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Comparison:
 
     `applied` is None where nothing was recorded; `estate` shows the other sides of mirrored topics;
     `kept` must stay whatever the file says; `denied`: the rules by which runs keep applications off, by
-    the run's id.
+    the run's id; `sizes`: bytes of one replica of each partition, where known.
     """
 
     desired: DesiredCluster
@@ -32,6 +32,7 @@ class Comparison:
     allow: frozenset[DestructiveChange]
     kept: Kept
     denied: Mapping[Acl, str]
+    sizes: Mapping[TopicPartition, int]
 
     def source_of(self, topic: DesiredTopic) -> ObservedTopic | None:
         """The topic at the other side of the mirror that `topic` belongs to, if it could be seen."""

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
-from orchestrator.planning.hooks import with_hooks
-from orchestrator.planning.layout.applied import Applied, applied_now
-from orchestrator.planning.layout.compare_access import compare_access
-from orchestrator.planning.layout.compare_connectors import compare_connectors
-from orchestrator.planning.layout.compare_topics import compare_topics
-from orchestrator.planning.layout.comparison import Comparison
+from orchestrator.moves.hooks import hooks_around
+from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
-from orchestrator.planning.layout.difference import Difference, Finding
-from orchestrator.planning.layout.digests import observed_digests
-from orchestrator.planning.layout.held import Kept, held_mirrors, kept_by_held
-from orchestrator.planning.layout.layout_gates import (
-    LayoutSituation,
-    cluster_ids,
-    layout_gates,
-)
-from orchestrator.planning.layout.layout_steps import Sizes, layout_steps
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.layout.placement import Spread
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import GateResult, Plan, Step, digest, with_seconds
+from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
 from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.reconcile.applied import Applied, applied_now
+from orchestrator.reconcile.compare_access import compare_access
+from orchestrator.reconcile.compare_connectors import compare_connectors
+from orchestrator.reconcile.compare_topics import compare_topics
+from orchestrator.reconcile.comparison import Comparison
+from orchestrator.reconcile.difference import Difference, Finding
+from orchestrator.reconcile.digests import observed_digests
+from orchestrator.reconcile.held import Kept, held_mirrors, kept_by_held
+from orchestrator.reconcile.layout_gates import LayoutSituation, cluster_ids, layout_gates
+from orchestrator.reconcile.record import RecordApplied
+from orchestrator.reconcile.runbook import add_works
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 
 VERB = "apply"
-RECORD = "record-applied"
 # A plan may wait for a colleague's review over night; what moves meanwhile is seen by its digests.
 EXPIRES_AFTER_S = 24 * 3600.0
 
@@ -43,7 +41,7 @@ def plan_layout(
     *,
     coordination: Part[CoordinationState],
     applied: Applied | None = None,
-    sizes: Sizes | None = None,
+    sizes: Mapping[str, Mapping[TopicPartition, int]] | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Compare file and estate, and plan what brings them together.
@@ -63,7 +61,16 @@ def plan_layout(
         finding
         for name in desired.clusters
         for finding in _compare(
-            _side(topology, desired, observed, applied, name, kept.get(name, Kept()), denied.get(name, {})),
+            _side(
+                topology,
+                desired,
+                observed,
+                applied,
+                name,
+                kept=kept.get(name, Kept()),
+                denied=denied.get(name, {}),
+                sizes=(sizes or {}).get(name, {}),
+            ),
             held.get(name, {}),
         )
     )
@@ -79,49 +86,54 @@ def plan_layout(
         accepted_clusters=tuple((request or {}).get("accept_cluster", ())),
     )
     described = dump_topology(topology)
-    layout_only = steps = layout_steps(works, desired, sizes or {})
     gates = layout_gates(situation)
     record = _record(desired, observed, differences, applied)
     new_ids = ids_to_remember(coordination, cluster_ids(observed))
     is_recorded = applied is not None and applied.says_the_same(record)
-    if steps or not is_recorded:
-        steps = (*steps, _record_step(steps))
-    is_done = not steps and all(gate.outcome == "ok" for gate in gates)
-    plan = Plan(
-        verb=VERB,
-        topology=topology.name,
-        source="",
-        target="",
-        request=dict(request or {}),
-        created_at_s=observed.at_s,
-        expires_at_s=observed.at_s + EXPIRES_AFTER_S,
-        topology_digest=digest(described),
-        observed=observed_digests(observed, desired, works),
-        gates=gates,
-        steps=steps,
-        facts={
-            **({"done_by": applied.run_id} if is_done and applied else {}),
-            "differences": [difference.as_json() for difference in differences],
-            "compared": [
-                name
-                for name in desired.clusters
-                if name in observed.clusters and not observed.clusters[name].problem
-            ],
-            "ignored": {
-                name: _ignored(desired, cluster)
-                for name, cluster in observed.clusters.items()
-                if name in desired.clusters
-            },
-            **new_ids,
-            "held": {name: dict(reasons) for name, reasons in held.items()},
-            "denied": _denied(observed, denied),
-            "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
-            "applied_known": coordination.value is not None,
-            "topology": described,
-        },
-    )
+    book = Runbook()
     # To remember what was applied is nothing that anybody would have to be told of.
-    return with_seconds(with_hooks(topology, plan) if layout_only else plan)
+    with hooks_around(book, topology, VERB, "", "") if works else nullcontext():
+        add_works(book, works, desired)
+        if works or not is_recorded:
+            done = behind(*book.last(), because="only what is done is remembered")
+            with book.section("record", on_failure="stop"):
+                book.add(RecordApplied(), after=[done])
+    is_done = not book.steps and all(gate.outcome == "ok" for gate in gates)
+    return with_seconds(
+        Plan(
+            verb=VERB,
+            topology=topology.name,
+            source="",
+            target="",
+            request=dict(request or {}),
+            created_at_s=observed.at_s,
+            expires_at_s=observed.at_s + EXPIRES_AFTER_S,
+            topology_digest=digest(described),
+            observed=observed_digests(observed, desired, works),
+            gates=gates,
+            steps=book.steps,
+            facts={
+                **({"done_by": applied.run_id} if is_done and applied else {}),
+                "differences": [difference.as_json() for difference in differences],
+                "compared": [
+                    name
+                    for name in desired.clusters
+                    if name in observed.clusters and not observed.clusters[name].problem
+                ],
+                "ignored": {
+                    name: _ignored(desired, cluster)
+                    for name, cluster in observed.clusters.items()
+                    if name in desired.clusters
+                },
+                **new_ids,
+                "held": {name: dict(reasons) for name, reasons in held.items()},
+                "denied": _denied(observed, denied),
+                "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
+                "applied_known": coordination.value is not None,
+                "topology": described,
+            },
+        )
+    )
 
 
 def record_of(
@@ -169,26 +181,16 @@ def changes_of(plan: Plan) -> int:
     return sum(difference["mend"] == "planned" for difference in plan.facts["differences"])
 
 
-def _record_step(steps: Sequence[Step]) -> Step:
-    return Step(
-        id=RECORD,
-        phase="verify",
-        title="Look at everything again, and remember what was applied",
-        action=RECORD,
-        depends_on=tuple(step.id for step in steps),
-        expected_s=2.0,
-        timeout_s=120.0,
-    )
-
-
-def _side(  # noqa: PLR0917 - the sides of a comparison, and of which cluster
+def _side(
     topology: Topology,
     desired: DesiredEstate,
     observed: ObservedEstate,
     applied: Applied | None,
     name: str,
+    *,
     kept: Kept,
     denied: Mapping[Acl, str],
+    sizes: Mapping[TopicPartition, int],
 ) -> Comparison | None:
     found = observed.clusters.get(name)
     if found is None or found.problem:
@@ -205,6 +207,7 @@ def _side(  # noqa: PLR0917 - the sides of a comparison, and of which cluster
         allow=frozenset(topology.allow),
         kept=kept,
         denied=denied,
+        sizes=sizes,
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
-from orchestrator.planning.layout.difference import Work
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.plan import digest
+from orchestrator.reconcile.batch import Batch
+from orchestrator.reconcile.topics import OnTopics
 
 
 def observed_digests(
-    observed: ObservedEstate, desired: DesiredEstate, works: Iterable[Work] = ()
+    observed: ObservedEstate, desired: DesiredEstate, works: Iterable[Batch] = ()
 ) -> dict[str, str]:
     """One digest for each part of each cluster, and one for each object that the works change.
 
@@ -26,12 +27,10 @@ def observed_digests(
         for part, data in _parts(cluster, desired.clusters[name]).items()
     }
     for work in works:
-        if work.action in _ON_TOPICS:
-            parts[f"{work.cluster}/topic {work.name}"] = digest(_topic(observed, work.cluster, work.name))
+        if isinstance(work, OnTopics):
+            for topic in work.topics:
+                parts[f"{work.cluster}/topic {topic}"] = digest(_topic(observed, work.cluster, topic))
     return parts
-
-
-_ON_TOPICS = frozenset({"create-topics", "delete-topics", "set-config", "add-partitions", "move-replicas"})
 
 
 def moved_parts(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:

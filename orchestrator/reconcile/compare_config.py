@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from orchestrator.planning.layout.applied import cause_of
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_topics import DesiredTopic
-from orchestrator.planning.layout.difference import CONFIG, Cause, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedTopic
+from orchestrator.reconcile.applied import cause_of
+from orchestrator.reconcile.comparison import Comparison
+from orchestrator.reconcile.difference import CONFIG, Cause, Difference, Finding
+from orchestrator.reconcile.topics import SetConfig, SettingsWanted
 from orchestrator.topology.kinds import DestructiveChange
 from orchestrator.topology.topic_settings import Meaning, meaning, says_the_same
 
@@ -142,17 +143,13 @@ def _unlike_source(cluster: str, topic: DesiredTopic, key: str, at_source: str) 
     )
 
 
-def _work(difference: Difference, topic: DesiredTopic, entry: _Entry) -> Work:
-    return Work(
-        action="set-config",
-        cluster=difference.cluster,
-        name=topic.name,
-        arguments={
-            "set": {entry.key: entry.wanted},
-            "was": {entry.key: entry.has},
-            "irreversible": difference.irreversible,
-        },
-    )
+def _work(difference: Difference, topic: DesiredTopic, entry: _Entry) -> SetConfig:
+    wanted: SettingsWanted = {
+        "set": {entry.key: entry.wanted},
+        "was": {entry.key: entry.has},
+        "irreversible": difference.irreversible,
+    }
+    return SetConfig(cluster=difference.cluster, topics={topic.name: wanted})
 
 
 def _why(last: Mapping[str, str] | None, entry: _Entry) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from orchestrator.reconcile.batch import Batch
 from orchestrator.topology.kinds import DestructiveChange
 
 # drift: the cluster was changed since the file was applied last · change: the file says something new
@@ -46,22 +46,9 @@ class Difference:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What mends one difference: an action on one object of one cluster, and its arguments.
-
-    Works of the same action are put together into steps (`layout_steps`).
-    """
-
-    action: str
-    cluster: str
-    name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A difference, and the work that mends it where it is to be mended."""
+    """A difference, and the effect that mends it where it is to be mended."""
 
     difference: Difference
-    work: Work | None = None
+    work: Batch | None = None

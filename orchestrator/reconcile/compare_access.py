@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.planning.layout.applied import rules_of
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID
-from orchestrator.planning.layout.difference import Cause, Difference, Finding, Mend, Work
+from orchestrator.reconcile.access import CreateAcls, DeleteAcls
+from orchestrator.reconcile.applied import rules_of
+from orchestrator.reconcile.comparison import Comparison
+from orchestrator.reconcile.difference import Cause, Difference, Finding, Mend
 from orchestrator.values import Acl
-
-_Resource = tuple[str, str, str, str, str, str]
 
 
 def compare_access(side: Comparison) -> Iterator[Finding]:
@@ -28,7 +27,7 @@ def compare_access(side: Comparison) -> Iterator[Finding]:
         reason = "it was removed" if cause == "drift" else "the principal needs it"
         yield Finding(
             _difference(side, rules, cause, "planned", reason, is_wanted=True),
-            _work("create-acls", side, rules),
+            CreateAcls(cluster=side.desired.name, rules=tuple(rules)),
         )
     own = {rule for rule in found if rule.principal in side.desired.principals}
     # A fence, or a move, has made these, and takes them away.
@@ -48,7 +47,8 @@ def _no_longer_implied(side: Comparison, rules: list[Acl]) -> Finding:
     is_allowed = "delete-acls" in side.allow
     mend: Mend = "planned" if is_allowed else "not-allowed"
     difference = _difference(side, rules, "change", mend, "the file implies it no more", is_wanted=False)
-    return Finding(difference, _work("delete-acls", side, rules) if is_allowed else None)
+    withdrawal = DeleteAcls(cluster=side.desired.name, rules=tuple(rules))
+    return Finding(difference, withdrawal if is_allowed else None)
 
 
 def _of_others(side: Comparison, rules: list[Acl]) -> Finding:
@@ -84,30 +84,9 @@ def _difference(
     )
 
 
-def _work(action: str, side: Comparison, rules: list[Acl]) -> Work:
-    first = rules[0]
-    return Work(
-        action=action,
-        cluster=side.desired.name,
-        name=" ".join(_resource(first)),
-        arguments={"rules": [list(rule) for rule in rules]},
-    )
-
-
 def _by_resource(rules: Iterable[Acl]) -> Iterator[list[Acl]]:
     """Rules that differ only in their operation, together; in order."""
-    groups: dict[_Resource, list[Acl]] = {}
+    groups: dict[Acl, list[Acl]] = {}
     for rule in sorted(rules):
-        groups.setdefault(_resource(rule), []).append(rule)
+        groups.setdefault(rule._replace(operation=""), []).append(rule)
     yield from groups.values()
-
-
-def _resource(rule: Acl) -> _Resource:
-    return (
-        rule.principal,
-        rule.resource_type,
-        rule.resource_name,
-        rule.pattern,
-        rule.permission,
-        rule.host,
-    )

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.layout.desired import DesiredEstate
-from orchestrator.planning.layout.difference import Difference, Work
-from orchestrator.planning.layout.held import newest_moves
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
+from orchestrator.reconcile.batch import Batch
+from orchestrator.reconcile.difference import Difference
+from orchestrator.reconcile.held import newest_moves
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
 _WITH_THE_MIRROR = " with the file as it was when it began: this one has no mirror between its clusters"
-_PLACING = frozenset({"create-topics", "add-partitions", "move-replicas"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,12 @@ class LayoutSituation:
     observed: ObservedEstate
     coordination: Part[CoordinationState]
     differences: tuple[Difference, ...]
-    works: tuple[Work, ...]
+    works: tuple[Batch, ...]
     accepted_clusters: tuple[str, ...] = ()
 
     def placing(self, cluster: str) -> bool:
         """Whether anything is to be done at a cluster that gives brokers replicas."""
-        return any(work.cluster == cluster and work.action in _PLACING for work in self.works)
+        return any(work.cluster == cluster and work.PLACES_REPLICAS for work in self.works)
 
 
 def layout_gates(situation: LayoutSituation) -> tuple[GateResult, ...]:
@@ -159,7 +159,7 @@ def _wrong_brokers(name: str, per_dc: Mapping[str, int], observed: ObservedClust
 
 def _nothing_moves(s: LayoutSituation) -> GateResult:
     limit = "no partition of a topic that changes is being moved already"
-    touched = {(work.cluster, work.name) for work in s.works if work.action in _PLACING}
+    touched = {(work.cluster, name) for work in s.works if work.PLACES_REPLICAS for name in work.objects}
     busy = [
         f"{partition} at {name}"
         for name, cluster in s.observed.clusters.items()

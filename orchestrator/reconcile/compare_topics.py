@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from orchestrator.planning.layout.applied import AppliedTopic, applied_topic, cause_of
-from orchestrator.planning.layout.compare_config import compare_config
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
-from orchestrator.planning.layout.difference import (
-    IDENTITY,
-    PARTITIONS,
-    Cause,
-    Difference,
-    Finding,
-    Mend,
-    Work,
-)
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.planning.layout.placement import Replicas
 from orchestrator.planning.not_copied import COPY_AGAIN
+from orchestrator.reconcile.applied import AppliedTopic, applied_topic, cause_of
+from orchestrator.reconcile.compare_config import compare_config
+from orchestrator.reconcile.comparison import Comparison
+from orchestrator.reconcile.difference import IDENTITY, PARTITIONS, Cause, Difference, Finding, Mend
+from orchestrator.reconcile.replicas import MoveReplicas, Placed, bytes_to_copy
+from orchestrator.reconcile.topics import (
+    AddPartitions,
+    CreateTopics,
+    DeleteTopics,
+    PartitionsWanted,
+    TopicWanted,
+)
 from orchestrator.topology.kinds import DestructiveChange
 
 
@@ -48,11 +48,6 @@ def _missing(side: Comparison, topic: DesiredTopic) -> Finding:
     last = side.applied.topics.get(topic.name) if side.applied else None
     is_drift = last is not None
     partitions = topic.partitions or 1
-    explicit = (
-        [list(replicas) for replicas in side.spread.assignments(topic, partitions)]
-        if topic.placement.is_explicit
-        else None
-    )
     difference = Difference(
         cluster=side.desired.name,
         subject=f"topic {topic.name}",
@@ -67,16 +62,14 @@ def _missing(side: Comparison, topic: DesiredTopic) -> Finding:
             else f"it does not exist; {_purpose(topic)}"
         ),
     )
-    arguments = {
+    wanted: TopicWanted = {
         "partitions": partitions,
         "replicas": topic.replicas,
         "config": dict(topic.config),
-        **({"assignment": explicit} if explicit is not None else {}),
     }
-    return Finding(
-        difference=difference,
-        work=Work(action="create-topics", cluster=side.desired.name, name=topic.name, arguments=arguments),
-    )
+    if topic.placement.is_explicit:
+        wanted["assignment"] = [list(row) for row in side.spread.assignments(topic, partitions)]
+    return Finding(difference, CreateTopics(cluster=side.desired.name, topics={topic.name: wanted}))
 
 
 def _compare(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Iterator[Finding]:
@@ -159,13 +152,15 @@ def _replicas(
         reason=said if is_allowed else "it would have fewer copies",
         needs=needs,
     )
-    arguments = {
-        "partitions": {
-            str(number): {"replicas": list(new), "was": list(found.replicas[number])}
-            for number, new in moves.items()
-        }
+    placed: dict[str, Placed] = {
+        str(number): {"replicas": list(new), "was": list(found.replicas[number])}
+        for number, new in moves.items()
     }
-    work = Work(action="move-replicas", cluster=side.desired.name, name=topic.name, arguments=arguments)
+    work = MoveReplicas(
+        cluster=side.desired.name,
+        topics={topic.name: {"partitions": placed}},
+        copied_bytes=bytes_to_copy(topic.name, placed, side.sizes),
+    )
     return Finding(difference, work if is_allowed else None)
 
 
@@ -203,18 +198,11 @@ def _partitions(
         return Finding(replace(base, mend=mend, irreversible=False, reason=hint))
     added = wanted - found.partitions
     explicit = topic.placement.is_explicit or any(len(r) != topic.replicas for r in found.replicas)
-    assignment = (
-        {"assignment": [list(r) for r in side.spread.assignments(topic, added, first=found.partitions)]}
-        if explicit
-        else {}
-    )
-    work = Work(
-        action="add-partitions",
-        cluster=side.desired.name,
-        name=topic.name,
-        arguments={"total": wanted, "was": found.partitions, **assignment},
-    )
-    return Finding(base, work)
+    more: PartitionsWanted = {"total": wanted, "was": found.partitions}
+    if explicit:
+        rows = side.spread.assignments(topic, added, first=found.partitions)
+        more["assignment"] = [list(row) for row in rows]
+    return Finding(base, AddPartitions(cluster=side.desired.name, topics={topic.name: more}))
 
 
 def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
@@ -247,12 +235,7 @@ def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
             needs=None if why else "delete-topics",
             irreversible=not why,
         )
-        work = Work(
-            action="delete-topics",
-            cluster=side.desired.name,
-            name=name,
-            arguments={"topic_id": found.topic_id},
-        )
+        work = DeleteTopics(cluster=side.desired.name, topics={name: {"topic_id": found.topic_id}})
         yield Finding(difference, work if is_allowed else None)
 
 

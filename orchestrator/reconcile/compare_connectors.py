@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.planning.layout.applied import cause_of
-from orchestrator.planning.layout.comparison import Comparison
 from orchestrator.planning.layout.desired import DesiredConnector
-from orchestrator.planning.layout.difference import CONFIG, Difference, Finding, Work
 from orchestrator.planning.layout.observed import ObservedConnector
+from orchestrator.reconcile.applied import cause_of
+from orchestrator.reconcile.comparison import Comparison
+from orchestrator.reconcile.connectors import (
+    ConfigureConnectors,
+    ConnectorMeant,
+    ConnectorWanted,
+    CreateConnectors,
+    DeleteConnectors,
+    RestartConnectors,
+    ResumeConnectors,
+)
+from orchestrator.reconcile.difference import CONFIG, Difference, Finding
 from orchestrator.topology.secrecy import NOT_SHOWN, hides
 
 _HALTED = frozenset({"PAUSED", "STOPPED"})
@@ -50,32 +59,14 @@ def _missing(side: Comparison, connector: DesiredConnector) -> Finding:
             mend="planned",
             reason=f"it was deleted; {reason}" if is_drift else f"it does not exist; {reason}",
         ),
-        Work(
-            action="create-connectors",
-            cluster=side.desired.name,
-            name=connector.name,
-            arguments={
-                "config": dict(connector.config),
-                "source": connector.source,
-                "may_lack_tasks": connector.may_lack_tasks,
-            },
-        ),
+        CreateConnectors(cluster=side.desired.name, connectors={connector.name: _wanted(connector)}),
     )
 
 
 def _settings(side: Comparison, connector: DesiredConnector, seen: ObservedConnector) -> Iterator[Finding]:
     """One finding for each property; all of them are mended by the same work."""
     last = side.applied.connectors.get(connector.name) if side.applied else None
-    work = Work(
-        action="configure-connectors",
-        cluster=side.desired.name,
-        name=connector.name,
-        arguments={
-            "config": dict(connector.config),
-            "source": connector.source,
-            "may_lack_tasks": connector.may_lack_tasks,
-        },
-    )
+    work = ConfigureConnectors(cluster=side.desired.name, connectors={connector.name: _wanted(connector)})
     for key in sorted(connector.config.keys() | seen.config.keys()):
         wanted, has = connector.config.get(key), seen.config.get(key)
         if wanted == has:
@@ -99,12 +90,18 @@ def _state(
     side: Comparison, connector: DesiredConnector, seen: ObservedConnector, *, is_configured: bool
 ) -> Iterator[Finding]:
     failed = seen.state == "FAILED" or "FAILED" in seen.tasks
+    mend: type[ResumeConnectors | RestartConnectors]
     if seen.state in _HALTED:
-        action, reason = "resume-connectors", "somebody halted it: nothing is mirrored"
+        mend, reason = ResumeConnectors, "somebody halted it: nothing is mirrored"
     elif failed:
-        action, reason = "restart-connectors", "it has failed: Connect's log says why"
+        mend, reason = RestartConnectors, "it has failed: Connect's log says why"
     else:
         return
+    meant: ConnectorMeant = {
+        "source": connector.source,
+        "may_lack_tasks": connector.may_lack_tasks,
+        "is_configured": is_configured,
+    }
     tasks = f", tasks {', '.join(seen.tasks)}" if seen.tasks else ""
     yield Finding(
         Difference(
@@ -117,16 +114,7 @@ def _state(
             mend="planned",
             reason=reason,
         ),
-        Work(
-            action=action,
-            cluster=side.desired.name,
-            name=connector.name,
-            arguments={
-                "source": connector.source,
-                "may_lack_tasks": connector.may_lack_tasks,
-                "is_configured": is_configured,
-            },
-        ),
+        mend(cluster=side.desired.name, connectors={connector.name: meant}),
     )
 
 
@@ -148,10 +136,18 @@ def _no_longer_wanted(side: Comparison, found: Mapping[str, ObservedConnector]) 
                 reason=why or "the file has its mirror no more",
                 needs=None if why else "delete-connectors",
             ),
-            Work(action="delete-connectors", cluster=side.desired.name, name=name)
+            DeleteConnectors(cluster=side.desired.name, connectors={name: {}})
             if is_allowed and not why
             else None,
         )
+
+
+def _wanted(connector: DesiredConnector) -> ConnectorWanted:
+    return {
+        "config": dict(connector.config),
+        "source": connector.source,
+        "may_lack_tasks": connector.may_lack_tasks,
+    }
 
 
 def _shown(key: str, value: str | None) -> str:

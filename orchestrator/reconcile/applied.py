@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from orchestrator.errors import DcctlError
 from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
 from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
-from orchestrator.planning.layout.difference import CONFIG, PARTITIONS, Cause, Difference
 from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.reconcile.difference import CONFIG, PARTITIONS, Cause, Difference
 from orchestrator.values import Acl
 
 _FORMAT_VERSION = 1

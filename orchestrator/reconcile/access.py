@@ -1,0 +1,96 @@
+"""Access rules: creating and deleting exactly those that a plan names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    VerifiedUndo,
+)
+from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.values import Acl
+from orchestrator.wording import listed
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
+    """Rules that come (`CREATES`) or go; what takes one back does the other. Twice is once."""
+
+    AT_ONCE: ClassVar[int] = 1_000
+    EACH_S: ClassVar[float] = 0.002
+    CREATES: ClassVar[bool]
+
+    rules: tuple[Acl, ...]
+
+    @property
+    def objects(self) -> tuple[Acl, ...]:
+        """See `Batch`."""
+        return self.rules
+
+    @classmethod
+    def joined(cls, works: Sequence[Self]) -> Self:
+        """See `Batch`."""
+        rules = (rule for work in works for rule in work.rules)
+        return cls(cluster=works[0].cluster, rules=tuple(dict.fromkeys(rules)))
+
+    @property
+    def what(self) -> str:
+        """See `Batch`."""
+        return f"{len(self.rules)} operations of {listed(sorted({rule.principal for rule in self.rules}))}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        return self._write(run, creating=self.CREATES)
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """Every one of them is there, or none."""
+        return self._seen(run, created=self.CREATES)
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """See `Reversible`."""
+        return self._write(run, creating=not self.CREATES)
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """See `VerifiedUndo`."""
+        return self._seen(run, created=not self.CREATES)
+
+    def _write(self, run: Running, *, creating: bool) -> Outcome[Nothing]:
+        cluster = run.port(LayoutClusters).at(self.cluster)
+        (cluster.create_acls if creating else cluster.delete_acls)(frozenset(self.rules))
+        return Done(Nothing(), f"{len(self.rules)} rules")
+
+    def _seen(self, run: Running, *, created: bool) -> Outcome[Nothing]:
+        cluster, rules = run.port(LayoutClusters).at(self.cluster), frozenset(self.rules)
+
+        def wrong() -> frozenset[Acl]:
+            return rules - cluster.acls() if created else rules & cluster.acls()
+
+        if run.await_true(lambda: not wrong(), SETTLE_S):
+            return Done(Nothing())
+        texts = (f"{rule.principal} {rule.operation} {rule.resource_name}" for rule in sorted(wrong()))
+        return Failed(f"{'missing' if created else 'still there'}: {listed(texts)}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class CreateAcls(OnRules, name="create-acls", phase="access", title="Allow"):
+    """Create rules; those that exist stay."""
+
+    CREATES: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class DeleteAcls(OnRules, name="delete-acls", phase="remove", title="Withdraw"):
+    """Delete rules; one that is not there is no error."""
+
+    CREATES: ClassVar[bool] = False

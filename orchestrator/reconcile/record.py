@@ -1,0 +1,59 @@
+"""The last step: everything is looked at again, and what was applied is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.moves.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
+from orchestrator.reconcile.applied import Applied
+from orchestrator.reconcile.batch import SETTLE_S
+from orchestrator.wording import listed
+
+
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """The port to a look at everything: `plan_again` observes and plans anew, what it would remember beside
+    the plan; `keep` writes that record.
+    """
+
+    plan_again: Callable[[], tuple[Plan, Applied]]
+    keep: Callable[[Applied], None]
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordApplied(
+    Effect[Nothing],
+    name="record-applied",
+    phase="verify",
+    title="Look at everything again, and remember what was applied",
+    expected_s=2.0,
+    timeout_s=120.0,
+    stays="it is a record of what was found as the file says, and the next apply records it anew",
+):
+    """Observe anew; if nothing is left to do, keep the record that the next look compares with."""
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        look = run.port(LastLook)
+        left: list[str] = []
+
+        def is_settled() -> bool:
+            plan, applied = look.plan_again()
+            left[:] = [step.title for step in plan.steps if step.action != self.NAME]
+            left.extend(
+                f"{gate.id}: {gate.reason}"
+                for gate in plan.gates
+                if gate.id in ("clusters-known", SAME_CLUSTERS) and gate.outcome != "ok"
+            )
+            if not left:
+                look.keep(applied)
+            return not left
+
+        if run.await_true(is_settled, SETTLE_S, poll_s=1.0):
+            return Done(Nothing(), "everything is as the file says")
+        return Failed(f"it is not as the file says: {listed(left)}")
