@@ -24,7 +24,7 @@ unit: setup ## the tests that take seconds
 bench: setup ## measure what is promised in figures
 	@$(BIN)/python -m tests.bench
 
-drills: setup ## every sabotage, layout and loss, with real servers: two hours, in parts (ARGS="--list")
+drills: setup ## every sabotage, layout and loss, with real servers: hours, in parts (ARGS="--list")
 	@$(BIN)/python -m tests.parts $(ARGS)
 
 faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself; in parts

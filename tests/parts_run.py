@@ -1,7 +1,4 @@
-"""Run the tests of one part, and write what became of each: `python parts_run.py IDS.json RESULTS.json`.
-
-A script, so that another working copy's tests can be run by it: those of the folder in which it is started.
-"""
+"""Run tests, and write what became of each: `python -m tests.parts_run TESTS.json RESULTS.json`."""
 
 from __future__ import annotations
 
@@ -31,8 +28,8 @@ def main() -> int:
     """Run them; the status is pytest's."""
     # A shell's background jobs ignore Ctrl-C and hand that on; tests send it to what they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    ids, results = Path(sys.argv[1]), Results()
-    status = pytest.main(["-m", "drills", "-v", *json.loads(ids.read_text(encoding="utf-8"))], [results])
+    tests, results = Path(sys.argv[1]), Results()
+    status = pytest.main(["-m", "drills", "-v", *json.loads(tests.read_text(encoding="utf-8"))], [results])
     Path(sys.argv[2]).write_text(json.dumps(results.found), encoding="utf-8")
     return int(status)
 

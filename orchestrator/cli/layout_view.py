@@ -41,8 +41,8 @@ def render_differences(plan: Plan, console: Console) -> None:
     for cluster, runs in plan.facts.get("denied", {}).items():
         for run_id, principals in runs.items():
             console.print(
-                f"[dim]{escape(cluster)} denies {escape(listed(principals))} "
-                f"by run {escape(run_id)}: left as it is[/]"
+                f"[dim]{escape(cluster)} denies {escape(listed(principals))} what run {escape(run_id)} "
+                "has denied them: left as it is; that run's end, or dcctl unfence, lifts it[/]"
             )
     ignored = [
         f"{name} has {', '.join(f'{count} {what}' for what, count in counts.items() if count)}"

@@ -48,6 +48,7 @@ def _show(result: FailoverResult, as_json: bool, *, is_abort: bool, topology: To
 def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
+    from orchestrator.operations.where_now import staying_in_words
 
     if result.outcome == "undone" and not is_abort:
         return DcctlError(
@@ -66,7 +67,7 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
     if result.where_now:
         hint += f"\n  {result.where_now}"
     if result.stays:
-        hint += f"\n  {_what_stays(result)}"
+        hint += f"\n  stands: {staying_in_words(result.stays)}"
     if result.outcome == "incomplete":
         return IncompleteError(f"run {result.run_id}", result.reason, hint)
     if result.outcome == "unknown":

@@ -32,7 +32,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
         [],
         "--attest-down",
         metavar="DC",
-        help="A site that you have made sure is down: a failover asks it anew where the site was back since.",
+        help="A site that you made sure is down: needed again where it answered since you last said so.",
     ),
     attest_writing: list[str] = typer.Option(
         [],

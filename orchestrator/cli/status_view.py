@@ -34,7 +34,7 @@ def render_status(status: Mapping[str, Any], console: Console, file: str = "") -
         console.print(f"[yellow]?[/] whether anybody holds it: {escape(status['holds_problem'])}")
     for fence in status.get("fences") or ():
         console.print(f"[bold yellow]FENCED[/] {escape(_fence(fence, file))}")
-    if status.get("fences_problem"):
+    if status.get("fences_problem") and status["fences_problem"] != status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether a fence stands: {escape(status['fences_problem'])}")
     for mirror in status["mirrors"]:
         _render_mirror(mirror, console, file)
@@ -48,7 +48,7 @@ def _fence(fence: Mapping[str, Any], file: str) -> str:
         for what in ("writing", "reading")
         if fence[what]
     )
-    lift = f"dcctl unfence {file} --cluster {fence['cluster']}".replace("  ", " ")
+    lift = " ".join(filter(None, ("dcctl unfence", file, "--cluster", fence["cluster"])))
     return f"{fence['cluster']} since {utc_text(fence['since_s'])} by {fence['run_id']}: {denied}. {lift}"
 
 
@@ -160,7 +160,7 @@ def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _said(age_s: float | None) -> str:
     """How long ago a guard has said something that it would have said again by now."""
     if age_s is None:
-        return ", said at an unknown time (age unknown: its clock is ahead of this machine's)"
+        return ", said at an unknown time, for its clock is ahead of this machine's; nothing since"
     return f", said {_age(age_s)} ago; nothing since"
 
 

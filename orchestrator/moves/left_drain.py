@@ -87,7 +87,6 @@ class RecordLeftPositions(
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
         clock = run.port(Clock)
-        asked_at_s = clock.now_s()
         with run.port(LeftClusters).left(self.mirror.source) as reader:
             said = reader.committed(self.groups)
         found = {group: dict(told) for group, told in said.items() if not isinstance(told, ClusterError)}
@@ -96,12 +95,13 @@ class RecordLeftPositions(
         old = {}
         if silent:
             history = run.port(Seen).samples_now(self.mirror)
+            read_at_s = clock.now_s()
             for group in silent:
                 sampled = history.positions(group)
                 found[group] = {tp: position.offset for tp, position in sampled.items()}
                 at_s[group] = min((position.sampled_at_s for position in sampled.values()), default=0.0)
                 unseen_s = history.unseen_since_s(group)
-                judged_s = history.comparable_s(asked_at_s) if unseen_s is None else unseen_s
+                judged_s = history.comparable_s(read_at_s) if unseen_s is None else unseen_s
                 age = age_s(judged_s, at_s[group])
                 if not sampled:
                     old[group] = "never seen"

@@ -134,7 +134,7 @@ class SetReverseStarts(
     title="Set it to exact offsets, unless it goes on from its own",
     expected_s=0.2,
     timeout_s=60.0,
-    stays="nothing had been set there, and the next failback goes on from it",
+    stays="the next failback goes on from it",
 ):
     """Set the first offset that it copies, only where it has none of its own: what it has copied it does
     not copy again. `starts`: by partition of the topics at the standby (none: from its beginning).

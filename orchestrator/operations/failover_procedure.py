@@ -27,7 +27,6 @@ class FailoverProcedure(MoveProcedure):
     """`offset_shift` is a rehearsal's sabotage; see `run_failover`."""
 
     verb = "failover"
-    # Whatever has become of a place that answers in part: what is begun is gone on with, or taken back.
 
     def __init__(
         self,

@@ -48,8 +48,8 @@ class FailoverResult:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
-    row each; see `where_now.held_rows`. `stays`: of a run that was taken back, what stands of it all the
-    same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
+    row each; see `where_now.held_rows`. `stays`: of a run that is or was being taken back, what stands of it
+    all the same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
     """
 
     run_id: str

@@ -21,7 +21,7 @@ from orchestrator.engine import (
     run_plan,
     state_from_journal,
 )
-from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.errors import DcctlError, GateRefusedError, UsageError
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings
 from orchestrator.operations.brake import brake_of
@@ -54,6 +54,7 @@ from orchestrator.planning.prices import grown_since
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 # A plan file may wait for longer; a picture that a person has thought about for so long is looked at again.
 LOOK_AGAIN_AFTER_S = 60.0
@@ -216,8 +217,9 @@ def resume_procedure(
 
     `attested` are further overrides, for the journal; `down`: sites that a person says, once more, are down
     (`said`: `WHO: why`). A run that was being taken back goes on with that.
-    Raises `GateRefusedError` where nothing was begun,
-    where the topology file has changed since, or where what the run rests on no longer holds: the run
+
+    Raises `GateRefusedError` where nothing was begun, where the topology file has changed since, or where
+    what the run rests on no longer holds, and `UsageError` where it rests on no word that is given: the run
     then stays as it was, and can be gone on with later.
     """
     started_at_s = procedure.servers.clock.now_s()
@@ -229,6 +231,11 @@ def resume_procedure(
         observed_at_s = procedure.servers.clock.now_s()
         last_seen_at_s = None
         if state.undoing:
+            if down:
+                problem = f"run {run_id} is being taken back, which rests on no such word"
+                raise UsageError(
+                    f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE"
+                )
             refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         else:
             asked = {"always"} if open_looks(plan, state.with_any("ok")) else {"always", "to act"}

@@ -38,7 +38,8 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     """A later move between its clusters: going on, there or back, would work against what that has made.
 
     It can only be where a person has let it pass this run, and then says so itself, or where the ensemble
-    did not know of this run while it was under way.
+    did not know of this run while it was under way. A fence or an unfence needs no lock on the other: a later
+    one on its cluster has overtaken it.
     """
     if run.is_alone:
         return
@@ -46,7 +47,9 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
         passing = passed_by(run.coordination, plan.topology, run.run_id)
         if passing is not None:
             raise _overtaken(run, passing)
-    if not records[0].data.get("without_coordination"):
+    # A fence or unfence is of one cluster, and the later one says who may write there.
+    is_of_one_cluster = bool(plan.source) and not plan.target
+    if not is_of_one_cluster and not records[0].data.get("without_coordination"):
         return
     between = (plan.source, plan.target)
     order = begun_runs(run.coordination, plan.topology)
@@ -133,6 +136,10 @@ def gates_to_go_on(
                 f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE"
             )
         return gates
+    others = [dc for dc in down if dc not in sites]
+    if others:
+        problem = f"is no site of {plan.source}, which run {run_id} leaves; that has {listed(sites)}"
+        raise UsageError(f"--attest-down {listed(others)}", problem, "name the site that is down")
     last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
     missing = [dc for dc in sites if dc not in down]
     attest = " ".join(f"--attest-down {dc}" for dc in sites)

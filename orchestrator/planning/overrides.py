@@ -79,8 +79,11 @@ def is_attested(plan: Plan, records: Iterable[RunEvent], last_seen_at_s: float) 
     """Whether a person's word that the source is down is of the outage that has lasted since that moment.
 
     Unix seconds by the clock of the watcher. A source that was seen to answer after the word was given has
-    come back: the word says nothing of what became of it since.
+    come back: the word says nothing of what became of it since. Where nobody knows when it was last seen, no
+    word is known to be good.
     """
+    if last_seen_at_s <= LONG_AGO_S:
+        return False
     said = recorded_overrides(list(records))
     known = [plan.facts.get(SOURCE_LAST_SEEN)]
     known += [data.get(SOURCE_LAST_SEEN) for data in said if data.get("option") == _ATTEST_DOWN]

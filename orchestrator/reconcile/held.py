@@ -42,17 +42,15 @@ def newest_moves(
 def held_mirrors(topology: Topology, coordination: Part[CoordinationState]) -> dict[str, dict[str, str]]:
     """Mirrors that a failover has ended on purpose: target -> source -> reason. A failback frees them.
 
-    Of mirrors that the file has no more the record of primaries tells it, by the topics that the file still
-    has at home: no failback leads back to what is not there any more.
+    The record of primaries tells it, by the topics that the file has at home (no failback leads back to what
+    is not there any more), and so does the newest move, of which not all may be recorded yet.
     """
     primaries = coordination.value.primaries if coordination.value else {}
     in_file = {(mirror.source, mirror.target) for mirror in topology.replication}
     moved = {
         (home, primary.cluster): primary.run_id
         for (home, name), primary in primaries.items()
-        if primary.cluster != home
-        and (home, primary.cluster) not in in_file
-        and topology.topic(name, home) is not None
+        if primary.cluster != home and topology.topic(name, home) is not None
     }
     for (source, target), run in newest_moves(topology, coordination).items():
         is_there = (source, target) in in_file and (run.source, run.target) == (source, target)
@@ -78,7 +76,8 @@ def kept_by_held(
             moved = [name for (home, name), at in primaries.items() if (home, at.cluster) == (source, target)]
             mirror = _as_it_was(topology, applied, source, target, moved)
             why = f"{reason}: the way back needs it"
-            for cluster in (source, target):
+            # The cluster that took over may itself have left the file.
+            for cluster in {source, target} & topology.clusters.keys():
                 found[cluster] = _with(found.get(cluster, Kept()), topology, mirror, cluster, why)
     return found
 

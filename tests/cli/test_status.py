@@ -218,9 +218,11 @@ def test_the_word_of_a_guard_from_the_future_has_no_age() -> None:
     """It is of another clock: that it was said just now is not known."""
     word = {"server": "kafka1", "state": "closed", "reason": "east has taken over", "age_s": None}
     text = shown(mirror(guards=[{**word, "is_at_work": False}]), width=200)
-    assert "closed to applications: kafka1: east has taken over, said at an unknown time (age unknown" in text
+    assert (
+        "closed to applications: kafka1: east has taken over, said at an unknown time, for its clock" in text
+    )
     text = shown(mirror(guards=[{**word, "state": "opening", "is_at_work": False}]), width=200)
-    assert "starts, open to applications: kafka1, said at an unknown time (age unknown" in text
+    assert "starts, open to applications: kafka1, said at an unknown time, for its clock" in text
 
 
 def test_an_open_fence_is_told_before_the_mirrors() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from orchestrator.planning.hooks import PRE
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, render_undo
@@ -277,7 +276,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
     story = told_of(Situation(("three brokers", "hooks"), died))
     (run_id,) = {moment.event.run_id for moment in story.moments}
     plan, estate = story.plan(run_id), story.at(story.moments[-1])
-    pre, landing = plan.step(PRE), plan.step("record-landing-ends")
+    pre, landing = plan.step("pre-hook"), plan.step("record-landing-ends")
     assert (pre.stays_because, bool(landing.stays_because)) == ("what a hook did is its own matter", True)
     question, on_the_way, shown = io.StringIO(), io.StringIO(), io.StringIO()
 

@@ -187,6 +187,21 @@ def test_a_fence_is_told_until_it_is_lifted(estates: Estates) -> None:
     assert fences(operator) == []
 
 
+def test_a_fence_is_not_gone_on_with_behind_a_later_unfence(estates: Estates) -> None:
+    """Who was let in since would be denied again, and nobody told of it."""
+    operator = at_work(estates)
+    operator.estate.record.harm_where(lambda entry: entry.verb == "deny", "dies before")
+    with pytest.raises(ProcessDied):
+        operator.fence("west")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    fence = operator.run_id
+    assert operator.unfence("west").outcome == "ok"
+    with pytest.raises(GateRefusedError, match="was overtaken: unfence west"):
+        operator.resume(fence)
+    assert not [rule for rule in operator.estate.clusters["west"].acls if rule.permission == "DENY"]
+
+
 def test_a_fence_under_a_move_is_told_until_the_way_back_has_lifted_it(estates: Estates) -> None:
     """A fence that stopped on its way denies perhaps; a failback lets in whoever was denied."""
     operator = at_work(estates)

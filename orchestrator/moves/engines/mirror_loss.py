@@ -8,7 +8,6 @@ from typing import Any
 from orchestrator.moves.gates.left import loss_window
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.not_copied import passed_over
-from orchestrator.planning.overrides import SOURCE_LAST_SEEN
 from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.prediction import (
     NOTHING_ESTIMATED,
@@ -161,7 +160,6 @@ def facts_of_loss(s: Situation) -> dict[str, Any]:
         return {"late_records": late, "missing_records": missing, "only_at_standby": only}
     found, window, budget = s.once(predicted_loss), s.once(loss_window), s.topology.failover.max_loss
     return {
-        SOURCE_LAST_SEEN: window.last_good_at_s if window else None,
         "source_failing_since_s": window.first_failed_at_s if window else None,
         "loss_seconds_at_most": None if found is None else found.seconds_at_most,
         "loss_rests_on": {} if found is None else _grounds_by_topic(s, found),

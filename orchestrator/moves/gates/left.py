@@ -131,7 +131,10 @@ def _clock(at_s: float) -> str:
 
 
 def source_sick(s: Situation) -> GateResult:
-    """Something of it answers, and not all of it is well."""
+    """Something of it answers, and not all of it is well.
+
+    Not asked again: whatever has become of it, what is begun is gone on with or taken back.
+    """
     limit = "a part of the source answers, and not all of it is well"
     if s.source.left.value is None:
         return absent("source-sick", s.source.left, limit)
