@@ -230,7 +230,10 @@ def _arrows(plan: Plan, way: Sequence[str]) -> tuple[Arrow, ...]:
             if needed_ones.has_edge(needed, step.id) or needed in reasons
         ]
         for needed, is_implied in waits:
-            words = tuple(textwrap.wrap(_plain(reasons.get(needed, "")), _REASON_WIDTH))
+            reason = _plain(reasons.get(needed, ""))
+            words = tuple(
+                textwrap.wrap(reason, _REASON_WIDTH, break_long_words=False, break_on_hyphens=False)
+            )
             found.append(Arrow(needed, step.id, words, is_implied, (needed, step.id) in longest))
     return tuple(found)
 

@@ -166,6 +166,14 @@ def test_any_plan(check: Callable[[Plan], None]) -> None:
     holds()
 
 
+def test_a_word_of_a_reason_is_never_cut() -> None:
+    """However long it is, and where it has a hyphen."""
+    plan = plans()["failover"]
+    last = plan.steps[-1]
+    reasons = dict.fromkeys(last.depends_on, f"{'w' * 40} behind-{'the' * 10}-hyphens")
+    assert_drawn_whole(replace(plan, steps=(*plan.steps[:-1], replace(last, reasons=reasons))))
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_becomes_of_each_step_is_said(verb: str) -> None:
     """Its seconds, and whether it goes, stays for good, or ends what can be taken back."""
