@@ -23,6 +23,8 @@ from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.topology.model import Topology
 
+RUN_HOOK = "run-hook"
+"""The action of a step that runs a file's own playbook."""
 _KEPT = "what a hook did is its own matter"
 
 
@@ -49,7 +51,7 @@ class HookRun:
 class RunHook(
     Reversible,
     Effect[HookRun],
-    name="run-hook",
+    name=RUN_HOOK,
     phase="prepare",
     title="Run the file's {variables[dcctl_when]} hook: {playbook}",
     expected_s=5.0,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.hooks import RunHook
+from orchestrator.moves.hooks import RUN_HOOK
 from orchestrator.planning.plan import Plan, Step
 from orchestrator.topology.model import Topology
 
@@ -15,7 +15,7 @@ def with_absolute_hooks(plan: Plan) -> Plan:
     """The plan with its playbooks where they lie: a run may be gone on with from another folder."""
 
     def absolute(step: Step) -> Step:
-        if step.action != RunHook.NAME:
+        if step.action != RUN_HOOK:
             return step
         playbook = str(Path(str(step.arguments["playbook"])).absolute())
         return replace(step, arguments={**step.arguments, "playbook": playbook})
