@@ -23,7 +23,7 @@ from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
 from orchestrator.planning.mirror_ref import MirrorRef, ref_to
 from orchestrator.planning.opening import guards_of, open_since_s
-from orchestrator.planning.overrides import SOURCE_LAST_SEEN
+from orchestrator.planning.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_SEEN
 from orchestrator.planning.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
 from orchestrator.planning.request import (
     FailbackRequest,
@@ -142,7 +142,7 @@ def _plan(
 ) -> Plan:
     """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""
     engine, done_by, passed = them.engine(s.topology, s.feed), done_by_run(s), passed_by_word(s)
-    state, lost = s.seen.coordination.value, s.once(loss_window)
+    state = s.seen.coordination.value
     # Of a run without the ensemble: behind which fact of the estate record it stands once it is imported.
     alone = (
         {"newest_fact": state.newest_fact, "record_life": state.record_life} if state and state.alone else {}
@@ -169,13 +169,23 @@ def _plan(
             **({"passed": passed} if passed else {}),
             **alone,
             **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
-            **({SOURCE_LAST_SEEN: lost.last_good_at_s if lost else None} if s.way.reach != "whole" else {}),
+            **_source_last_seen(s),
             **engine.facts(s),
             **{key: value for kind in them.kinds for key, value in kind.facts(s).items()},
             **(facts or {}),
         },
     )
     return with_seconds(plan)
+
+
+def _source_last_seen(s: Situation) -> dict[str, Any]:
+    """Of a place that is lost or sick; null where it answers, or was never seen to."""
+    lost, history = s.once(loss_window), s.copying.samples.value
+    if s.way.reach == "whole":
+        return {}
+    if lost is None or history is None:
+        return {SOURCE_LAST_SEEN: None, SOURCE_LAST_PLACE: None}
+    return {SOURCE_LAST_SEEN: lost.last_good_at_s, SOURCE_LAST_PLACE: history.last_good_place}
 
 
 def along(

@@ -43,7 +43,6 @@ from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.overrides import (
-    SOURCE_LAST_SEEN,
     attested_down,
     left_standing,
     override_text,
@@ -229,7 +228,7 @@ def resume_procedure(
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
-        last_seen_at_s = None
+        facts: Mapping[str, Any] = {}
         if state.undoing:
             if down:
                 problem = f"run {run_id} is being taken back, which rests on no such word"
@@ -243,10 +242,10 @@ def resume_procedure(
             sites = procedure.topology.clusters[plan.source].datacenters if plan.source else ()
             gates = gates_to_go_on(state, records, fresh, asked=asked, sites=sites, down=down)
             refuse_while_closed(run_id, gates)
-            last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
+            facts = fresh.facts
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
-        for override in (*attested, *attested_down(down, said, last_seen_at_s)):
+        for override in (*attested, *attested_down(down, said, facts)):
             run.record("override", message=override_text(override), data=override)
         timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
         return _act(run, procedure, plan, picture, timing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
+from orchestrator.planning.watcher_records import LONG_AGO_S
 from orchestrator.ports.clock import utc_text
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
@@ -140,28 +141,36 @@ def gates_to_go_on(
     if others:
         problem = f"is no site of {plan.source}, which run {run_id} leaves; that has {listed(sites)}"
         raise UsageError(f"--attest-down {listed(others)}", problem, "name the site that is down")
-    last_seen_at_s = fresh.facts.get(SOURCE_LAST_SEEN)
     missing = [dc for dc in sites if dc not in down]
     attest = " ".join(f"--attest-down {dc}" for dc in sites)
     hint = f"stop every broker of {plan.source}, then dcctl resume {run_id} FILE {attest} --reason TEXT"
     if not standing(state):
         hint += f"; or take the run back, applications stay at {plan.source}: dcctl abort {run_id} FILE"
-    if missing and last_seen_at_s is not None and not is_attested(plan, records, last_seen_at_s):
-        reason = (
-            f"{plan.source} came back, and answered until {utc_text(last_seen_at_s)}; "
-            f"that {listed(missing)} is down was attested before that"
-        )
-        measured = listed(down) or "nothing"
-        gates = [
-            replace(gate, outcome="refused", measured=measured, reason=reason, hint=hint)
-            if gate.id == "attested"
-            else gate
-            for gate in gates
-        ]
+    word = _word_is_old(plan, records, fresh.facts, missing)
     return [
-        replace(gate, hint=hint) if (gate.id, gate.outcome) == ("source-unreachable", "refused") else gate
+        replace(gate, **word, measured=listed(down) or "nothing", hint=hint)
+        if word and gate.of_outage == "word"
+        else replace(gate, hint=hint)
+        if (gate.of_outage, gate.outcome) == ("sight", "refused")
+        else gate
         for gate in gates
     ]
+
+
+def _word_is_old(
+    plan: Plan, records: Sequence[RunEvent], facts: Mapping[str, Any], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Outcome and reason of the gate on a person's word, of sites of which none is given now; else empty."""
+    last_seen_at_s = facts.get(SOURCE_LAST_SEEN)
+    if not missing or last_seen_at_s is None:
+        return {}
+    is_good = is_attested(plan, records, facts)
+    if is_good is None:
+        reason = f"whether {plan.source} has answered since {listed(missing)} was attested to be down"
+        return {"outcome": "unknown", "reason": f"{reason}, the watcher's records do not tell"}
+    until = f", and answered until {utc_text(last_seen_at_s)}" if last_seen_at_s > LONG_AGO_S else ""
+    reason = f"{plan.source} came back{until}; that {listed(missing)} is down was attested before that"
+    return {} if is_good else {"outcome": "refused", "reason": reason}
 
 
 def refuse_while_closed(run_id: str, gates: Sequence[GateResult]) -> None:

@@ -48,8 +48,6 @@ from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
 
 _GROWING_S = 10.0
-# What speaks of a failover being asked for, not of the state of things.
-_ONLY_WHEN_ASKED = frozenset({"attested", "source-unreachable"})
 
 
 def topology_status(topology: Topology, target: str | None = None) -> dict[str, Any]:
@@ -145,7 +143,8 @@ def mirror_status(
                 "hint": gate.hint,
             }
             for gate in plan.gates
-            if gate.outcome != "ok" and gate.id not in _ONLY_WHEN_ASKED
+            # Not whether it is down: that speaks of a failover being asked for.
+            if gate.outcome != "ok" and not gate.of_outage
         ],
     }
 

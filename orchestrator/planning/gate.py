@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from orchestrator.planning.observation import CoordinationState, Part
-from orchestrator.planning.plan import AskedAgain, GateOutcome, GateResult
+from orchestrator.planning.plan import AskedAgain, GateOutcome, GateResult, OfOutage
 
 P = ParamSpec("P")
 
@@ -20,13 +20,15 @@ def gate_result(  # noqa: PLR0917 - in the order in which it is read
     return GateResult(id=gate_id, outcome=outcome, measured=measured, limit=limit, reason=reason, hint=hint)
 
 
-def asked_again(when: AskedAgain = "to act") -> Callable[[Callable[P, GateResult]], Callable[P, GateResult]]:
+def asked_again(
+    when: AskedAgain = "to act", of_outage: OfOutage = ""
+) -> Callable[[Callable[P, GateResult]], Callable[P, GateResult]]:
     """A gate that has to hold as well when its run goes on; see `GateResult`."""
 
     def declared(gate: Callable[P, GateResult]) -> Callable[P, GateResult]:
         @wraps(gate)
         def asked(*args: P.args, **kwargs: P.kwargs) -> GateResult:
-            return replace(gate(*args, **kwargs), asked_again=when)
+            return replace(gate(*args, **kwargs), asked_again=when, of_outage=of_outage)
 
         return asked
 

@@ -11,8 +11,9 @@ from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.watcher_records import CLOCKS_APART_S, LONG_AGO_S
 
 _ATTEST_DOWN, _ATTEST_WRITING = "--attest-down", "--attest-writing"
-SOURCE_LAST_SEEN = "source_last_seen_at_s"
-"""In the facts of a failover's plan, and beside a word given later: when the watcher saw the source last."""
+SOURCE_LAST_SEEN, SOURCE_LAST_PLACE = "source_last_seen_at_s", "source_last_seen_place"
+"""In the facts of a failover's plan, and beside a word given later: when a watcher saw the source last, by
+its clock, and at which offset in the samples topic it says so. Null where nobody knows."""
 # Field of a request -> option; a value that overrides nothing is left out.
 _OPTIONS: Mapping[str, str] = {
     "attested": _ATTEST_DOWN,
@@ -62,8 +63,11 @@ def left_standing(steps: Iterable[str], said: str) -> Iterator[dict[str, Any]]:
         yield {"option": "--leave", "value": step, "by": by, "reason": reason}
 
 
-def attested_down(sites: Iterable[str], said: str, last_seen_at_s: float | None) -> Iterator[dict[str, Any]]:
-    """Sites of which a person says once more that they are down; `said` is `WHO: why`."""
+def attested_down(sites: Iterable[str], said: str, facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Sites of which a person says once more that they are down; `said` is `WHO: why`.
+
+    `facts`: of a plan made now, which tell when the source was seen last.
+    """
     by, _, reason = said.partition(": ")
     for dc in sorted(sites):
         yield {
@@ -71,24 +75,31 @@ def attested_down(sites: Iterable[str], said: str, last_seen_at_s: float | None)
             "value": dc,
             "by": by,
             "reason": reason,
-            SOURCE_LAST_SEEN: last_seen_at_s,
+            **{key: facts.get(key) for key in (SOURCE_LAST_SEEN, SOURCE_LAST_PLACE)},
         }
 
 
-def is_attested(plan: Plan, records: Iterable[RunEvent], last_seen_at_s: float) -> bool:
-    """Whether a person's word that the source is down is of the outage that has lasted since that moment.
+def is_attested(plan: Plan, records: Iterable[RunEvent], facts: Mapping[str, Any]) -> bool | None:
+    """Whether a person's word that the source is down is of the outage that lasts now; None: nobody knows.
 
-    Unix seconds by the clock of the watcher. A source that was seen to answer after the word was given has
-    come back: the word says nothing of what became of it since. Where nobody knows when it was last seen, no
-    word is known to be good.
+    `facts`: of a plan made now. A source that was seen to answer after the word was given has come back: the
+    word says nothing of what became of it since. Which of the two was first, the samples topic tells by its
+    order, not the clocks of those who write there. Where a word, or what is known now, has no place there, or
+    the topic was made anew, clocks decide only that both are of the same moment.
     """
-    if last_seen_at_s <= LONG_AGO_S:
-        return False
     said = recorded_overrides(list(records))
-    known = [plan.facts.get(SOURCE_LAST_SEEN)]
-    known += [data.get(SOURCE_LAST_SEEN) for data in said if data.get("option") == _ATTEST_DOWN]
-    good_until_s = max((float(at_s) for at_s in known if at_s is not None), default=LONG_AGO_S)
-    return last_seen_at_s <= good_until_s + CLOCKS_APART_S
+    words = [plan.facts, *(data for data in said if data.get("option") == _ATTEST_DOWN)]
+    found = [_is_of_one_outage(word, facts) for word in words]
+    return True if True in found else False if False in found else None
+
+
+def _is_of_one_outage(word: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
+    before, behind = word.get(SOURCE_LAST_PLACE), now.get(SOURCE_LAST_PLACE)
+    if before is not None and behind is not None:
+        return None if behind < before else bool(behind == before)
+    said_s, seen_s = word.get(SOURCE_LAST_SEEN) or LONG_AGO_S, now.get(SOURCE_LAST_SEEN) or LONG_AGO_S
+    is_known = min(said_s, seen_s) > LONG_AGO_S and abs(seen_s - said_s) <= CLOCKS_APART_S
+    return True if is_known else None
 
 
 def attested_writing(producers: Iterable[str], said: str) -> Iterator[dict[str, Any]]:

@@ -54,6 +54,7 @@ PHASES: tuple[Phase, ...] = (
 )
 GateOutcome = Literal["ok", "refused", "unknown"]
 AskedAgain = Literal["no", "to act", "always"]
+OfOutage = Literal["", "word", "sight"]
 Outcome = Literal["ok", "failed", "partial", "unknown"]
 """What a step came to, there or back. ok: all of it is done. failed: surely nothing was changed. partial:
 surely not all of it is done, and some of it is, or may be. unknown: it cannot be told.
@@ -129,7 +130,8 @@ class GateResult:
     """One condition for acting: what was measured, against which limit, and what to do about it.
 
     `asked_again`: whether it has to hold when a run goes on, always, or where steps are left that act. The
-    others judge a state that the run's own steps have changed.
+    others judge a state that the run's own steps have changed. `of_outage`: how it judges that the place left
+    is down, by a person's `word` or by `sight`; empty where it judges something else.
     """
 
     id: str
@@ -139,6 +141,7 @@ class GateResult:
     reason: str
     hint: str = ""
     asked_again: AskedAgain = "no"
+    of_outage: OfOutage = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -217,6 +217,16 @@ class SampleHistory:
         return max(times, default=None)
 
     @property
+    def last_good_place(self) -> int | None:
+        """Offset in the samples topic of the newest round there that did not fail, whatever any clock says.
+
+        Compaction keeps it; None where no such round was read.
+        """
+        return max(
+            (w.last_good_order for w in self._watchers.values() if w.last_good_order >= 0), default=None
+        )
+
+    @property
     def is_source_failing(self) -> bool:
         """Whether a round has failed since the last one that did not."""
         return self.loss_window() is not None

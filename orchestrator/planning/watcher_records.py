@@ -66,6 +66,7 @@ class WatcherRecords:
         self.scopes: dict[str, dict[Part, list[Block]]] = {}  # each list by time
         self.copies: dict[str, CheckpointCopy] = {}
         self.set_back_s = 0.0
+        self.last_good_order = -1  # of the newest round in the topic that did not fail
         self._newest_order = -1
         self._written: list[Written] = []  # by place
         self._trimmed_at_s = 0.0
@@ -89,6 +90,7 @@ class WatcherRecords:
             insert_ordered(self.failed, round_, ended_at_s)
         else:
             insert_ordered(self.rounds, round_, begun_at_s)
+            self.last_good_order = max(self.last_good_order, order)
         mark = Written(order, round_.ended_at_s, round_.set_back_s)
         index = bisect_left(self._written, mark)
         if self._written[index : index + 1] != [mark]:

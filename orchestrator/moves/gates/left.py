@@ -35,7 +35,7 @@ def ages_at_s(s: Situation, now_s: float) -> float:
     return now_s if history is None else history.comparable_s(now_s)
 
 
-@asked_again()
+@asked_again(of_outage="word")
 def attested(s: Situation) -> GateResult:
     """A person says of each site that it is down, or sick."""
     sites, is_down = s.topology.clusters[s.left].datacenters, s.case == "gone"
@@ -61,7 +61,7 @@ def attested(s: Situation) -> GateResult:
     )
 
 
-@asked_again()
+@asked_again(of_outage="sight")
 def source_unreachable(s: Situation) -> GateResult:
     """Nothing of it answers, here or to the watcher, and no guard lets it come up behind our back."""
     part = s.source.probe
