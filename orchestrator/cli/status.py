@@ -25,11 +25,10 @@ def status(
     from orchestrator.operations.status import topology_status
 
     found = topology_status(given_topology(file), target or None)
-    named = str(file) if file else ""
-    summary = "; ".join(headline(mirror, named) for mirror in found["mirrors"])
+    summary = "; ".join(headline(mirror) for mirror in found["mirrors"])
     emit(
         found,
         as_json=as_json,
         summary=summary if as_json else "",
-        render=lambda console: render_status(found, console, named),
+        render=lambda console: render_status(found, console),
     )

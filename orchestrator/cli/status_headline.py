@@ -16,38 +16,39 @@ def has_price(mirror: Mapping[str, Any]) -> bool:
     return _kind(mirror) not in _NO_PRICE
 
 
-def headline(mirror: Mapping[str, Any], file: str = "") -> str:
-    """One line for one mirror. `file`: what to name in a command, empty for the simulation that runs."""
+def headline(mirror: Mapping[str, Any]) -> str:
+    """One line for one mirror."""
     name = f"{mirror['source']} → {mirror['target']}"
     if _kind(mirror) in ("unfinished", "under-way"):
-        return f"{name}: {_open(mirror['working_side'], file)}"
-    said = _moved(mirror, file) if _kind(mirror) == "moved" else _priced(mirror)
+        return f"{name}: {_open(mirror['working_side'])}"
+    said = _moved(mirror) if _kind(mirror) == "moved" else _priced(mirror)
     run = mirror.get("working_side", {}).get("open_run")
-    again = f"dcctl resume {run['run_id']} {file}".rstrip() if run else ""
-    looks = f"; {run['run_id']} was not seen to its end: {again} looks again" if run else ""
-    return f"{name}: {said}{looks}"
+    if not run:
+        return f"{name}: {said}"
+    run_id = run["run_id"]
+    return f"{name}: {said}; {run_id} was not seen to its end: dcctl resume {run_id} FILE looks again"
 
 
 def _kind(mirror: Mapping[str, Any]) -> str:
     return str(mirror.get("working_side", {}).get("kind", "at-source"))
 
 
-def _open(side: Mapping[str, Any], file: str) -> str:
+def _open(side: Mapping[str, Any]) -> str:
     run = side["open_run"]
     recorded = f"recorded as primary: {side['primary']}" if side["primary"] else "what is primary: see below"
     name = f"{run['verb']} {run['run_id']}"
     if side["kind"] == "under-way":
         return f"{name} has not ended, and the lock is held by {side['holder']}; {recorded}"
     outcome = "incomplete" if run["outcome"] == "incomplete" else "of unknown outcome"
-    resume, abort = (f"dcctl {verb} {run['run_id']} {file}".rstrip() for verb in ("resume", "abort"))
+    resume, abort = (f"dcctl {verb} {run['run_id']} FILE" for verb in ("resume", "abort"))
     return f"{name} is {outcome} since {utc_text(run['ended_at_s'])}: {resume}, or {abort}; {recorded}"
 
 
-def _moved(mirror: Mapping[str, Any], file: str) -> str:
+def _moved(mirror: Mapping[str, Any]) -> str:
     side, source = mirror["working_side"], mirror["source"]
     primary = f"{side['primary']} is primary since {utc_text(side['since_s'])} by {side['run_id']}"
     is_back, state = _left_side(mirror)
-    back = f"dcctl failback {file}".rstrip()
+    back = "dcctl failback FILE"
     comes_next = f"the way back: {back}" if is_back else f"when it is back: {back}"
     return f"{primary}; applications work there; {source} {state}; {comes_next}"
 

@@ -26,34 +26,41 @@ _CLOSED = {
 }
 
 
-def render_status(status: Mapping[str, Any], console: Console, file: str = "") -> None:
-    """Who keeps our hands off, who is fenced, then every mirror. `file`: what was named, for commands."""
+def render_status(status: Mapping[str, Any], console: Console) -> None:
+    """Who keeps our hands off, who is fenced, then every mirror."""
     for hold in status.get("holds") or ():
         console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
     if status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether anybody holds it: {escape(status['holds_problem'])}")
     for fence in status.get("fences") or ():
-        console.print(f"[bold yellow]FENCED[/] {escape(_fence(fence, file))}")
+        console.print(f"[bold yellow]FENCED[/] {escape(_fence(fence))}")
     if status.get("fences_problem") and status["fences_problem"] != status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether a fence stands: {escape(status['fences_problem'])}")
     for mirror in status["mirrors"]:
-        _render_mirror(mirror, console, file)
+        _render_mirror(mirror, console)
 
 
-def _fence(fence: Mapping[str, Any], file: str) -> str:
+def _fence(fence: Mapping[str, Any]) -> str:
     """Who is denied what since when, and how that is lifted."""
+    where = fence["cluster"]
+    if fence["problem"]:
+        return f"maybe at {where} by {fence['run_id']}, whose journal cannot be read: {fence['problem']}"
     maybe = "" if fence["surely"] else "maybe "
     denied = "; ".join(
         f"{maybe}denied {what}: {listed(fence[what], _LISTED)}"
         for what in ("writing", "reading")
         if fence[what]
     )
-    lift = " ".join(filter(None, ("dcctl unfence", file, "--cluster", fence["cluster"])))
-    return f"{fence['cluster']} since {utc_text(fence['since_s'])} by {fence['run_id']}: {denied}. {lift}"
+    said = f"{where} since {utc_text(fence['since_s'])} by {fence['run_id']}: {denied}. "
+    said += f"dcctl unfence FILE --cluster {where}"
+    unknown = listed(fence["not_in_file"], _LISTED)
+    return (
+        f"{said}, with a file that names {unknown}: this one has nothing of theirs there" if unknown else said
+    )
 
 
-def _render_mirror(mirror: Mapping[str, Any], console: Console, file: str) -> None:
-    console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror, file))}[/]")
+def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
+    console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror))}[/]")
     for line in _who_works_where(mirror):
         console.print(f"  {line}")
     for line in _sick(mirror):

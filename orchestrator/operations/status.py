@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.engine import state_from_journal
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import plan_failover, way_along
@@ -30,6 +30,7 @@ from orchestrator.operations.state_folder import run_folder
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.checkpoints import Seen, why_unknown
 from orchestrator.planning.estate_record import LogsLeft, RunEnded, logs_left
+from orchestrator.planning.fence import fenced
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.not_copied import COPY_AGAIN
 from orchestrator.planning.observation import EarlierRun, SourceProbe, newest_move
@@ -82,9 +83,20 @@ def _fences(topology: Topology, problem: str) -> dict[str, Any]:
         return {"fences": None, "fences_problem": problem}
     try:
         with coordination_of(topology) as coordination:
-            return {"fences": fence_rows(coordination, topology.name), "fences_problem": ""}
+            rows = fence_rows(coordination, topology.name)
     except DcctlError as error:
         return {"fences": None, "fences_problem": f"{error.subject}: {error.problem}"}
+    told = [{**row, "not_in_file": _not_in_file(topology, row)} for row in rows]
+    return {"fences": told, "fences_problem": ""}
+
+
+def _not_in_file(topology: Topology, fence: Mapping[str, Any]) -> list[str]:
+    """Who is denied, and not let in by an unfence with this file: it has none of their applications there."""
+    try:
+        known = fenced(topology, fence["cluster"], with_consumers=True).principals
+    except UsageError:
+        return []
+    return sorted({*(fence["writing"] or ()), *(fence["reading"] or ())}.difference(known))
 
 
 def mirror_status(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from orchestrator.cli.output import console, speak_of, speak_of_no_file
 from orchestrator.cli.status_headline import headline
 from orchestrator.cli.status_view import render_status
 
@@ -93,6 +95,19 @@ def shown(found: dict[str, Any], width: int = 80) -> str:
     out = io.StringIO()
     render_status({"mirrors": [found]}, Console(file=out, width=width))
     return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("file", "command"), [(None, "dcctl failback\n"), (Path("my estate.yaml"), "failback 'my estate.yaml'\n")]
+)
+def test_commands_name_the_file_as_everywhere(
+    file: Path | None, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it can be pasted; of the simulation that runs they need none."""
+    speak_of(file)
+    render_status({"mirrors": [moved()]}, console)
+    speak_of_no_file()
+    assert command in capsys.readouterr().out
 
 
 def test_the_first_line_says_it_all() -> None:
@@ -228,16 +243,20 @@ def test_the_word_of_a_guard_from_the_future_has_no_age() -> None:
 def test_an_open_fence_is_told_before_the_mirrors() -> None:
     """Who is denied what at which cluster, since when, and the command that lifts it."""
     fence = {"cluster": "west", "run_id": "r1-fence", "since_s": 1_800_000_000.0, "surely": True}
-    fence |= {"writing": ["User:checkout", "User:returns"], "reading": []}
+    fence |= {"problem": "", "not_in_file": [], "writing": ["User:checkout", "User:returns"], "reading": []}
     half = {**fence, "surely": False, "writing": [], "reading": ["User:billing"]}
     out = io.StringIO()
-    found = {"fences": [fence, half], "fences_problem": "", "mirrors": [mirror()]}
-    render_status(found, Console(file=out, width=300), "payments.yaml")
-    first, second, *_ = out.getvalue().splitlines()
+    gone = {**fence, "not_in_file": ["User:returns"]}
+    unread = {**fence, "problem": "node 7: is no JSON", "since_s": None, "writing": None, "reading": None}
+    found = {"fences": [fence, half, gone, unread], "fences_problem": "", "mirrors": [mirror()]}
+    render_status(found, Console(file=out, width=300))
+    first, second, third, fourth, *_ = out.getvalue().splitlines()
     assert first == (
         "FENCED west since 2027-01-15 08:00:00 UTC by r1-fence: denied writing: User:checkout, User:returns. "
-        "dcctl unfence payments.yaml --cluster west"
+        "dcctl unfence FILE --cluster west"
     )
+    assert third == (f"{first}, with a file that names User:returns: this one has nothing of theirs there")
+    assert fourth == "FENCED maybe at west by r1-fence, whose journal cannot be read: node 7: is no JSON"
     assert "maybe denied reading: User:billing" in second
     out = io.StringIO()
     unread = {"fences": None, "fences_problem": "coordination: no answer", "mirrors": []}
@@ -289,14 +308,13 @@ OPEN_RUN = {
 
 def test_after_a_good_failover_the_first_line_says_who_is_primary() -> None:
     """Nothing of a loss that is over, and no advice to stop what is production now."""
-    assert headline(moved(), "my.yaml") == (
+    assert headline(moved()) == (
         "west → east: east is primary since 1970-01-01 00:16:40 UTC by r1; applications work there; "
-        "west does not answer; when it is back: dcctl failback my.yaml"
+        "west does not answer; when it is back: dcctl failback FILE"
     )
     text = shown(moved(), width=200)
     for wrong in ("SOURCE LOST", "REFUSED", "stop these consumers", "would be lost", "would read again"):
         assert wrong not in text
-    assert "dcctl failback\n" in text, "the simulation that runs needs no file"
 
 
 def test_the_side_that_was_left_may_be_back() -> None:
@@ -318,7 +336,7 @@ def test_a_move_that_is_not_done_comes_before_any_price() -> None:
     found = moved(kind="unfinished", open_run=OPEN_RUN)
     assert headline(found) == (
         "west → east: failback r2 is incomplete since 1970-01-01 00:33:20 UTC: "
-        "dcctl resume r2, or dcctl abort r2; recorded as primary: east"
+        "dcctl resume r2 FILE, or dcctl abort r2 FILE; recorded as primary: east"
     )
     assert "records lost" not in shown(found, width=200)
     unknown = moved(kind="unfinished", open_run={**OPEN_RUN, "outcome": "unknown"})
@@ -327,7 +345,7 @@ def test_a_move_that_is_not_done_comes_before_any_price() -> None:
     assert "the lock is held by ada on h" in busy
     assert "abort" not in busy
     looks = headline(moved(open_run={**OPEN_RUN, "run_id": "r1", "only_looks": True}))
-    assert looks.endswith("r1 was not seen to its end: dcctl resume r1 looks again")
+    assert looks.endswith("r1 was not seen to its end: dcctl resume r1 FILE looks again")
 
 
 def test_a_part_of_the_source_that_does_not_answer_is_named() -> None:

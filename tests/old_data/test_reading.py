@@ -17,6 +17,7 @@ from orchestrator.operations.canaries.report import finished_run
 from orchestrator.operations.journal import unpacked
 from orchestrator.operations.layout.apply import read_plan, topology_of
 from orchestrator.operations.layout.record import applied_path, read_applied
+from orchestrator.operations.standing_denials import fence_rows
 from orchestrator.operations.status import mirror_status
 from orchestrator.planning.plan import plan_from_json, to_json
 from tests.old_data import golden, reading
@@ -177,6 +178,20 @@ def test_what_was_applied_is_known(data: OldData) -> None:
     assert (applied is not None) == bool(names)
     if applied is not None:
         assert applied.run_id in {run_id for run_id, _ in data.runs if "-apply-" in run_id}
+
+
+def test_a_fence_of_an_earlier_version_is_told_until_an_unfence_of_it(data: OldData) -> None:
+    """By whom its plan names: its steps are not known here."""
+    told = {
+        name.split("-")[1]: fence_rows(in_memory(cut(data.nodes, last)), data.topology.name)
+        for name, last in data.moments()
+        if name.endswith("at its last record") and name.split("-")[1] in ("fence", "unfence")
+    }
+    assert (told.keys() == {"fence", "unfence"}) == data.folder.name.startswith("small")
+    if told:
+        ((row,), none) = told["fence"], told["unfence"]
+        assert (row["writing"], row["problem"]) == (["User:checkout", "User:settlement"], "")
+        assert none == []
 
 
 def plans() -> list[Path]:

@@ -187,6 +187,53 @@ def test_a_fence_is_told_until_it_is_lifted(estates: Estates) -> None:
     assert fences(operator) == []
 
 
+def test_who_has_left_the_file_before_the_unfence_is_denied_on(estates: Estates) -> None:
+    """The file at the unfence does not say whom an earlier fence has denied; the fence's own record does."""
+    operator = at_work(estates)
+    estate = operator.estate
+    operator.fence("west")
+    full = estate.topology
+    estate.topology = replace(full, producers=tuple(p for p in full.producers if p.name != "checkout"))
+    operator.unfence("west")
+    assert fences(operator) == [("west", ["User:checkout"], [], True)]
+    operator.fence("west")
+    operator.unfence("west")
+    assert fences(operator) == [("west", ["User:checkout"], [], True)]
+    estate.topology = full
+    operator.unfence("west")
+    assert fences(operator) == []
+    assert not [rule for rule in estate.clusters["west"].acls if rule.permission == "DENY"]
+
+
+def unreadable(operator: Operator) -> str:
+    """The newest run's journal holds what nobody wrote; its id."""
+    nodes = operator.estate.ensemble.nodes
+    nodes[next(path for path in sorted(nodes) if f"/runs/{operator.run_id}/" in path)] = b"{broken"
+    return operator.run_id
+
+
+def test_a_journal_that_cannot_be_read_hides_no_other_fence(estates: Estates) -> None:
+    """Of that fence it is told that nobody knows; who was let in by such a run is maybe denied."""
+    operator = at_work(estates)
+    everybody = ["User:checkout", "User:settlement"]
+    operator.fence("west")
+    operator.fence("west", consumers=True)
+    assert len(fences(operator)) == 2
+    broken = unreadable(operator)
+    rows = fence_rows(operator.estate.ensemble, operator.estate.topology.name)  # type: ignore[arg-type]
+    assert [(row["run_id"] == broken, row["writing"], row["surely"]) for row in rows] == [
+        (False, everybody, True),
+        (True, None, False),
+    ]
+    assert [bool(row["problem"]) for row in rows] == [False, True]
+    assert "is no JSON that dcctl writes" in rows[1]["problem"]
+    operator.unfence("west", principals=["User:checkout"])
+    unreadable(operator)
+    assert fences(operator) == [("west", everybody, [], False), ("west", None, None, False)]
+    operator.unfence("west")
+    assert fences(operator) == []
+
+
 def test_a_fence_is_not_gone_on_with_behind_a_later_unfence(estates: Estates) -> None:
     """Who was let in since would be denied again, and nobody told of it."""
     operator = at_work(estates)
