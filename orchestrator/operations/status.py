@@ -6,7 +6,7 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.engine import state_from_journal
@@ -209,30 +209,44 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
     was_lost = newest is not None and newest.verb == "failover"
     moved = {str(row["topic"]) for row in rows if row["primary"] == mirror.target}
     is_lost = history.loss_window() is not None
+    readings = {
+        name: history.topic_end_readings(name, _GROWING_S) for name in (() if is_lost else mirror.topics)
+    }
+    now_s = history.comparable_s(observation.at_s)
+    ages = {name: age_s(now_s, found[-1].ended_at_s) for name, found in readings.items() if found}
+    stale = {name: age for name, age in ages.items() if name in moved and (age is None or age > _GROWING_S)}
     grown = {
         name: grown_since_left(
-            [reading.value for reading in history.topic_end_readings(name, _GROWING_S)],
+            [reading.value for reading in found if name not in stale],
             left.get(name) if name in moved else None,
             was_lost=was_lost,
         )
-        for name in (() if is_lost else mirror.topics)
+        for name, found in readings.items()
     }
     at_source = frozenset(name for name, has_grown in grown.items() if has_grown)
     growing = {mirror.target: landed, mirror.source: at_source}
     reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
-    unseen = sorted(name for name in moved & grown.keys() if grown[name] is None)
+    unseen = sorted(name for name in moved & grown.keys() - stale.keys() if grown[name] is None)
     side = working_side(mirror.target, rows, newest, state.holder if state is not None else "")
     return {
         "primary": rows,
         "primary_drift": primary_drift(mirror, rows, reality),
-        "primary_unseen": [
-            f"whether anybody still writes {listed(unseen)} at {mirror.source} is not known: the watcher has "
-            "not read their ends twice since applications left it"
-        ]
-        if unseen
-        else [],
+        "primary_unseen": list(_unseen(mirror.source, unseen, stale)),
         "working_side": side.as_json(),
     }
+
+
+def _unseen(left: str, unread: Sequence[str], stale: Mapping[str, float | None]) -> Iterator[str]:
+    """Of which topics it is not known whether they are still written at the side that was left, and why."""
+    why = "the watcher has not read their ends twice since applications left it"
+    if unread:
+        yield f"whether anybody still writes {listed(unread)} at {left} is not known: {why}"
+    if not stale:
+        return
+    oldest = max(stale.values(), key=lambda age: float("inf") if age is None else age)
+    when = "at an unknown time, for clocks differ" if oldest is None else f"{oldest:,.0f} s ago"
+    why = f"the watcher has read their ends {when}, and not since"
+    yield f"whether anybody still writes {listed(sorted(stale))} at {left} is not known: {why}"
 
 
 def _ends_left(estate: Estate) -> dict[str, int]:

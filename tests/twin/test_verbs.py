@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -330,6 +331,27 @@ def test_right_after_a_move_it_is_not_known_whether_the_side_left_is_written(est
         "whether anybody still writes orders, payments at west is not known: "
         "the watcher has not read their ends twice since applications left it"
     ]
+
+
+def test_what_a_dead_watcher_has_read_of_a_side_that_was_left_is_not_known_of_now(estates: Estates) -> None:
+    """The age of its last reading is told; what is written there later goes unseen."""
+    operator = at_work(estates)
+    estate = operator.estate
+    assert operator.switchover().outcome == "ok"
+    estate.live(12)
+    assert told_of_primary(operator) == ([], [])
+    for watcher in estate.watchers:
+        watcher.is_running = False
+    west = estate.clusters["west"]
+    west.append(west.partitions(["orders"])[0], TwinRecord(0.0, b"k", b"v"))
+    estate.live(300)
+    drift, (unseen,) = told_of_primary(operator)
+    assert drift == []
+    assert re.fullmatch(
+        "whether anybody still writes orders, payments at west is not known: "
+        "the watcher has read their ends 30[01] s ago, and not since",
+        unseen,
+    )
 
 
 def test_without_the_ensemble_a_lost_site_is_left_by_a_person_s_word(estates: Estates) -> None:
