@@ -9,7 +9,8 @@ from orchestrator.planning.coordination_gates import coordination_gate, not_held
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.layout.desired import DesiredEstate
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.looking import how_to_end
+from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.reconcile.batch import Batch
@@ -18,8 +19,6 @@ from orchestrator.reconcile.held import newest_moves
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
-
-_WITH_THE_MIRROR = " with the file as it was when it began: this one has no mirror between its clusters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,6 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
     if s.coordination.value is None:
         return absent("moves-ended", s.coordination, limit)
     moves = {run.run_id: run for run in newest_moves(s.topology, s.coordination).values()}
-    in_file = {(mirror.source, mirror.target) for mirror in s.topology.replication}
     open_runs = [run for run in moves.values() if run.outcome not in ("ok", "undone") and not run.let_stand]
     return gate_result(
         "moves-ended",
@@ -75,15 +73,20 @@ def _moves_ended(s: LayoutSituation) -> GateResult:
         listed(f"run {run.run_id}: {run.outcome}" for run in moves.values()) or "no move yet",
         limit,
         "a run stopped on the way: what it has changed must not be changed back" if open_runs else "none",
-        listed(
-            f"dcctl resume {run.run_id}"
-            + (
-                " FILE"
-                if {(run.source, run.target), (run.target, run.source)} & in_file
-                else _WITH_THE_MIRROR
-            )
-            for run in open_runs
-        ),
+        listed((_how_to_end(run, s.topology) for run in open_runs), separator="; "),
+    )
+
+
+def _how_to_end(run: EarlierRun, file: Topology) -> str:
+    between, run_id = {run.source, run.target}, run.run_id
+    if any({mirror.source, mirror.target} == between for mirror in file.replication):
+        if run.looks:
+            return how_to_end(run)
+        return f"dcctl resume {run_id} FILE, or dcctl abort {run_id} FILE"
+    return (
+        f"dcctl resume {run_id} OLD-FILE, or dcctl abort {run_id} OLD-FILE, "
+        f"with --leave STEP for what may stand; OLD-FILE: the file as it was when {run_id} began, "
+        f"for this one has no mirror between {run.source} and {run.target}"
     )
 
 

@@ -248,4 +248,4 @@ def test_an_open_move_is_found_though_its_mirror_has_left_the_file(world: Rehear
     file = replace(world.topology, replication=())
     with pytest.raises(GateRefusedError, match="moves-ended refused") as refused:
         run_apply(file)
-    assert "dcctl resume r1 with the file as it was" in refused.value.hint
+    assert "dcctl resume r1 OLD-FILE, or dcctl abort r1 OLD-FILE" in refused.value.hint

@@ -824,7 +824,11 @@ def test_an_open_move_along_a_mirror_that_has_left_the_file_goes_first() -> None
         )
         (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
         assert (gate.id, gate.outcome) == ("moves-ended", "refused")
-        assert f"dcctl resume failover-{outcome} with the file as it was when it began" in gate.hint
+        run = f"failover-{outcome}"
+        assert gate.hint == (
+            f"dcctl resume {run} OLD-FILE, or dcctl abort {run} OLD-FILE, with --leave STEP for what may stand; "
+            f"OLD-FILE: the file as it was when {run} began, for this one has no mirror between west and east"
+        )
     ended = coordinated(_moved("failover", "incomplete"), _moved("failback", "ok", "east", "west", 2.0))
     assert not _closed(planned(file, as_described(PAYMENTS), PAYMENTS, coordination=ended))
 
@@ -835,7 +839,12 @@ def test_a_move_that_stopped_on_the_way_goes_first() -> None:
         PAYMENTS, as_described(PAYMENTS), coordination=coordinated(_moved("failover", "incomplete"))
     )
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
-    assert (gate.id, gate.hint) == ("moves-ended", "dcctl resume failover-incomplete FILE")
+    run = "failover-incomplete"
+    assert (gate.id, gate.hint) == ("moves-ended", f"dcctl resume {run} FILE, or dcctl abort {run} FILE")
+    unseen = replace(_moved("failover", "incomplete"), looks=("producers-write",), not_seen=("checkout",))
+    plan = planned(PAYMENTS, as_described(PAYMENTS), coordination=coordinated(unseen))
+    (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
+    assert "dcctl resume failover-incomplete FILE --attest-writing checkout --reason TEXT" in gate.hint
     left = replace(_moved("failover", "incomplete"), let_stand=("start-producers",))
     assert not _closed(planned(PAYMENTS, as_described(PAYMENTS), coordination=coordinated(left)))
 
