@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.test_any_exception import plans
 from tests.gates.gate_ids import gates_of
 from tests.gates.table import ALL, NEVER_REFUSED, NEVER_UNKNOWN, Gate
 
@@ -42,9 +43,27 @@ def test_names_tell_cases_apart() -> None:
     assert len(set(names)) == len(names)
 
 
+def rows() -> list[list[str]]:
+    """Those of the page: gates, whose they are, whether they are asked again, when they are closed, what then."""
+    page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
+    found = [line for line in page.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in found]
+
+
 def test_every_gate_stands_on_the_page() -> None:
     """With whose it is and what to do: `docs/gates.md`."""
-    page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    named = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
+    named = {name for row in rows() for name in re.findall(r"`([a-z-]+)`", row[0])}
     assert named == {gate for _, gate in EVERY} | OF_A_SICK_SITE | OF_PRODUCERS_THAT_MOVE_THEMSELVES
+
+
+def test_the_page_says_which_gates_are_asked_again() -> None:
+    """As each gate declares it; of some verbs only, where it names them."""
+    told = {name: row[2].partition(": ") for row in rows() for name in re.findall(r"`([a-z-]+)`", row[0])}
+    seen = set()
+    for plan in plans().values():
+        for gate in plan.gates:
+            when, _, verbs = told[gate.id]
+            is_of_verb = not verbs or plan.verb in verbs.split(", ")
+            assert (when if is_of_verb else "no") == gate.asked_again, (plan.verb, gate.id)
+            seen.add(gate.id)
+    assert seen >= told.keys() - {"fenceable-target"}
