@@ -44,7 +44,7 @@ def local_checkpoint(subject: str, location: str) -> Path:
         raise DcctlError(
             subject,
             f"checkpoint {location} is a relative path, and only a simulation knows to what",
-            "write an absolute path, or use the file that `dcctl sim up` printed",
+            "write an absolute path, or use the file that `dcctl sim up FILE` printed",
         )
     return path
 

@@ -51,7 +51,7 @@ class ConnectCluster:
             raise ConnectError(
                 f"cluster {name}",
                 "the topology file has no Connect workers for it",
-                f"add clusters.{name}.connect, or use the file that `dcctl sim up` printed",
+                f"add clusters.{name}.connect, or use the file that `dcctl sim up FILE` printed",
             )
 
     def within(self, timeout_s: float) -> ConnectCluster:

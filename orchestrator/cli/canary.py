@@ -52,12 +52,12 @@ def producer(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Write numbered records and every answer to them; runs until it is stopped."""
     from orchestrator.audit.ledgers import lives
+    from orchestrator.cli.files import given_topology
     from orchestrator.clients.canary import canary_producer
     from orchestrator.clients.config import in_its_life
     from orchestrator.clients.producer import WorkloadProducer
-    from orchestrator.topology.loading import load_topology
 
-    topology = load_topology(file)
+    topology = given_topology(file)
     folder = _existing(ledgers)
     login = _login(topology, at, properties)
     config = canary_producer(
@@ -80,12 +80,12 @@ def consumer(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Read what canary producers write, and note each record; runs until it is stopped."""
     from orchestrator.audit.ledgers import lives
+    from orchestrator.cli.files import given_topology
     from orchestrator.clients.canary import canary_consumer
     from orchestrator.clients.config import in_its_life
     from orchestrator.clients.consumer import WorkloadConsumer
-    from orchestrator.topology.loading import load_topology
 
-    topology = load_topology(file)
+    topology = given_topology(file)
     folder = _existing(ledgers)
     login = _login(topology, at, properties)
     config = canary_consumer(

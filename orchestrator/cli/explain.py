@@ -32,16 +32,16 @@ def explain(
     """
     from orchestrator.cli.explain_answers import answers_of, summary
     from orchestrator.cli.explain_view import render_markdown, render_text
+    from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
     from orchestrator.topology.durability.analysis import explain_topology
     from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
-    from orchestrator.topology.loading import load_topology
 
     renderers = {"text": render_text, "markdown": render_markdown}
     if style not in renderers:
         raise UsageError(f"--format {style}", "there is no such format", "take text or markdown")
-    topology = load_topology(file)
+    topology = given_topology(file)
     asked = [loss_of(topology, [name.strip() for name in names.split(",")]) for names in lose]
     losses = [*asked, *single_losses(topology), *(broker_losses(topology) if nodes else ())]
     found = explain_topology(topology, distinct(losses))

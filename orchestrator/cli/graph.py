@@ -46,10 +46,10 @@ def graph(
     as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Draw a topology: sites, servers, quorums, mirrors and applications."""
-    from orchestrator.topology.loading import load_topology
+    from orchestrator.cli.files import given_topology
 
     wanted = _wanted(form, output, as_json=as_json)
-    topology = load_topology(file)
+    topology = given_topology(file)
     text = _text(topology, wanted)
     if output is None:
         typer.echo(text, nl=False)
@@ -61,9 +61,7 @@ def graph(
 
 def _wanted(form: Format | None, output: Path | None, *, as_json: bool) -> Format:
     if as_json and form not in (None, Format.JSON):
-        raise UsageError(
-            "dcctl graph", f"--json and --format {form} contradict each other", "give one of them"
-        )
+        raise UsageError(f"--json --format {form}", "contradict each other", "give one of them")
     if as_json:
         return Format.JSON
     return form or ENDINGS.get(output.suffix.lower() if output else "", Format.SVG)

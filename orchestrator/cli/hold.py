@@ -45,7 +45,7 @@ def hold(
     for_s = _seconds(lasting) if lasting else None
     topology, wanted = _meant("hold", scope, file)
     put = put_hold(topology, wanted, reason=reason, for_s=for_s)
-    emit({"hold": put.as_json()}, as_json=as_json, summary=f"{put}. dcctl release {put.scope} ends it")
+    emit({"hold": put.as_json()}, as_json=as_json, summary=f"{put}. dcctl release {put.scope} FILE ends it")
 
 
 def release(

@@ -97,7 +97,7 @@ def apply(
     topology = load_topology(file) if given is None else topology_of(given, file)
     if given is not None and accept_cluster:
         raise UsageError(
-            f"{OPTION} with a plan", "it says itself what was accepted", f"dcctl plan {OPTION} …"
+            f"{OPTION} with a plan", "it says itself what was accepted", f"dcctl plan FILE {OPTION} … -o PLAN"
         )
     accepted = accepted_clusters(topology, accept_cluster)
     if given is not None:

@@ -42,7 +42,8 @@ def render_differences(plan: Plan, console: Console) -> None:
         for run_id, principals in runs.items():
             console.print(
                 f"[dim]{escape(cluster)} denies {escape(listed(principals))} what run {escape(run_id)} "
-                "has denied them: left as it is; that run's end, or dcctl unfence, lifts it[/]"
+                "has denied them: left as it is; "
+                f"that run's end, or dcctl unfence FILE --cluster {escape(cluster)}, lifts it[/]"
             )
     ignored = [
         f"{name} has {', '.join(f'{count} {what}' for what, count in counts.items() if count)}"

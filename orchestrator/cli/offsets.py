@@ -112,7 +112,6 @@ def restore(
         restore_snapshot,
         write_snapshot,
     )
-    from orchestrator.topology.loading import load_topology
 
     wanted = read_snapshot(saved)
     cluster = at or wanted.cluster
@@ -121,7 +120,7 @@ def restore(
         return saved.with_name(f"{saved.stem}.before-{int(before.taken_at_s)}.json")
 
     before = restore_snapshot(
-        load_topology(file), cluster, wanted, group, keep=lambda found: write_snapshot(found, file_of(found))
+        given_topology(file), cluster, wanted, group, keep=lambda found: write_snapshot(found, file_of(found))
     )
     kept = file_of(before)
     emit(

@@ -41,15 +41,15 @@ def group(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = _JSON,
 ) -> None:
     """Write a group's translated positions at another cluster, on every partition it will read."""
+    from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.operations.group_offsets import read_snapshot, write_snapshot
     from orchestrator.operations.moving import move_group
     from orchestrator.operations.translate import snapshot_positions
     from orchestrator.planning.offsets_json import offsets_to_json
-    from orchestrator.topology.loading import load_topology
 
     start = _start(landing)
-    topology = load_topology(file)
+    topology = given_topology(file)
     saved = snapshot_positions(read_snapshot(from_snapshot)) if from_snapshot else None
     moved = move_group(topology, name, to, landing=start, write=False, snapshot=saved)
     kept = save or Path(f"{name}.before-{int(moved.before.taken_at_s)}.json")
@@ -91,13 +91,13 @@ def spark(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = _JSON,
 ) -> None:
     """Make of a checkpoint one with which the query goes on at another cluster, state and all."""
+    from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
     from orchestrator.operations.moving import move_query, undo_move_of_query
     from orchestrator.operations.relocation import new_relocation_id
-    from orchestrator.topology.loading import load_topology
 
-    topology = load_topology(file)
+    topology = given_topology(file)
     if undo:
         folder, taken = undo_move_of_query(topology, query, destination)
         now_at = None if taken is None else str(taken)

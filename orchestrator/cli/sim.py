@@ -116,6 +116,7 @@ def resume(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> No
 
 def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
     """Switch a lost data centre on again, its disks included; one that is up is lost first."""
+    from orchestrator.cli.output import speak_of
     from orchestrator.cli.progress import Narrator
 
     simulation = _opened(name)
@@ -124,7 +125,9 @@ def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> N
         narrator.stage(dc, "starting")
         site.restart()
         waiting = simulation.await_site(dc, narrator.stage)
-    summary = f"{dc} is up again; where everything was moved away, applications are kept out: dcctl failback"
+    speak_of(simulation.topology_path)
+    summary = f"{dc} is up again; where everything was moved away, "
+    summary += "applications are kept out: dcctl failback FILE"
     if waiting:
         summary = f"{dc} is back; {', '.join(waiting)} has no quorum before another site is up"
     _emit_fault(simulation, dc, as_json, summary)

@@ -27,10 +27,11 @@ def validate(file: Path = typer.Argument(..., help="A topology file."), as_json:
     """Check a topology file: every error and warning at once, with line and column."""
     from rich.markup import escape
 
-    from orchestrator.cli.output import emit, err_console
+    from orchestrator.cli.output import emit, err_console, speak_of
     from orchestrator.topology.loading import check_file
     from orchestrator.topology.rules.rule import plural
 
+    speak_of(file)
     checked = check_file(file)
     errors, warnings = len(checked.errors), len(checked.warnings)
     data: dict[str, Any] = {

@@ -78,7 +78,7 @@ def warn_of_being_alone(topology: Topology, reason: str) -> None:
     err_console.print(f"[bold red]without coordination[/] {GIVEN_UP}.")
     err_console.print(
         f"  Make sure by other means that nobody does. Once the ensemble of {topology.name} is back:"
-        " dcctl history --import JOURNAL"
+        " dcctl history FILE --import JOURNAL"
     )
 
 

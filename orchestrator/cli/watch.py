@@ -24,15 +24,15 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     import signal
     import threading
 
+    from orchestrator.cli.files import given_topology
     from orchestrator.operations.fact_copies import FactCopier
     from orchestrator.planning.support import refuse_unsupported
-    from orchestrator.topology.loading import load_topology
     from orchestrator.watch.estate import mirrors_into
     from orchestrator.watch.identity import KnownClusters
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 
-    topology = load_topology(file)
+    topology = given_topology(file)
     refuse_unsupported(topology, "watch")
     mirrors = mirrors_into(topology, target or None)
     stop = threading.Event()

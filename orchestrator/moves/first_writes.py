@@ -148,4 +148,4 @@ def _in_words(refusal: ClusterError | None) -> tuple[str, str]:
         return "", ""
     is_forbidden = refusal.code == "TOPIC_AUTHORIZATION_FAILED"
     hint = "the operator needs READ on these topics" if is_forbidden else refusal.hint
-    return f"its records cannot be read: {refusal.problem}", hint or "look again: dcctl resume RUN"
+    return f"its records cannot be read: {refusal.problem}", hint or "look again: dcctl resume RUN FILE"

@@ -16,9 +16,10 @@ from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import CoordinationError, GateRefusedError, GateUnknownError, LockHeldError
 from orchestrator.operations.coordination import coordination_connection
 from orchestrator.operations.history import rows_at
-from orchestrator.operations.holds import holds_in_the_way
+from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import about_this_process, lock_path
 from orchestrator.operations.run import new_run_id
+from orchestrator.planning.holds import not_held
 from orchestrator.planning.plan import canonical_json
 from orchestrator.topology.model import Topology
 
@@ -70,10 +71,10 @@ def by_hand(topology: Topology, clusters: Iterable[str], doing: str) -> Iterator
             lock = coordination.acquire(lock_path(topology.name), about_this_process(doing, own_id))
         try:
             with _or_unknown(doing):
-                holds = holds_in_the_way(coordination, topology, clusters)
-            if holds:
-                problem = f"not-held refused: {holds}. Nothing was changed"
-                raise GateRefusedError(doing, problem, "dcctl release")
+                found = not_held(topology, clusters, read_holds(coordination), _CLOCK.now_s())
+            if found.outcome != "ok":
+                problem = f"not-held refused: {found.reason}. Nothing was changed"
+                raise GateRefusedError(doing, problem, found.hint)
             yield ByHand(own_id, doing, lock, by_hand_path(topology.name))
         finally:
             lock.release()

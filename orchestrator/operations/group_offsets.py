@@ -69,7 +69,7 @@ def read_snapshot(file: Path) -> Snapshot:
     except OSError as error:
         raise DcctlError(str(file), f"cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        hint = "`dcctl offsets snapshot` writes them"
+        hint = "`dcctl offsets snapshot FILE` writes them"
         raise DcctlError(str(file), "is no snapshot of group offsets", hint) from None
 
 

@@ -64,7 +64,7 @@ def release_hold(topology: Topology, scope: str, *, of: str = "", reason: str = 
         found = [name for name, hold in there.items() if whose in (hold.holder, *((hold.who,) if of else ()))]
         if len(found) != 1:
             others = "; ".join(map(str, there.values()))
-            hint = f"--of WHO@HOST releases another's: {others}" if others else "dcctl status lists them"
+            hint = f"--of WHO@HOST releases another's: {others}" if others else "dcctl status FILE lists them"
             problem = f"{len(found)} holds of {whose} are on it" if found else f"{whose} does not hold it"
             raise DcctlError(f"scope {scope}", problem, hint)
         was = there[found[0]]

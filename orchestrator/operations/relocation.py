@@ -131,7 +131,7 @@ def relocate_checkpoint(
         raise DcctlError(
             f"checkpoint {copy}",
             unjudged,
-            "dcctl relocate spark --checkpoint PATH takes one on your word, once its query is stopped",
+            "dcctl relocate spark FILE --checkpoint PATH takes one on your word, once its query is stopped",
         )
     aside = destination.with_name(f"{destination.name}.before-{run_id}")
     has_former = destination.exists() or aside.exists()
@@ -256,7 +256,7 @@ def copy_folder(consumer: Consumer) -> Path:
         raise DcctlError(
             subject,
             f"there is no copy of its checkpoint at {copy_of(standby)}",
-            "does `dcctl watch` run, and does it reach the checkpoint?",
+            "does `dcctl watch FILE` run, and does it reach the checkpoint?",
         )
     return found
 

@@ -199,7 +199,7 @@ def _consumers(topology: Topology, mirror: Replication, groups: Iterable[str]) -
             raise UsageError(
                 f"consumer {name}",
                 "is a Spark query: it commits no group offsets",
-                f"`dcctl relocate spark TOPOLOGY --query {name} --to {mirror.target}` moves its checkpoint",
+                f"`dcctl relocate spark FILE --query {name} --to {mirror.target}` moves its checkpoint",
             )
         found.append(
             consumer or Consumer(name=name, cluster=mirror.source, kind="group", topics=mirror.topics)

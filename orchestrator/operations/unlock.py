@@ -57,4 +57,4 @@ def unlock_rows(topology: Topology) -> list[dict[str, Any]]:
 
 def _hint(holder: Holder) -> str:
     run = holder.about.get("run")
-    return f"dcctl unlock {run}" if run else ""
+    return f"dcctl unlock {run} FILE" if run else ""

@@ -94,7 +94,7 @@ def _recorded(state: RunState, step: Step, before: str, after: str) -> str:
         return before
     if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting":
         return after
-    return f"{before} or {after}, dcctl status tells"
+    return f"{before} or {after}, dcctl status FILE tells"
 
 
 def _is_of_this_version(state: RunState) -> bool:

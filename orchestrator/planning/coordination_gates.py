@@ -36,7 +36,8 @@ def _given_up(source: str, state: CoordinationState) -> GateResult:
     limit = "the ensemble does not answer: only then is it gone on without"
     if not state.alone:
         reason = "it answers: nothing has to be given up"
-        hint = "without --without-coordination; dcctl history --import brings in what was done meanwhile"
+        hint = "without --without-coordination; what was done meanwhile is brought in by "
+        hint += "dcctl history FILE --import JOURNAL"
         return gate_result("coordination", "refused", source, limit, reason, hint)
     copy = f"the newest fact that its copy here has is number {state.newest_fact}"
     if state.newest_fact is None:

@@ -82,7 +82,7 @@ def primary_here(
         measured,
         limit,
         f"applications would write at a second primary: {told}",
-        f"dcctl failback makes {cluster} primary and lets them in; "
+        f"dcctl failback FILE makes {cluster} primary and lets them in; "
         'whoever owns them may still want it: --acknowledge "OWNER: comment"',
     )
 

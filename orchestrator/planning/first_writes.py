@@ -20,7 +20,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 _LISTED = 4
 _RESTART = "does it still have the old bootstrap servers? Let it begin anew, then resume the run"
-_ATTEST = "who has seen it write there attests it: dcctl resume RUN --attest-writing PRODUCER"
+_ATTEST = "who has seen it write there attests it: dcctl resume RUN FILE --attest-writing PRODUCER"
 FirstWriteOutcome = Literal["seen", "attested", "not-seen", "unknown"]
 
 

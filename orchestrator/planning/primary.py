@@ -57,7 +57,9 @@ def source_primary(
         measured=f"recorded for {len(known)} of {len(mirror.topics)} topics",
         limit=limit,
         reason=reason,
-        hint="dcctl history tells the runs; dcctl status, what is written where" if elsewhere else "",
+        hint="dcctl history FILE tells the runs, dcctl status FILE what is written where"
+        if elsewhere
+        else "",
     )
 
 

@@ -54,7 +54,7 @@ def _no_longer_implied(side: Comparison, rules: list[Acl]) -> Finding:
 def _of_others(side: Comparison, rules: list[Acl]) -> Finding:
     """Who made them is not known: another file with the same principal may imply them, or a person."""
     if rules[0].permission == "DENY":
-        reason = "it may be a fence: `dcctl unfence` takes that away"
+        reason = f"it may be a fence: `dcctl unfence FILE --cluster {side.desired.name}` takes that away"
         return Finding(_difference(side, rules, "drift", "kept", reason, is_wanted=False))
     reason = "no apply of this file made it, so none withdraws it"
     if rules[0].resource_type == TRANSACTIONAL_ID:

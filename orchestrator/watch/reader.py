@@ -32,7 +32,7 @@ def read_samples(
         raise ClusterError(
             f"{cluster.subject}, topic {topic}",
             "there is no such topic: no watcher has ever recorded anything here",
-            "`dcctl watch TOPOLOGY` keeps it; without it a failover has nothing to go by",
+            "`dcctl watch FILE` keeps it; without it a failover has nothing to go by",
         )
     log = cluster.log_ends([partition], timeout_s)[partition]
     wanted = _FIRST_READ_RECORDS

@@ -46,7 +46,9 @@ RETURNED = (
         name="the other side is primary",
         state="returned",
         breaks=b.nothing,
-        refused={"unfence": {"primary-here": ("write at a second primary: ", "dcctl failback makes west")}},
+        refused={
+            "unfence": {"primary-here": ("write at a second primary: ", "dcctl failback FILE makes west")}
+        },
     ),
     Case(
         name="nobody answers for another move so soon",

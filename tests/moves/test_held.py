@@ -86,7 +86,9 @@ def test_status_tells_what_it_holds(effect: AnyEffect) -> None:
             assert tells(said, held, surely=one.holds_surely), (str(one), said)
         for moved in MOVE_EFFECTS.primaries(one.step):
             after = (
-                moved.primary if one.surely else f"{state.plan.source} or {moved.primary}, dcctl status tells"
+                moved.primary
+                if one.surely
+                else f"{state.plan.source} or {moved.primary}, dcctl status FILE tells"
             )
             assert said.startswith(f"Recorded as primary: {after}; "), str(one)
 

@@ -41,7 +41,7 @@ class _East:
     [
         ("TOPIC_AUTHORIZATION_FAILED", "lacks an ACL", "the operator needs READ on these topics"),
         ("_TRANSPORT", "is the cluster up?", "is the cluster up?"),
-        ("", "", "look again: dcctl resume RUN"),
+        ("", "", "look again: dcctl resume RUN FILE"),
     ],
 )
 def test_only_a_right_that_is_missing_is_asked_for(

@@ -75,7 +75,7 @@ def test_the_record_of_the_primary_decides() -> None:
     record = "record-primary"
     assert f"primary: {PLAN.target};" in where_now(state(*done(record)))
     begun = where_now(state((record, "step-intent", None)))
-    assert f"primary: {PLAN.source} or {PLAN.target}, dcctl status tells" in begun
+    assert f"primary: {PLAN.source} or {PLAN.target}, dcctl status FILE tells" in begun
     forgotten = state(*done(record), (record, "undo-outcome", "ok"))
     assert f"primary: {PLAN.source};" in where_now(forgotten)
 

@@ -80,7 +80,7 @@ def _no_quorum() -> LeftCluster:
 
 
 STATES: dict[str, tuple[LeftCluster, dict[str, GateOutcome], str]] = {
-    "wholly well": (_well(), {"source-sick": "refused"}, "dcctl switchover --to east"),
+    "wholly well": (_well(), {"source-sick": "refused"}, "dcctl switchover FILE --to east"),
     "a broker away, all led anew": (left(), {}, "west:3 does not answer"),
     "a partition without an answer": (left(unread=OUT_OF_REACH), {}, "its leader, broker 3, does not answer"),
     "all brokers answer, one partition has no leader": (

@@ -27,7 +27,7 @@ def client_properties(name: str, bootstrap: Sequence[str], client: Mapping[str, 
         raise ClusterError(
             f"cluster {name}",
             "the topology file has no bootstrap addresses for it",
-            f"add clusters.{name}.bootstrap, or use the file that `dcctl sim up` printed",
+            f"add clusters.{name}.bootstrap, or use the file that `dcctl sim up FILE` printed",
         )
     return {
         "bootstrap.servers": ",".join(bootstrap),

@@ -43,10 +43,10 @@ def mirror_there(s: Situation) -> GateResult:
     missing = [name for name, state in states.items() if state == "missing"]
     hint = (
         f"create it again at the workers of {s.left} with initial_state STOPPED: "
-        "dcctl apply leaves a mirror alone that a move has stopped"
+        "dcctl apply FILE leaves a mirror alone that a move has stopped"
         if is_back
         else "does the mirror run under other names, or elsewhere? "
-        "A deleted one has to be made again (while both sides are up: dcctl apply)"
+        "A deleted one has to be made again (while both sides are up: dcctl apply FILE)"
     )
     return gate_result(
         gate_id,
@@ -208,7 +208,7 @@ def mirror_running(s: Situation) -> GateResult:
         measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
         limit=limit,
         reason=listed(wrong) or "it copies",
-        hint="dcctl apply lets them run again; what is not copied cannot be drained" if wrong else "",
+        hint="dcctl apply FILE lets them run again; what is not copied cannot be drained" if wrong else "",
     )
 
 

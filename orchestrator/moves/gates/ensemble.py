@@ -123,7 +123,7 @@ def moved_away(s: Situation) -> GateResult:
         measured=moves[-1].run_id if moves else "no such run",
         limit=limit,
         reason="it is the way back from there" if moves else "nothing was moved: there is no way back",
-        hint="" if moves else "a planned move is `dcctl switchover`",
+        hint="" if moves else f"a planned move is `dcctl switchover FILE --to {s.left}`",
     )
 
 

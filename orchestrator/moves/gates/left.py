@@ -83,7 +83,7 @@ def source_unreachable(s: Situation) -> GateResult:
         outcome = "refused"
         reason = "the source answers: it is not lost"
         hint = (
-            f"if it is well, a planned move loses nothing: dcctl switchover --to {s.entered}; "
+            f"if it is well, a planned move loses nothing: dcctl switchover FILE --to {s.entered}; "
             f"if it is sick: --attest-sick {s.topology.clusters[s.left].datacenters[0]} "
             "in place of --attest-down"
         )
@@ -157,7 +157,7 @@ def source_sick(s: Situation) -> GateResult:
         measured,
         limit,
         reason=listed(reasons) or "every broker, every leader and the controller answer: nothing is sick",
-        hint="" if reasons else f"a planned move loses nothing: dcctl switchover --to {target}",
+        hint="" if reasons else f"a planned move loses nothing: dcctl switchover FILE --to {target}",
     )
 
 
@@ -239,7 +239,10 @@ def source_healthy(s: Situation) -> GateResult:
         return absent(gate_id, part, limit)
     missing = [] if back else [name for name in s.mirror.topics if name not in part.value]
     reasons = [*sick_partitions(part.value), *(f"{name} does not exist" for name in missing)]
-    hint = f"mend {s.left} first" + ("" if back else "; if it is lost: dcctl failover")
+    hint = f"mend {s.left} first"
+    if not back:
+        lost = " ".join(f"--attest-down {dc}" for dc in s.topology.clusters[s.left].datacenters)
+        hint += f"; if it is lost: dcctl failover FILE --to {s.entered} {lost}"
     return gate_result(
         gate_id,
         "refused" if reasons else "ok",

@@ -55,7 +55,7 @@ def finished_run(run_id: str) -> FailoverResult:
     try:
         return _from_its_begin(FailoverResult(**json.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
-        hint = "a report is made on the machine on which the run ended; dcctl history lists all"
+        hint = "a report is made on the machine on which the run ended; dcctl history FILE lists all"
         raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
     except (OSError, ValueError, TypeError) as error:
         raise AuditError(str(path), f"cannot be read: {error}") from None

@@ -29,7 +29,7 @@ _TITLE_LINES = 4
 _REASON_WIDTH = 28
 # What a failure does, and what that means.
 _ON_FAILURE = {
-    "stop": ("the run stops", "dcctl resume goes on, dcctl abort goes back"),
+    "stop": ("the run stops", "resume goes on, abort goes back"),
     "undo": ("the run is taken back", "where something irreversible stands it stops instead"),
     "note": ("that is told", "the run has still done what it was for"),
 }

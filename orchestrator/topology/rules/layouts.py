@@ -79,7 +79,7 @@ def _other_layout(brokers: int, voters: int) -> str:
     return (
         "this is layout: one-location"
         if brokers == voters == 1
-        else "dcctl explain says what each is good for"
+        else "dcctl explain FILE says what each is good for"
     )
 
 
