@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
+from tests.parts import names_marker
+
 # A time limit for each example says how busy the machine is, not whether the code is right.
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
@@ -13,7 +15,14 @@ _WITH_SERVERS = ("integration", "drill")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with real servers get a second try (docs/decisions/0017); a repeated one is named at the end."""
+    """Tests with real servers get a second try (docs/decisions/0017); a repeated one is named at the end.
+
+    `tests.parts` finds the long ones by the files that name their marker.
+    """
     for item in items:
+        if item.get_closest_marker("drills") and not names_marker(item.path):
+            raise pytest.UsageError(
+                f"{item.path}: its tests are `drills`: `pytest.mark.drills` has to stand there"
+            )
         if any(item.get_closest_marker(name) for name in _WITH_SERVERS):
             item.add_marker(pytest.mark.flaky(reruns=1))

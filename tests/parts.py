@@ -51,9 +51,31 @@ def has_passed(test: str, kept: Kept, tree: str) -> bool:
     return bool(last.get("outcome") == "passed" and last.get("tree") == tree)
 
 
+def with_long_tests(paths: Iterable[str]) -> list[str]:
+    """The same, but of a folder only its files that name the marker: to import all others takes long.
+
+    A file whose tests have the marker and that does not name it fails every collection (`conftest.py`).
+    """
+    found: list[str] = []
+    for path in paths:
+        folder = ROOT / path
+        files = sorted(folder.rglob("test_*.py")) if folder.is_dir() else None
+        named = [str(file.relative_to(ROOT)) for file in files or () if names_marker(file)]
+        found += [path] if files is None else named
+    return found
+
+
+def names_marker(file: Path) -> bool:
+    """Whether the marker of long tests stands in a file."""
+    return "mark.drills" in file.read_text(encoding="utf-8")
+
+
 def collected(paths: Sequence[str]) -> list[str]:
     """The ids of all long tests below `paths`. Ends the process where they cannot be collected."""
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "drills", *paths]
+    files = with_long_tests(paths)
+    if not files:
+        return []
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "drills", *files]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (_PASSED, _NO_TESTS):
         sys.exit(f"the tests cannot be collected:\n{done.stdout}{done.stderr}")
@@ -93,11 +115,14 @@ def _keep(results: Mapping[str, Mapping[str, Any]], tree: str) -> None:
     KEPT.write_text(json.dumps({**read_kept(), **told}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _table(tests: Sequence[str], kept: Kept, tree: str) -> Table:
-    table = Table(title="Results with the files as they are now", title_justify="left")
-    table.add_column("tests of", overflow="fold")
-    for name in ("passed", "failed", "to be run", "minutes when last run", "last"):
+def table_of(tests: Sequence[str], kept: Kept, tree: str) -> Table:
+    """A row a file, whose name is never broken."""
+    title = "Results with the files as they are now, and the minutes of the last run"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("tests of", no_wrap=True)
+    for name in ("passed", "failed", "due", "minutes"):
         table.add_column(name, justify="right")
+    table.add_column("last", justify="right", no_wrap=True)
     by_file: dict[str, list[str]] = {}
     for test in tests:
         by_file.setdefault(test.partition("::")[0].removeprefix("tests/"), []).append(test)
@@ -105,8 +130,12 @@ def _table(tests: Sequence[str], kept: Kept, tree: str) -> Table:
         now = [kept[test]["outcome"] for test in its if kept.get(test, {}).get("tree") == tree]
         passed, failed = (sum(outcome == what for outcome in now) for what in ("passed", "failed"))
         seconds = [kept[test]["seconds"] for test in its if test in kept]
-        minutes = f"{sum(seconds) / 60:.1f}" + (f" for {len(seconds)}" if len(seconds) < len(its) else "")
-        last = max((kept[test]["at"] for test in its if test in kept), default="never")
+        minutes = f"{sum(seconds) / 60:.1f}" if seconds else ""
+        minutes += f" for {len(seconds)}" if 0 < len(seconds) < len(its) else ""
+        last = (
+            max((kept[test]["at"] for test in its if test in kept), default="never").partition("-")[2]
+            or "never"
+        )
         counts = (passed, failed, len(its) - passed - failed)
         table.add_row(file, *(str(count) if count else "" for count in counts), minutes, last)
     return table
@@ -129,7 +158,7 @@ def main() -> int:
             sys.exit("a file was changed while tests ran: nobody knows what these were of, and none is kept")
         _keep(results, tree)
     kept = read_kept()
-    console.print(_table(tests, kept, tree))
+    console.print(table_of(tests, kept, tree))
     return int(not options.list and not all(has_passed(test, kept, tree) for test in tests))
 
 

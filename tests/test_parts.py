@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from tests.parts import PART_S, has_passed, parts
+from tests.conftest import pytest_collection_modifyitems
+from tests.parts import PART_S, ROOT, has_passed, parts, table_of, with_long_tests
 
 names = st.lists(st.text(min_size=1, max_size=4), unique=True)
 
@@ -24,3 +32,39 @@ def test_a_result_counts_for_the_files_it_was_of() -> None:
     kept = {"a": {"outcome": "passed", "tree": "1"}, "b": {"outcome": "failed", "tree": "1"}}
     assert [has_passed(test, kept, "1") for test in ("a", "b", "c")] == [True, False, False]
     assert not has_passed("a", kept, "2")
+
+
+def test_only_files_with_long_tests_are_collected() -> None:
+    """All others are not imported; a file or a test that is named stays as it is."""
+    found = with_long_tests(["tests"])
+    assert {"tests/gates/test_lost.py", "tests/layouts/test_applied.py"} <= set(found)
+    assert "tests/planning/test_plan.py" not in found
+    assert with_long_tests(["tests/gates"]) == [path for path in found if path.startswith("tests/gates/")]
+    named = ["tests/planning/test_plan.py", "tests/gates/test_lost.py::test_x"]
+    assert with_long_tests(named) == named
+
+
+def test_a_long_test_whose_file_does_not_name_the_marker_is_not_overlooked(tmp_path: Path) -> None:
+    """Whoever collects it is told."""
+    file = tmp_path / "test_x.py"
+    item: Any = SimpleNamespace(path=file, get_closest_marker=lambda name: name == "drills" or None)
+    file.write_text("from tests.x import pytestmark", encoding="utf-8")
+    with pytest.raises(pytest.UsageError, match="has to stand there"):
+        pytest_collection_modifyitems([item])
+    file.write_text("pytestmark = pytest.mark.drills", encoding="utf-8")
+    pytest_collection_modifyitems([item])
+
+
+def test_the_table_has_each_file_in_one_line() -> None:
+    """Of 80 columns, also where a part of a file's tests was run."""
+    tests = [f"{path}::{name}" for path in with_long_tests(["tests"]) for name in "ab"]
+    row = {"outcome": "passed", "tree": "1", "seconds": 4_000.0, "at": "2026-01-31 03:12"}
+    kept = dict.fromkeys(tests[::2], row) | {tests[1]: {**row, "outcome": "failed", "seconds": 6.0}}
+    out = io.StringIO()
+    Console(file=out, width=80).print(table_of(tests, kept, "1"))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    first = tests[0].partition("::")[0].removeprefix("tests/")
+    assert [line.split() for line in lines if first in line] == [[first, "1", "1", "66.8", "01-31", "03:12"]]
+    for path in with_long_tests(["tests"]):
+        assert sum(path.removeprefix("tests/") in line for line in lines) == 1
+    assert all((ROOT / path).is_file() for path in with_long_tests(["tests"]))

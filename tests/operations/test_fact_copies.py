@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.estate_store import EnsembleRecord
 from orchestrator.operations.fact_copies import FactCopier
 from orchestrator.planning.estate_record import ClusterIds, LogsLeft, PrimaryMoved, life_of, standing
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.fact_copies import read_fact_copies
 from orchestrator.watch.identity import KnownClusters
 from orchestrator.watch.log import watch_log
@@ -29,7 +30,7 @@ from tests.planning.pictures import MIRROR, topology
 
 pytestmark = pytest.mark.integration
 
-SAMPLES = MIRROR.samples_topic
+_TRIES = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,12 @@ def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.fixture
+def mirror() -> Replication:
+    """Into east, with a samples topic of its own in each try: a second one finds nothing of the first."""
+    return replace(MIRROR, source=f"west-{next(_TRIES)}", target="east")
+
+
 def file_with(east: KafkaCluster) -> Topology:
     found = topology()
     addressed = replace(found.clusters["east"], bootstrap=(east.properties["bootstrap.servers"],), client={})
@@ -46,29 +53,29 @@ def file_with(east: KafkaCluster) -> Topology:
 
 
 def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
-    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    east: KafkaCluster, mirror: Replication, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Also by a second copier after the first one's death; an ensemble that is away costs nothing."""
-    found, ensemble = file_with(east), MemoryEnsemble()
+    found, ensemble, samples = file_with(east), MemoryEnsemble(), mirror.samples_topic
     with pytest.raises(ClusterError, match="there is no such topic"):
-        read_fact_copies(east, SAMPLES)
-    create_samples_topic(east, SAMPLES)
+        read_fact_copies(east, samples)
+    create_samples_topic(east, samples)
     monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
     record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
     with watch_log(tmp_path / "log") as log:
-        copier = FactCopier(found, MIRROR, log)
-        assert (copier.copy_once(), read_fact_copies(east, SAMPLES)) == (0, ())
-        assert life_of(read_fact_copies(east, SAMPLES)) == ""
+        copier = FactCopier(found, mirror, log)
+        assert (copier.copy_once(), read_fact_copies(east, samples)) == (0, ())
+        assert life_of(read_fact_copies(east, samples)) == ""
         record.write(PrimaryMoved(home="west", primary="east", topics=("orders",)))
         many = tuple(("orders", number, number * 7919, 5) for number in range(40_000))
         record.write(LogsLeft(cluster="west", ends=many, topic_ids={"orders": "id"}))
         assert (copier.copy_once(), copier.copy_once()) == (3, 0)
         record.withdraw(PrimaryMoved)
-        assert FactCopier(found, MIRROR, log).copy_once() == 4
-        copied = read_fact_copies(east, SAMPLES)
+        assert FactCopier(found, mirror, log).copy_once() == 4
+        copied = read_fact_copies(east, samples)
         assert standing(copied) == read_facts(ensemble, found.name)
         assert life_of(copied) != ""
-        assert read_samples(east, SAMPLES).unreadable == 0
+        assert read_samples(east, samples).unreadable == 0
 
         def away(_: object) -> MemoryEnsemble:
             raise CoordinationError("coordination", "no answer")
@@ -76,17 +83,16 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
         monkeypatch.setattr(fact_copies, "coordination_connection", away)
         with pytest.raises(CoordinationError):
             copier.copy_once()
-    assert standing(read_fact_copies(east, SAMPLES)) == standing(copied)
+    assert standing(read_fact_copies(east, samples)) == standing(copied)
 
 
 def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copies(
-    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    east: KafkaCluster, mirror: Replication, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What they make for whoever writes is not compacted: a week later every fact in it would be gone."""
     produce_records(east.name, east.properties, "made-by-brokers", [(b"key", b"value")])
     assert east.topic_config(["made-by-brokers"])["made-by-brokers"]["cleanup.policy"] == "delete"
     found, ensemble = file_with(east), MemoryEnsemble()
-    mirror = replace(MIRROR, target="east", source="north")
     samples = mirror.samples_topic
     for look in (read_fact_copies, read_samples):
         with pytest.raises(ClusterError, match="there is no such topic"):
@@ -104,14 +110,14 @@ def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copie
 
 
 def test_the_record_is_not_copied_into_another_cluster(
-    east: KafkaCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    east: KafkaCluster, mirror: Replication, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The target's address leads elsewhere: no topic is made there, and the watcher knows the right ids.
 
     What a run remembered of them and took back holds no more, for a watcher at work and for one that starts.
     """
     found, ensemble = file_with(east), MemoryEnsemble()
-    mirror, known = replace(MIRROR, source="south", target="east"), KnownClusters()
+    known = KnownClusters()
     monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
     record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
     record.write(ClusterIds(ids={"east": "the-right-one"}))
@@ -133,9 +139,9 @@ def test_the_record_is_not_copied_into_another_cluster(
             assert told.ids == {"east": "the-right-one"}
 
 
-def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster) -> None:
+def test_a_copy_that_cannot_be_understood_is_no_copy(east: KafkaCluster, mirror: Replication) -> None:
     """Then it is not known what was done before. The newest record is the one that was copied last."""
-    topic = "other-samples"
+    topic = mirror.samples_topic
     create_samples_topic(east, topic)
     produce_records(east.name, east.properties, topic, [(b'{"fact":1}', b"{}")])
     with pytest.raises(ClusterError, match="the copy of a fact is none that this version understands"):
