@@ -8,6 +8,7 @@
     ├── ClusterError             1  a Kafka cluster refused, or could not be asked
     ├── ConnectError             1  a Connect worker refused, or could not be asked
     ├── CoordinationError        1  the coordination ensemble refused, or could not be asked
+    │   ├── NoAnswerError        1  none of its servers answers: nothing else of it can be told either
     │   ├── LockHeldError        5  somebody else holds the lock
     │   └── LockLostError        6  it was held and is lost; nothing more is done without it
     ├── FormatError              1  bytes in Kafka are not the record that they should be
@@ -86,6 +87,10 @@ class ConnectError(DcctlError):
 
 class CoordinationError(DcctlError):
     """The coordination ensemble refused, or could not be asked."""
+
+
+class NoAnswerError(CoordinationError):
+    """No server of the coordination ensemble answered in time."""
 
 
 class LockHeldError(CoordinationError):

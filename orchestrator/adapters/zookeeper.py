@@ -30,7 +30,7 @@ from kazoo.retry import KazooRetry, RetryFailedError
 
 from orchestrator.adapters.held_lock import MAX_VALUE_BYTES, HeldLock
 from orchestrator.adapters.zookeeper_access import EnsembleAccess, is_open
-from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+from orchestrator.errors import CoordinationError, LockHeldError, LockLostError, NoAnswerError
 from orchestrator.ports.clock import utc_text
 
 __all__ = ["MAX_VALUE_BYTES", "Coordination", "HeldLock", "Holder"]
@@ -283,7 +283,7 @@ class Coordination:
         except NoNodeError:
             raise
         except (TimeoutError, RetryFailedError, ConnectionClosedError, KazooTimeoutError):
-            raise CoordinationError(
+            raise NoAnswerError(
                 self.subject, f"{doing}: no answer within {self._deadline_s:g} s", "is the ensemble up?"
             ) from None
         except SessionExpiredError:

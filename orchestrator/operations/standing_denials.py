@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import RunState, state_from_journal
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, LockLostError, NoAnswerError
 from orchestrator.moves.effect import Held
 from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.fencing import Denying, denials
@@ -58,17 +58,11 @@ def fence_rows(
 
     `since_s`: when it was denied, Unix seconds. `writing`, `reading`: principals. `surely`: whether all of
     that is denied, as far as dcctl's own runs tell: rules that somebody changed by hand are not seen.
-    `problem`: why its journal cannot be read; these three are null then. Raises `CoordinationError` where the
-    record of what was begun cannot be read.
+    `problem`: why its journal cannot be read; `since_s`, `writing` and `reading` are null then. Raises
+    `CoordinationError` where the ensemble does not answer, or the record of what was begun cannot be read.
     """
 
-    @cache
-    def read(run_id: str) -> _Journal | str:
-        try:
-            return _read(coordination, topology, run_id)
-        except DcctlError as error:
-            return f"{error.subject}: {error.problem}"
-
+    read = cache(partial(_read, coordination, topology))
     runs = _walked(_since_first_open(_begun(coordination, topology), read, effects), read, effects)
     rows = [row for run in runs for row in _rows(run, effects)]
     return rows[::-1]
@@ -79,16 +73,11 @@ def denied_rules(
 ) -> dict[str, dict[Acl, str]]:
     """cluster -> rule -> id of the run that denies so, of the newest runs that may deny or let in.
 
-    Of what a run may have denied, and did perhaps not, too. Raises `CoordinationError` where the record
-    cannot be read; a journal that cannot be read tells nothing.
+    Of what a run may have denied, and did perhaps not, too. Raises `CoordinationError` where the
+    ensemble does not answer or the record cannot be read; a journal that cannot be read tells nothing.
     """
 
-    def read(run_id: str) -> _Journal | str:
-        try:
-            return _read(coordination, topology, run_id)
-        except DcctlError as error:
-            return error.problem
-
+    read = partial(_read, coordination, topology)
     begun = [run for run in _begun(coordination, topology) if run[1].verb in _VERBS]
     found: dict[str, dict[Acl, str]] = {}
     for run in _walked(begun[-_RUNS_LOOKED_AT:], read, effects):
@@ -102,11 +91,17 @@ def _begun(coordination: Coordination, topology: str) -> _Begun:
     return [(fact.run_id, body) for fact in facts for body in bodies([fact], RunBegun)]
 
 
-def _read(coordination: Coordination, topology: str, run_id: str) -> _Journal:
-    records = journal_records(coordination, topology, run_id, run_folder(run_id))
-    if "plan" not in records[0].data:
-        raise DcctlError(f"run {run_id}", "its first record holds no plan")
-    return state_from_journal(plan_from_json(records[0].data["plan"]), run_id, records), records
+def _read(coordination: Coordination, topology: str, run_id: str) -> _Journal | str:
+    """A run by its journal, or why that cannot be read."""
+    try:
+        records = journal_records(coordination, topology, run_id, run_folder(run_id))
+        if "plan" not in records[0].data:
+            return f"run {run_id}: its first record holds no plan"
+        return state_from_journal(plan_from_json(records[0].data["plan"]), run_id, records), records
+    except (NoAnswerError, LockLostError):
+        raise  # it says nothing of this one journal, and the next one would be waited for as well
+    except DcctlError as error:
+        return f"{error.subject}: {error.problem}"
 
 
 def _walked(
@@ -195,7 +190,7 @@ def _since_first_open(begun: _Begun, read: Callable[[str], _Journal | str], effe
                 is_open_to_all.add(body.source)
         elif known is not None and not _denied(*known, effects) <= let_in:
             first = number
-    return [run for number, run in enumerate(begun) if number >= first]
+    return begun[first:]
 
 
 def _denied(state: RunState, records: Sequence[RunEvent], effects: Registry) -> set[_Key]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.adapters.zookeeper import HeldLock, Holder
-from orchestrator.errors import CoordinationError, LockHeldError, LockLostError
+from orchestrator.errors import CoordinationError, LockHeldError, LockLostError, NoAnswerError
 from orchestrator.operations.estate_record import FactName
 from orchestrator.operations.journal import unpacked
 from orchestrator.planning.plan import canonical_json
@@ -39,7 +39,7 @@ class TwinEnsemble(MemoryEnsemble):
         """Raise where nobody answers, after a while."""
         if self.is_gone:
             self.crew.pass_time(timeout_s)
-            raise CoordinationError(self.subject, f"no answer within {timeout_s:g} s", "is the ensemble up?")
+            raise NoAnswerError(self.subject, f"no answer within {timeout_s:g} s", "is the ensemble up?")
 
     def acquire(self, path: str, about: Mapping[str, Any]) -> HeldLock:
         self.answer()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, NoAnswerError
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.standing_denials import denied_rules, fence_rows
 from orchestrator.operations.status import mirror_status
@@ -233,6 +233,26 @@ def test_a_journal_that_cannot_be_read_hides_no_other_fence(estates: Estates) ->
     assert fences(operator) == [("west", everybody, [], False), ("west", None, None, False)]
     operator.unfence("west")
     assert fences(operator) == []
+
+
+def test_an_ensemble_that_falls_silent_is_not_waited_for_once_a_journal(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no journal that cannot be read: what stands is not known at all."""
+    operator = at_work(estates)
+    operator.fence("west")
+    operator.fence("west", consumers=True)
+    ensemble, begun_s = operator.estate.ensemble, operator.estate.servers.clock.now_s()
+    real = ensemble.read_children
+
+    def falls_silent(path: str) -> dict[str, bytes]:
+        ensemble.is_gone = True
+        return real(path)
+
+    monkeypatch.setattr(ensemble, "read_children", falls_silent)
+    with pytest.raises(NoAnswerError):
+        fences(operator)
+    assert operator.estate.servers.clock.now_s() - begun_s < 12
 
 
 def test_a_fence_is_not_gone_on_with_behind_a_later_unfence(estates: Estates) -> None:
