@@ -205,7 +205,7 @@ def test_a_copy_that_is_not_there_is_said_with_what_to_check(tmp_path: Path) -> 
     consumer = Consumer(
         name="revenue", cluster="west", kind="spark", topics=("orders",), standby_checkpoint=f"{tmp_path}/r"
     )
-    with pytest.raises(DcctlError, match=r"no copy of its checkpoint .*\n  does `dcctl watch` run"):
+    with pytest.raises(DcctlError, match=r"no copy of its checkpoint .*\n  does `dcctl watch FILE` run"):
         copy_folder(consumer)
     write_checkpoint_at(tmp_path / "r.copy", 7, 100)
     assert copy_folder(consumer) == tmp_path / "r.copy"
