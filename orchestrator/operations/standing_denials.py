@@ -81,8 +81,9 @@ def denied_rules(
     begun = [run for run in _begun(coordination, topology) if run[1].verb in _VERBS]
     found: dict[str, dict[Acl, str]] = {}
     for run in _walked(begun[-_RUNS_LOOKED_AT:], read, effects):
-        for cluster, rule in run.rules if isinstance(run, _Run) else ():
-            found.setdefault(cluster, {}).setdefault(rule, run.state.run_id)
+        if isinstance(run, _Run):
+            for cluster, rule in run.rules:
+                found.setdefault(cluster, {}).setdefault(rule, run.state.run_id)
     return found
 
 
