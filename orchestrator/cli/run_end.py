@@ -49,6 +49,7 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
     from orchestrator.operations.where_now import staying_in_words
+    from orchestrator.planning.wanted_words import rows_by_word
 
     if result.outcome == "undone" and not is_abort:
         return DcctlError(
@@ -64,6 +65,8 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
         hint += f"; once the ensemble answers again: dcctl history FILE --import {journal}, then resume"
     if result.let_stand:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
+    if result.waits_for:
+        hint += f"\n  it waits for a person's word: {rows_by_word(result.run_id, result.waits_for)}"
     if result.where_now:
         hint += f"\n  {result.where_now}"
     if result.stays:

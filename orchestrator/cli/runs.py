@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
+from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
     from orchestrator.adapters.zookeeper import Holder
@@ -21,11 +22,13 @@ _JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
-    for command in (resume, abort, unlock, history, show):
+    app.command("resume", cls=SaysWords)(resume)
+    for command in (abort, unlock, history, show):
         app.command(command.__name__)(command)
 
 
 def resume(  # noqa: PLR0917 - typer passes them by name
+    context: typer.Context,
     run: str = _RUN,
     file: Path | None = _FILE,
     attest_down: list[str] = typer.Option(
@@ -34,16 +37,13 @@ def resume(  # noqa: PLR0917 - typer passes them by name
         metavar="DC",
         help="A site that you made sure is down: needed again where it answered since you last said so.",
     ),
-    attest_writing: list[str] = typer.Option(
-        [],
-        "--attest-writing",
-        metavar="PRODUCER",
-        help="A producer that you have seen writing at the target; dcctl cannot tell its records apart.",
-    ),
     reason: str = typer.Option("", "--reason", help="How you know; kept in the journal."),
     as_json: bool = _JSON,
 ) -> None:
-    """Go on with a run that stopped on the way; what its last steps did is looked at first."""
+    """Go on with a run that stopped on the way; what its last steps did is looked at first.
+
+    Where a step waits for a person's word, `dcctl show RUN` tells for which one.
+    """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.output import err_console
@@ -56,7 +56,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
             topology,
             run,
             attest_down=attest_down,
-            attest_writing=attest_writing,
+            words=context.obj,
             reason=f"{account_name()}: {reason or 'no reason given'}",
             on_plan=view.take_plan,
             on_event=view.take_event,

@@ -13,6 +13,7 @@ from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.planning.gate import by_cause, hints_of
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import GateResult
+from orchestrator.planning.wanted_words import rows_by_word
 from orchestrator.planning.watcher_records import CLOCKS_APART_S
 from orchestrator.ports.clock import utc_text
 from orchestrator.wording import listed
@@ -142,6 +143,8 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
     names = ", ".join(move["not_seen"])
     yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
     yield f"          dcctl resume {move['run_id']} FILE looks again"
+    if said := rows_by_word(move["run_id"], move.get("waits_for", ())):
+        yield f"          {escape(said)}"
 
 
 def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:

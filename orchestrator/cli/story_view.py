@@ -11,6 +11,7 @@ from rich.markup import escape
 from orchestrator.operations.where_now import rows_in_words, staying_in_words
 from orchestrator.planning.losses import loss_in_words
 from orchestrator.planning.overrides import override_text
+from orchestrator.planning.wanted_words import rows_by_word
 from orchestrator.ports.clock import utc_text
 
 _UNKNOWN = "[bold yellow]?[/]"
@@ -169,6 +170,9 @@ def _ended(story: Story, console: Console) -> None:
     if is_open and not story["let_stand"]:
         run = story["run_id"]
         console.print(f"  to go on: dcctl resume {run} FILE; back: dcctl abort {run} FILE")
+    if is_open and story["waits_for"]:
+        said = rows_by_word(story["run_id"], story["waits_for"])
+        console.print(f"  it waits for a person's word: {escape(said)}")
     if is_open and story["where_now"]:
         console.print(f"  {escape(story['where_now'])}")
     elif story["held"]:

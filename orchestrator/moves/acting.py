@@ -21,6 +21,7 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.registry import Registry, result_to_json
+from orchestrator.moves.word import V, Word
 from orchestrator.planning.plan import Step
 
 P = TypeVar("P")
@@ -28,7 +29,7 @@ R = TypeVar("R")
 
 
 class World(Protocol):
-    """What one run has besides its plan: ports, waiting, and the word on whether it may go on."""
+    """What one run has besides its plan: ports, waiting, persons' words, and whether it may go on."""
 
     @property
     def run_id(self) -> str:
@@ -36,6 +37,9 @@ class World(Protocol):
 
     def port(self, kind: type[P]) -> P:
         """The one port of that kind. Raises `DcctlError` where there is none."""
+
+    def word(self, word: Word[V]) -> frozenset[V]:
+        """The values of which a person has said a word to the run."""
 
     def may_write(self) -> bool:
         """Whether a write may be tried."""
@@ -84,6 +88,11 @@ class _RunningStep:
             return None
         handle: Handle[R] = Handle(self.step.id, effect.NAME)
         return self.effects.result(handle, self.results[self.step.id])
+
+    def word(self, word: Word[V]) -> frozenset[V]:
+        if word not in self.effects.kind(self.step).WORDS:
+            raise DcctlError(f"step {self.step.id}", f"its effect does not declare the word {word.name}")
+        return self.world.word(word)
 
     def may_write(self) -> bool:
         return self.world.may_write()

@@ -26,6 +26,7 @@ from typing import (
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.moves.word import Awaited, V, Word
 from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.plan import Phase
 
@@ -134,6 +135,9 @@ class Running(Waiting, Protocol):
     def own(self, effect: Effect[R]) -> R | None:
         """The result of this step, whose effect that is; None where that was lost in a crash."""
 
+    def word(self, word: Word[V]) -> frozenset[V]:
+        """The values of which a person has said a word. Raises `DcctlError` for one not declared."""
+
     def may_write(self) -> bool:
         """Whether a write may be tried: not interrupted, and the lock is still this run's."""
 
@@ -161,6 +165,8 @@ class Declared(TypedDict, total=False):
     """
     is_whole_or_nothing: bool
     """An error while it is made leaves everything as it was."""
+    words: tuple[Word[Any], ...]
+    """What a person may say to it where it cannot come to its end by itself."""
 
 
 class Effect(ABC, Generic[R]):
@@ -180,6 +186,7 @@ class Effect(ABC, Generic[R]):
     IRREVERSIBLE: ClassVar[str] = ""
     STAYS: ClassVar[str] = ""
     IS_WHOLE_OR_NOTHING: ClassVar[bool] = False
+    WORDS: ClassVar[tuple[Word[Any], ...]] = ()
 
     def __init_subclass__(cls, **declared: Unpack[Declared]) -> None:
         super().__init_subclass__()
@@ -231,6 +238,12 @@ class Effect(ABC, Generic[R]):
 
     def frees(self) -> Iterable[Held]:
         """What works again from it on, whatever held it before."""
+        return ()
+
+    def awaits(self, found: R | None) -> Iterable[Awaited[Any]]:  # noqa: ARG002
+        """The words that a person may say to it, of those that it declares: all of them (`found` is None), or
+        those for which it waits since an attempt that did not end well; `found` is the detail of that one.
+        """
         return ()
 
     def primaries(self) -> Iterable[PrimaryMoved]:

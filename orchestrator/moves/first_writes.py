@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pydantic.dataclasses import dataclass
 
@@ -18,16 +18,26 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import AttestedWriters, Clusters, Seen
+from orchestrator.moves.ports import Clusters, Seen
 from orchestrator.moves.results import FirstWrites, TopicEnds
-from orchestrator.planning.first_writes import Watch, landing_writers, not_seen, told
+from orchestrator.moves.word import Awaited, Word
+from orchestrator.planning.first_writes import FirstWrite, Watch, landing_writers, not_seen, told
 from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.wanted_words import by_word
 from orchestrator.ports.clock import Clock
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition, WrittenRecord
 
 _READ_S = 0.2
 _POLL_S = 0.01
+
+ATTEST_WRITING = Word(
+    name="attest-writing",
+    metavar="PRODUCER",
+    says="a person has seen this producer write at the target",
+    kind=str,
+)
+"""Of a producer that dcctl cannot see write there, or cannot tell apart."""
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -38,6 +48,7 @@ class AwaitFirstWrites(
     title="See the first record of each producer",
     expected_s=2.0,
     timeout_s=60.0,
+    words=(ATTEST_WRITING,),
 ):
     """Wait until each moved producer was seen to write; see `planning.first_writes` for how it is told.
 
@@ -53,13 +64,18 @@ class AwaitFirstWrites(
     lost: MirrorRef | None = None
     started: Handle[Nothing] | None = None
 
+    def awaits(self, found: FirstWrites | None) -> Iterable[Awaited[str]]:
+        """See `Effect`."""
+        names = self.producers if found is None else found.not_seen
+        return (Awaited(ATTEST_WRITING, name) for name in names)
+
     def perform(self, run: Running) -> Outcome[FirstWrites]:
         """See `Effect`."""
         topology, clock = run.port(Topology), run.port(Clock)
         landing = run.of(self.landing)
         starts, fenced = landing.seen_from, landing.now
         writers = landing_writers(topology, self.left, self.entered, self.topics)
-        watch = Watch(writers, self.producers, run.port(AttestedWriters).attested_writers)
+        watch = Watch(writers, self.producers, run.word(ATTEST_WRITING))
         deadline_s = clock.monotonic_s() + run.timeout_s
         is_early = self.lost is not None and starts != fenced
         lost_ms = run.port(Seen).lost_at_s(self.lost) * 1000 if self.lost and is_early else 0.0
@@ -72,7 +88,7 @@ class AwaitFirstWrites(
         if refusal is not None:
             self._await_growth(run, watch, fenced, deadline_s)
         ids = {topic: self._producer_ids(run, topic, fenced, landing.at_s) for topic in watch.shared}
-        rows = watch.rows(ids, *_in_words(refusal))
+        rows = [_with_word(row, run) for row in watch.rows(ids, *_in_words(refusal))]
         missing, said = not_seen(rows), told(rows, run.timeout_s)
         producers = [asdict(row) for row in rows]
         if missing:
@@ -140,6 +156,14 @@ class AwaitFirstWrites(
         return len(
             {state.producer_id for found in states.values() for state in found if state.last_at_s >= since_s}
         )
+
+
+def _with_word(row: FirstWrite, run: Running) -> FirstWrite:
+    """Whoever is unknown here may be known to a person."""
+    if row.outcome != "unknown":
+        return row
+    said = by_word(run.run_id, [Awaited(ATTEST_WRITING, row.producer).of(run.step_id)])
+    return replace(row, hint=f"{said}; {row.hint}" if row.hint else said)
 
 
 def _in_words(refusal: ClusterError | None) -> tuple[str, str]:

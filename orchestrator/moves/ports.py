@@ -244,14 +244,6 @@ class EstateRecord(Protocol):
         """This run's newest fact of a kind that holds; with `like` the newest about the same as this one."""
 
 
-class AttestedWriters(Protocol):
-    """What a person has said for this run."""
-
-    @property
-    def attested_writers(self) -> frozenset[str]:
-        """Producers that this person has seen write."""
-
-
 class Clusters(Protocol):
     """Connections by the clusters' names in the file, opened when they are first needed."""
 

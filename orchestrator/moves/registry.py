@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effect import Effect, Handle, Held, Told
+from orchestrator.moves.word import Awaited, Word
 from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.plan import Plan, Step
 
@@ -37,14 +38,18 @@ def result_to_json(effect: type[Effect[Any]], result: Any) -> dict[str, Any]:
 
 
 class Registry:
-    """The effects that a plan may name. Raises `DcctlError` where two have the same name."""
+    """The effects that a plan may name. Raises `DcctlError` if two, or two of their words, have one name."""
 
     def __init__(self, *effects: type[Effect[Any]]) -> None:
         self._effects: dict[str, type[Effect[Any]]] = {}
+        self._words: dict[str, Word[Any]] = {}
         for effect in effects:
             if self._effects.get(effect.NAME, effect) is not effect:
                 raise DcctlError(f"effect {effect.NAME}", "two effects have this name")
             self._effects[effect.NAME] = effect
+            for word in effect.WORDS:
+                if self._words.setdefault(word.name, word) is not word:
+                    raise DcctlError(f"word {word.name}", "two words have this name")
 
     def __or__(self, other: Registry) -> Registry:
         """The effects of both."""
@@ -52,6 +57,11 @@ class Registry:
 
     def __iter__(self) -> Iterator[type[Effect[Any]]]:
         return iter(self._effects.values())
+
+    @property
+    def words(self) -> Mapping[str, Word[Any]]:
+        """All that a person may say to a step of theirs, by name."""
+        return self._words
 
     def kind(self, step: Step) -> type[Effect[Any]]:
         """The class of a step's effect. Raises `DcctlError` for one that this version does not have."""
@@ -85,6 +95,23 @@ class Registry:
         """What works again from a step's effect on; nothing for a step of another version."""
         effect = self.understood(step)
         return () if effect is None else effect.frees()
+
+    def may_await(self, step: Step) -> Iterable[Awaited[Any]]:
+        """The words that a person may say to a step; nothing for a step of another version."""
+        effect = self.understood(step)
+        return () if effect is None else effect.awaits(None)
+
+    def awaits(self, step: Step, detail: Mapping[str, Any]) -> Iterable[Awaited[Any]]:
+        """The words for which a step waits since an attempt with this detail; none where that is no result.
+
+        Raises `DcctlError` for a step of another version.
+        """
+        effect = self.effect(step)
+        try:
+            found = self.result(Handle(step.id, step.action), detail)
+        except DcctlError:
+            return ()
+        return effect.awaits(found)
 
     def primaries(self, step: Step) -> Iterable[PrimaryMoved]:
         """Where a step's effect records topics as primary; nothing for a step of another version."""

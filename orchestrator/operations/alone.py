@@ -165,7 +165,7 @@ def local_state(
             continue  # a crash before the first record was on the disk: nothing was begun
         records = read_local_journal(file)
         if records[0].run_id != own_run:
-            runs.append(earlier_run(records))
+            runs.append(earlier_run(records, effects))
             primaries += _primaries_of(records, effects)
     return CoordinationState(
         "",

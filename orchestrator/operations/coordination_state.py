@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.estate_facts import begun_runs, moved_between, read_primaries
 from orchestrator.operations.estate_record import written_facts
 from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import lock_path
 from orchestrator.operations.standing_denials import denied_rules
+from orchestrator.operations.words import Words
 from orchestrator.planning.estate_record import ClusterIds, cluster_ids
 from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
@@ -38,13 +40,15 @@ def read_coordination(
     own_lock: bool,
     own_run: str = "",
     between: Iterable[tuple[str, str]] | None = (),
+    effects: Words = MOVE_EFFECTS,
 ) -> CoordinationState:
     """The state as the ensemble tells it; `problem` says why there is none.
 
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
     process's run, which is no earlier one. `between`: pairs of clusters whose runs matter; None for all
     between which a move has ever begun, also along a mirror that has left the file, and what runs deny is
-    told then. Raises `CoordinationError` where it does not answer.
+    told then. `effects`: those of whoever takes part in moves. Raises `CoordinationError` where it does not
+    answer.
     """
     if coordination is None:
         raise no_ensemble(topology, problem)
@@ -52,7 +56,7 @@ def read_coordination(
     holder = None if own_lock else coordination.holder(lock_path(name))
     runs: dict[str, EarlierRun] = {}
     for pair in moved_between(coordination, name) if between is None else between:
-        for run in earlier_runs(coordination, name, between=pair, without=own_run):
+        for run in earlier_runs(coordination, name, between=pair, without=own_run, effects=effects):
             runs.setdefault(run.run_id, run)
     in_order = [runs[run_id] for run_id in begun_runs(coordination, name) if run_id in runs]
     return CoordinationState(

@@ -20,6 +20,7 @@ from orchestrator.planning.estate_record import (
 from orchestrator.planning.offsets_json import offsets_from_json
 from orchestrator.planning.plan import Plan, Step
 from orchestrator.planning.primaries import PrimaryRecord
+from orchestrator.planning.wanted_words import WordWanted
 from orchestrator.replication.cuts import cuts_from_json
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -43,6 +44,13 @@ def facts_of_earlier(plan: Plan, step_id: str, result: Mapping[str, Any]) -> Ite
 def primary_of_earlier(step: Step) -> str:
     """Where a step records topics as primary; empty for one that records nothing of the kind."""
     return str(step.arguments.get("primary", "")) if step.id == "record-primary" else ""
+
+
+def words_of_earlier(step: Step, detail: Mapping[str, Any]) -> Iterator[WordWanted]:
+    """The words for which a step waits since an attempt that has left this detail."""
+    for name in detail.get("not_seen", ()) if step.id == "producers-write" else ():
+        says = "a person has seen this producer write at the target"
+        yield WordWanted(step.id, "--attest-writing", str(name), "PRODUCER", says)
 
 
 def facts_before_the_record(verb: str, source: str, target: str, results: Results) -> Iterator[Body]:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
-from orchestrator.operations.attempts import last_outcomes
+from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.journal import runs_path, unpacked
 from orchestrator.operations.run_outline import RunOutline, outline_of, read_outline
+from orchestrator.operations.words import Words, words_wanted
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import RunEvent, event_from_json, plan_from_json
@@ -33,16 +35,21 @@ def newest_runs(coordination: Coordination, topology: str) -> tuple[EarlierRun, 
 
 
 def earlier_runs(
-    coordination: Coordination, topology: str, *, between: Collection[str] = (), without: str = ""
+    coordination: Coordination,
+    topology: str,
+    *,
+    between: Collection[str] = (),
+    without: str = "",
+    effects: Words = MOVE_EFFECTS,
 ) -> tuple[EarlierRun, ...]:
     """The newest runs that have begun a step, in the order in which they began: the newest is the last.
 
     With `between`, names of clusters, it goes back further, until a run between just these is found that
-    changed anything. `without` is a run's id to leave out.
+    changed anything. `without` is a run's id to leave out. `effects`: those of whoever takes part in moves.
     """
     found: list[EarlierRun] = []
     sought = set(between)
-    for seen, run in enumerate(_newest_first(coordination, topology)):
+    for seen, run in enumerate(_newest_first(coordination, topology, effects)):
         if seen >= _RUNS_LOOKED_AT and not sought:
             break
         if run.run_id == without:
@@ -61,14 +68,18 @@ def passed_by(coordination: Coordination, topology: str, run_id: str) -> Earlier
     return None
 
 
-def _newest_first(coordination: Coordination, topology: str) -> Iterator[EarlierRun]:
+def _newest_first(
+    coordination: Coordination, topology: str, effects: Words = MOVE_EFFECTS
+) -> Iterator[EarlierRun]:
     for run_id in reversed(begun_runs(coordination, topology)):
-        run = _earlier_run(coordination, topology, run_id)
+        run = _earlier_run(coordination, topology, run_id, effects)
         if run is not None:
             yield run
 
 
-def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> EarlierRun | None:
+def _earlier_run(
+    coordination: Coordination, topology: str, run_id: str, effects: Words = MOVE_EFFECTS
+) -> EarlierRun | None:
     outline = read_outline(coordination, topology, run_id)
     if outline is None:
         return None
@@ -81,19 +92,19 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str) -> Earl
         events = [event_from_json(record) for record in records]
     except (DcctlError, KeyError):
         return told
-    return _with_looks(told, events)
+    return _with_looks(told, events, effects)
 
 
-def earlier_run(records: Sequence[RunEvent]) -> EarlierRun:
+def earlier_run(records: Sequence[RunEvent], effects: Words = MOVE_EFFECTS) -> EarlierRun:
     """A run by all of its records."""
-    return _with_looks(_told(outline_of(records)), records)
+    return _with_looks(_told(outline_of(records)), records, effects)
 
 
 def _may_look(run: EarlierRun) -> bool:
     return run.outcome in ("incomplete", "unknown") and not run.let_stand
 
 
-def _with_looks(run: EarlierRun, records: Sequence[RunEvent]) -> EarlierRun:
+def _with_looks(run: EarlierRun, records: Sequence[RunEvent], effects: Words) -> EarlierRun:
     """With the looks that are open, where nothing else is. A plan that cannot be read tells of none."""
     try:
         plan = plan_from_json(records[0].data["plan"]) if _may_look(run) else None
@@ -103,9 +114,10 @@ def _with_looks(run: EarlierRun, records: Sequence[RunEvent]) -> EarlierRun:
         return run
     state = state_from_journal(plan, run.run_id, records)
     looks = () if state.undoing else open_looks(plan, state.with_any("ok"))
-    missed = last_outcomes(records).get("producers-write") if looks else None
-    result = missed.data.get("result", {}) if missed is not None else {}
-    return replace(run, looks=looks, not_seen=tuple(map(str, result.get("not_seen", ()))))
+    if not looks:
+        return run
+    not_seen = tuple(map(str, told_of_clients(records, "not_seen")))
+    return replace(run, looks=looks, not_seen=not_seen, waits_for=words_wanted(state, records, effects))
 
 
 def _told(run: RunOutline) -> EarlierRun:

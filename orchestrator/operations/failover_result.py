@@ -25,6 +25,7 @@ from orchestrator.operations.attempts import last_intents, last_outcomes, told_o
 from orchestrator.operations.procedure import Ended, Timing
 from orchestrator.operations.run import write_json
 from orchestrator.operations.where_now import held_rows, staying_rows, where_now
+from orchestrator.operations.words import words_wanted
 from orchestrator.planning.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.planning.plan import PHASES, Plan, RunEvent, to_json
 from orchestrator.values import TopicPartition
@@ -48,7 +49,8 @@ class FailoverResult:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
-    row each; see `where_now.held_rows`. `stays`: of a run that is or was being taken back, what stands of it
+    row each; see `where_now.held_rows`. `waits_for`: words of a person for which the run waits, see
+    `planning.wanted_words`. `stays`: of a run that is or was being taken back, what stands of it
     all the same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
     """
 
@@ -77,6 +79,7 @@ class FailoverResult:
     let_stand: Sequence[str] = ()
     where_now: str = ""
     held: Sequence[Mapping[str, Any]] = ()
+    waits_for: Sequence[Mapping[str, Any]] = ()
     stays: Sequence[Mapping[str, str]] = ()
     is_undo_asked: bool = False
     folder: str = ""
@@ -142,6 +145,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
         let_stand=let_stand(end.state),
         where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
         held=held_rows(end.state, effects) or (),
+        waits_for=[asdict(word) for word in words_wanted(end.state, events, effects)],
         stays=staying_rows(end.state) if end.state.undoing else (),
         is_undo_asked=end.state.is_undo_asked,
         folder=str(ended.folder),

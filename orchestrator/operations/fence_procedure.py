@@ -112,6 +112,7 @@ class FenceProcedure:
             run.folder,
             run_id=run.run_id,
             estate_record=run.estate_record,
+            records=run.events,
             servers=self.servers,
         )
         return EffectActions(FENCE_EFFECTS, session)

@@ -14,7 +14,6 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.ports import (
-    AttestedWriters,
     BootGuards,
     CopiedCheckpoint,
     FinalMap,
@@ -46,7 +45,6 @@ from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import Part, SourceProbe
-from orchestrator.planning.overrides import attested_writers
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.snapshot import Snapshot
@@ -122,28 +120,21 @@ class MoveSession(RunSession):
             run_id=run.run_id,
             estate_record=run.estate_record,
             holds_lock=run.holds_lock,
+            records=run.events,
             servers=run.estate.servers,
         )
         self._clusters[run.estate.target.name] = run.estate.target
         self._coordination = run.estate.coordination
         self._coordination_problem = run.estate.coordination_problem
         self._way, self._seen = way, WhatWasSeen(snapshot=seen, way=way, session=self)
-        self._attested = frozenset(attested_writers(run.events))
         self._own_ports = them.ports(self)
         self._connects: dict[str, Connect] = {}
         self._map_guard = threading.Lock()
         self._final: dict[MirrorRef, FinalMap] = {}
 
     def _ports(self) -> dict[type[Any], Any]:
-        own = dict.fromkeys(
-            (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards, AttestedWriters), self
-        )
+        own = (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards)
         return {**self._own_ports, **super()._ports(), **dict.fromkeys(own, self), Seen: self._seen}
-
-    @property
-    def attested_writers(self) -> frozenset[str]:
-        """See `moves.ports.AttestedWriters`."""
-        return self._attested
 
     def connect(self, cluster: str) -> Connect:
         """See `moves.ports.Workers`."""

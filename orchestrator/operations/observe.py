@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.errors import DcctlError
 from orchestrator.moves.by_time import offsets_by_time
-from orchestrator.moves.effects import PARTICIPANTS
+from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
+from orchestrator.moves.registry import Registry
 from orchestrator.moves.returning import read_epoch_ends, read_last_copied
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.moves.way import Reach, Way
@@ -119,7 +120,8 @@ class _Look(ABC):
     def snapshot(self, them: Participants, *, own_lock: bool, own_run: str) -> Snapshot:
         left, entered, mirrors, further = self.clusters_and_mirrors()
         further["coordination"] = self.ask(
-            coordination_subject(self.topology), lambda: self._coordination(own_lock, own_run)
+            coordination_subject(self.topology),
+            lambda: self._coordination(own_lock, own_run, effects_with(them)),
         )
         further["inventory"] = self.ask("inventory", self._inventory)
         own = {kind.name: self.ask(kind.name, partial(kind.look, _Looks(), self.way)) for kind in them.kinds}
@@ -141,7 +143,7 @@ class _Look(ABC):
             return str(in_part.cluster_id or "")
         return self.left_asked.cluster_id if self.left_asked is not None else None
 
-    def _coordination(self, own_lock: bool, own_run: str) -> CoordinationState:
+    def _coordination(self, own_lock: bool, own_run: str, effects: Registry) -> CoordinationState:
         estate, left = self.estate, self.way.left.cluster
         found = read_coordination(
             estate.coordination,
@@ -150,6 +152,7 @@ class _Look(ABC):
             own_lock=own_lock,
             own_run=own_run,
             between=[(left, self.way.entered.cluster)],
+            effects=effects,
         )
         if estate.coordination is None:
             return found

@@ -38,14 +38,15 @@ from orchestrator.operations.refusals import (
 from orchestrator.operations.run import Run, RunEstate, new_run_id
 from orchestrator.operations.servers import Servers
 from orchestrator.operations.where_now import where_now
+from orchestrator.operations.words import NO_WORDS, Typed, Words, words_given
 from orchestrator.planning.coordination_gates import GIVEN_UP
 from orchestrator.planning.estate_record import ClusterIds
 from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
 from orchestrator.planning.overrides import (
+    Override,
     attested_down,
     left_standing,
-    override_text,
     overrides,
 )
 from orchestrator.planning.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
@@ -179,8 +180,7 @@ def run_procedure(
         if procedure.is_alone:
             about |= {"without_coordination": True, "given_up": GIVEN_UP}
         run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
-        for override in overrides(plan.request):
-            run.record("override", message=override_text(override), data=override)
+        _record_overrides(run, overrides(plan.request))
         _raise_for(run, procedure, plan.gates)
         if not _is_approved(run, plan, approve):
             _refuse(run, procedure, "declined", "")
@@ -206,25 +206,28 @@ def resume_procedure(
     procedure: Procedure[E, P],
     run_id: str,
     *,
-    attested: Iterable[Mapping[str, Any]] = (),
+    words: Typed = NO_WORDS,
     down: Collection[str] = (),
     said: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    effects: Words = MOVE_EFFECTS,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
-    `attested` are further overrides, for the journal; `down`: sites that a person says, once more, are down
-    (`said`: `WHO: why`). A run that was being taken back goes on with that.
+    `words`: what a person says to steps that wait for it, as it was typed; `down`: sites that a person says,
+    once more, are down (`said`: `WHO: why`). `effects`: those of whoever takes part in the run. A run that
+    was being taken back goes on with that.
 
     Raises `GateRefusedError` where nothing was begun, where the topology file has changed since, or where
-    what the run rests on no longer holds, and `UsageError` where it rests on no word that is given: the run
-    then stays as it was, and can be gone on with later.
+    what the run rests on no longer holds, and `UsageError` where it rests on no word that is given, or no
+    step waits for it: the run then stays as it was, and can be gone on with later.
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"resume {run_id}", None, on_event) as run:
         plan, records = _taken_up(run, procedure)
         state = state_from_journal(plan, run_id, records)
+        given = words_given(state, words, said, effects)
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
@@ -245,8 +248,7 @@ def resume_procedure(
             facts = fresh.facts
         by = about_this_process(f"resume {run_id}", run_id)
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
-        for override in (*attested, *attested_down(down, said, facts)):
-            run.record("override", message=override_text(override), data=override)
+        _record_overrides(run, (*given, *attested_down(down, said, facts)))
         timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
         return _act(run, procedure, plan, picture, timing)
 
@@ -283,8 +285,7 @@ def abort_procedure(
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         refuse_while_closed(run_id, procedure.gates_of_undo(picture))
-        for override in left_standing(leave, reason):
-            run.record("override", message=override_text(override), data=override)
+        _record_overrides(run, left_standing(leave, reason))
         timing = Timing(started_at_s, procedure.servers.clock.now_s(), procedure.servers.clock.now_s())
         undo = UndoAsked(reason, frozenset(leave))
         return _act(run, procedure, plan, picture, timing, undo)
@@ -369,6 +370,11 @@ def _act(  # noqa: PLR0917 - all that a run is made of
         timing=timing,
         folder=run.folder,
     )
+
+
+def _record_overrides(run: Run[E], found: Iterable[Override]) -> None:
+    for override in found:
+        run.record("override", message=str(override), data=override.as_json())
 
 
 def _remember_clusters(run: Run[E], plan: Plan) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.hooks import OwnPlaybooks
 from orchestrator.moves.ports import Clusters, EstateRecord, Pools
+from orchestrator.moves.word import V, Word
 from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.planning.plan import RunEvent
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.topology.model import Topology
@@ -27,7 +29,7 @@ class RunSession:
 
     `estate_record`: for what outlives the run. `more_ports`: those that only runs of this verb have.
 
-    `holds_lock` asks the ensemble whether the run's lock still stands.
+    `holds_lock` asks the ensemble whether the run's lock still stands; `records` is the run's journal so far.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class RunSession:
         run_id: str,
         estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
+        records: Sequence[RunEvent] = (),
         servers: Servers = REAL_SERVERS,
         more_ports: Mapping[type[Any], Any] = MappingProxyType({}),
     ) -> None:
@@ -46,6 +49,7 @@ class RunSession:
         self.estate_record = estate_record
         self._more_ports = more_ports
         self._holds_lock = holds_lock
+        self._records = records
         self.topology = topology
         self.folder = folder
         self.run_id = run_id
@@ -121,6 +125,10 @@ class RunSession:
         except KeyError:
             raise DcctlError(f"run {self.run_id}", f"has no port {kind.__name__}") from None
         return found
+
+    def word(self, word: Word[V]) -> frozenset[V]:
+        """See `moves.effect.Running`."""
+        return word.said_in(self._records)
 
     def _ports(self) -> dict[type[Any], Any]:
         found = {

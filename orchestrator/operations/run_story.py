@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from orchestrator.engine import state_from_journal
@@ -11,6 +12,7 @@ from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.where_now import held_rows, staying_rows, where_now
+from orchestrator.operations.words import words_wanted
 from orchestrator.planning.losses import ACCOUNT_STEP
 from orchestrator.planning.overrides import recorded_overrides
 from orchestrator.planning.plan import PHASES, RunEvent, plan_from_json
@@ -21,8 +23,8 @@ _GONE_ON = ("run-resumed", "undo-started")
 def run_story(records: Sequence[RunEvent], effects: Holdings = MOVE_EFFECTS) -> dict[str, Any]:
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
-    `where_now`, `held`, `stays`: by its last record, see `where_now`. `effects`: those of whoever takes part
-    in it.
+    `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
+    which it waits, see `planning.wanted_words`. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -44,7 +46,7 @@ def run_story(records: Sequence[RunEvent], effects: Holdings = MOVE_EFFECTS) -> 
         "who": _who(first, plan),
         "reason": _reason(first, plan),
         "given_up": first.data.get("given_up", ""),
-        "overrides": recorded_overrides(list(records)),
+        "overrides": recorded_overrides(records),
         "asked_at_s": asked_at_s,
         "ended_at_s": last.at_s,
         "seconds": round(last.at_s - asked_at_s, 3),
@@ -81,11 +83,12 @@ def _standing(records: Sequence[RunEvent], effects: Holdings) -> dict[str, Any]:
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        return {"where_now": "", "held": None, "stays": []}
+        return {"where_now": "", "held": None, "waits_for": [], "stays": []}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
         "held": held_rows(state, effects),
+        "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
     }
 

@@ -25,7 +25,7 @@ from orchestrator.operations.procedure import (
 )
 from orchestrator.operations.servers import REAL_SERVERS, Servers
 from orchestrator.operations.switchover_procedure import SwitchoverProcedure
-from orchestrator.planning.overrides import attested_writing
+from orchestrator.operations.words import NO_WORDS, Typed
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.topology.model import Topology
 
@@ -49,7 +49,7 @@ def resume_run(
     run_id: str,
     *,
     attest_down: Collection[str] = (),
-    attest_writing: Collection[str] = (),
+    words: Typed = NO_WORDS,
     reason: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
@@ -59,29 +59,26 @@ def resume_run(
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
     `attest_down` names sites that a person says are down, once more: a failover needs it where they were
-    back in the meantime. `attest_writing` names producers that a person has seen writing at the target where
-    dcctl cannot; `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a name that is none
-    of the file's.
+    back in the meantime. `words`: what a person says to steps that wait for it, as it was typed, by the names
+    of the words; `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a site that is none
+    of the file's, and for a word for which no step waits.
     """
     for dc in attest_down:
         if dc not in topology.datacenters:
             listed = ", ".join(topology.datacenters)
             raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
-    known = [producer.name for producer in topology.producers]
-    for name in attest_writing:
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            raise UsageError(f"--attest-writing {name}", f"there is no such producer; the file has: {listed}")
+    effects = effects_with(them)
     ended = resume_procedure(
         _procedure_of(servers, topology, run_id, them),
         run_id,
-        attested=attested_writing(attest_writing, reason),
+        words=words,
         down=attest_down,
         said=reason,
         on_event=on_event,
         on_plan=on_plan,
+        effects=effects,
     )
-    return failover_result(ended, effects_with(them))
+    return failover_result(ended, effects)
 
 
 def abort_run(

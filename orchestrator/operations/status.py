@@ -7,6 +7,7 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from orchestrator.engine import state_from_journal
@@ -267,8 +268,9 @@ def _ends_left(estate: Estate) -> dict[str, int]:
 def _last_move(estate: Estate, observation: Snapshot, effects: Registry) -> dict[str, Any] | None:
     """The newest move between the two sides, and who has not been seen at work since; None without one.
 
-    `not_seen` is None where the journal cannot tell it. `where_now`: of a move that is not done, what is
-    recorded as primary and what the move holds, in a sentence.
+    `not_seen` is None where the journal cannot tell it. `waits_for`: words of a person that would end
+    the move's last looks. `where_now`: of a move that is not done, what is recorded as primary and what the
+    move holds, in a sentence.
     """
     state, mirror = observation.coordination.value, estate.mirror
     run = newest_move(state.runs, mirror.source, mirror.target) if state is not None else None
@@ -279,9 +281,17 @@ def _last_move(estate: Estate, observation: Snapshot, effects: Registry) -> dict
         folder = run_folder(run.run_id)
         records = journal_records(estate.coordination, estate.topology.name, run.run_id, folder)
     except DcctlError as error:
-        return {**told, "not_seen": None, "where_now": "", "problem": f"{error.subject}: {error.problem}"}
+        return {
+            **told,
+            "not_seen": None,
+            "waits_for": [],
+            "where_now": "",
+            "problem": f"{error.subject}: {error.problem}",
+        }
     not_seen = sorted(told_of_clients(records, "not_seen"))
-    return {**told, "not_seen": not_seen, "where_now": _where_now(run, records, effects), "problem": ""}
+    waits_for = [asdict(word) for word in run.waits_for]
+    now = _where_now(run, records, effects)
+    return {**told, "not_seen": not_seen, "waits_for": waits_for, "where_now": now, "problem": ""}
 
 
 def _where_now(run: EarlierRun, records: Sequence[RunEvent], effects: Registry) -> str:

@@ -20,7 +20,6 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 _LISTED = 4
 _RESTART = "does it still have the old bootstrap servers? Let it begin anew, then resume the run"
-_ATTEST = "who has seen it write there attests it: dcctl resume RUN FILE --attest-writing PRODUCER"
 FirstWriteOutcome = Literal["seen", "attested", "not-seen", "unknown"]
 
 
@@ -237,7 +236,6 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
             producer=name,
             outcome="unknown",
             reason="writes none of the topics that are mirrored",
-            hint=_ATTEST,
         )
     told = []
     for topic, others in shared.items():
@@ -248,7 +246,7 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
         producer=name,
         outcome="unknown",
         reason=f"shares {'; '.join(told)}: whose a record is nothing tells",
-        hint=f"{_ATTEST}; for the next move give it an `identified_by`: a header that all its records carry",
+        hint="for the next move give it an `identified_by`: a header that all its records carry",
     )
 
 

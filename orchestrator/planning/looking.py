@@ -7,6 +7,7 @@ from collections.abc import Collection
 from orchestrator.planning.gate import gate_result
 from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import GateResult, Plan, Step
+from orchestrator.planning.wanted_words import by_word
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed
 
@@ -27,11 +28,8 @@ def _only_looks(step: Step) -> bool:
 
 def how_to_end(run: EarlierRun) -> str:
     """How a run is ended of which only looks are open."""
-    attested = "".join(f" --attest-writing {name}" for name in run.not_seen)
-    hint = f"dcctl resume {run.run_id} FILE"
-    return (
-        f"{hint}, or where a person has seen them write: {hint}{attested} --reason TEXT" if attested else hint
-    )
+    hint, said = f"dcctl resume {run.run_id} FILE", by_word(run.run_id, run.waits_for)
+    return f"{hint}, or {said}" if said else hint
 
 
 def how_to_pass(run: EarlierRun) -> str:

@@ -13,6 +13,7 @@ from typing import Generic, Literal, TypeVar
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.primaries import Primaries
+from orchestrator.planning.wanted_words import WordWanted
 from orchestrator.values import Acl, TopicPartition
 
 T_co = TypeVar("T_co", covariant=True)
@@ -86,8 +87,9 @@ class EarlierRun:
     `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
     where all that was done has been taken back. `ended_at_s` is when its newest record was written.
     `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
-    `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the producers
-    that they missed. `passed`: the run with open looks that a person let this one pass.
+    `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the clients that
+    they missed, `waits_for`: the words of a person that would end them. `passed`: the run with open looks
+    that a person let this one pass.
     """
 
     run_id: str
@@ -102,6 +104,7 @@ class EarlierRun:
     let_stand: tuple[str, ...] = ()
     looks: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+    waits_for: tuple[WordWanted, ...] = ()
     passed: str = ""
 
     @property

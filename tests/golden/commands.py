@@ -10,6 +10,7 @@ import typer
 from typer.main import get_command
 
 from orchestrator.cli import failback, failover, fence, runs, switchover
+from orchestrator.cli.said_words import said_in
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.planning.overrides import acknowledgement
 from tests.twin.operator import Operator
@@ -22,7 +23,7 @@ _TALK = ("file", "dry_run", "out", "graph", "yes", "as_json")
 def give(operator: Operator, line: str) -> FailoverResult:
     """Run a command. Raises what it raises, `DcctlError` above all."""
     verb, *options = shlex.split(line)
-    command = _commands()[verb]
+    command = commands()[verb]
     # A run's id is not known before: the newest is meant.
     words = ["RUN", *options] if verb in ("resume", "abort") else options
     asked = dict(command.make_context(verb, words).params)
@@ -31,6 +32,8 @@ def give(operator: Operator, line: str) -> FailoverResult:
     asked = {name: _value(name, value) for name, value in asked.items()}
     if verb in ("resume", "abort"):
         asked.pop("run")
+        if verb == "resume":
+            asked["words"] = said_in(asked)
         asked["reason"] = f"ada: {asked['reason'] or 'no reason given'}"
         return operator.resume(**asked) if verb == "resume" else operator.abort(**asked)
     asked = {_RENAMED.get(name, name): value for name, value in asked.items()} | {"by": "ada"}
@@ -50,7 +53,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 @cache
-def _commands() -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     app = typer.Typer()
     for group in (failover, switchover, failback, fence, runs):
         group.register(app)

@@ -27,6 +27,7 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.registry import Registry
+from orchestrator.moves.word import V, Word
 from tests.engine.crashes import CrashingJournal
 
 P = TypeVar("P")
@@ -215,6 +216,9 @@ class ToyWorld(CrashingJournal):
         """Asked for once by each process: a new one is not interrupted."""
         self.is_interrupted = False
         super().on_loss(callback)
+
+    def word(self, word: Word[V]) -> frozenset[V]:
+        return word.said_in(self.records)
 
     def may_write(self) -> bool:
         return not self.is_interrupted

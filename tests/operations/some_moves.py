@@ -13,7 +13,9 @@ from orchestrator.engine import Results, StepOutcome
 from orchestrator.moves.acting import EffectActions, World
 from orchestrator.moves.effect import Handle
 from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
+from orchestrator.moves.first_writes import ATTEST_WRITING
 from orchestrator.moves.plans import way_along
+from orchestrator.moves.word import V, Word
 from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.run import Run
@@ -21,7 +23,6 @@ from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.observation import Part
-from orchestrator.planning.overrides import attested_writing
 from orchestrator.planning.plan import Step
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
@@ -57,8 +58,8 @@ def a_session(
     way = way_along(topology, feed if past is None else feed.other_way, PARTICIPANTS)
     run = Run(topology, RUN, lambda: estate, command="a test", folder=folder, on_event=lambda _: None)
     with run:
-        for override in attested_writing(attested, "ada: seen"):
-            run.record("override", data=override)
+        for name in attested:
+            run.record("override", data=ATTEST_WRITING.given(name, "ada: seen").as_json())
         return MoveSession(topology, run, seen, way)
 
 
@@ -76,6 +77,9 @@ class WithPorts:
     def port(self, kind: type[P]) -> P:
         found: P = self.ports[kind] if kind in self.ports else self.session.port(kind)
         return found
+
+    def word(self, word: Word[V]) -> frozenset[V]:
+        return self.session.word(word)
 
     def may_write(self) -> bool:
         return self.session.may_write()

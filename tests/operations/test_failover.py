@@ -230,10 +230,15 @@ def test_a_person_attests_a_producer_when_the_run_is_resumed(
 
     monkeypatch.setattr(procedure, "_act", act)
     monkeypatch.setattr(runs, "failover_result", lambda *_: None)
-    with pytest.raises(UsageError, match="no such producer; the file has: checkout, settlement"):
-        resume_run(TOPOLOGY, "r1", attest_writing=["checkuot"])
+    with pytest.raises(UsageError) as refused:
+        resume_run(TOPOLOGY, "r1", words={"attest-writing": ["checkuot"]})
+    assert (refused.value.subject, refused.value.problem) == (
+        "--attest-writing checkuot",
+        "run r1 does not wait for that word",
+    )
+    assert refused.value.hint == "it waits for --attest-writing checkout, --attest-writing settlement"
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
-    resume_run(TOPOLOGY, "r1", attest_writing=["checkout"], reason="ada: its log shows it")
+    resume_run(TOPOLOGY, "r1", words={"attest-writing": ["checkout"]}, reason="ada: its log shows it")
     ((outcome, missing),) = [(found.outcome, found.result["not_seen"]) for found in looked]
     assert (outcome, missing) == ("unknown", ["settlement"])
     told = journal_records(world.ensemble, TOPOLOGY.name, "r1", run_folder("r1"))

@@ -31,7 +31,9 @@ from tests.planning.pictures import ABSENT, part, with_cluster, with_parts
 
 FILE = pictures.topology()
 WORD = "eve: their own logs show it"
-UNSEEN = {"producers-write": StepOutcome("unknown", "nothing tells", {"not_seen": ["checkout"]})}
+UNSEEN = {
+    "producers-write": StepOutcome("unknown", "nothing tells", {"producers": [], "not_seen": ["checkout"]})
+}
 
 
 @dataclass

@@ -12,7 +12,7 @@ from orchestrator.cli.story_view import render_story
 from orchestrator.engine import StepOutcome
 from orchestrator.operations.run_story import run_story
 from orchestrator.planning.first_writes import FirstWrite, not_seen, told
-from orchestrator.planning.overrides import override_text, overrides
+from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import Plan, RunEvent, to_json
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import ABORT, run_inline, run_until
@@ -33,7 +33,7 @@ def a_journal(plan: Plan, world: AnyWorld, *between: RunEvent) -> list[RunEvent]
     }
     started = RunEvent(run_id="r1", sequence=0, kind="run-started", at_s=996.0, data=about)
     told = [
-        RunEvent(run_id="r1", sequence=0, kind="override", at_s=997.0, message=override_text(row), data=row)
+        RunEvent(run_id="r1", sequence=0, kind="override", at_s=997.0, message=str(row), data=row.as_json())
         for row in overrides(plan.request)
     ]
     return [started, *told, *between, *world.records]

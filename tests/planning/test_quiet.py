@@ -9,7 +9,7 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
-from orchestrator.planning.overrides import acknowledgement, left_standing, override_text, overrides
+from orchestrator.planning.overrides import acknowledgement, left_standing, overrides
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.quiet import not_flapping
 from orchestrator.topology.model import QUIET_AFTER_MOVE_S
@@ -101,7 +101,7 @@ def test_an_acknowledgement_names_owner_and_comment(text: str) -> None:
 def test_each_override_is_named_with_who_and_why() -> None:
     """One by one; what overrides nothing is not there."""
     request = replace(REQUEST, attested=("west", "north"), accept_loss=0, acknowledge=WORD)
-    assert [override_text(row) for row in overrides(request.as_json())] == [
+    assert [str(row) for row in overrides(request.as_json())] == [
         "--attest-down west by ada: fire",
         "--attest-down north by ada: fire",
         "--accept-loss 0 by ada: fire",
@@ -109,11 +109,9 @@ def test_each_override_is_named_with_who_and_why() -> None:
     ]
     assert list(overrides(test_switchover.REQUEST.as_json())) == []
     assert list(overrides(failback_pictures.REQUEST.as_json())) == []
-    assert [override_text(row) for row in left_standing(["b", "a"], "ada: it works there")] == [
+    assert [str(row) for row in left_standing(["b", "a"], "ada: it works there")] == [
         "--leave a by ada: it works there",
         "--leave b by ada: it works there",
     ]
     reread = replace(failback_pictures.REQUEST, accept_reread=7, reason="")
-    assert [override_text(row) for row in overrides(reread.as_json())] == [
-        "--accept-reread 7 by ada: no reason given"
-    ]
+    assert [str(row) for row in overrides(reread.as_json())] == ["--accept-reread 7 by ada: no reason given"]

@@ -169,8 +169,8 @@ def test_every_verb_asks_and_takes_the_word(
     assert outcome(plan({**BOTH, "east": "id-former"}, ())) == "refused"
     accepted = plan({**BOTH, "east": "id-former"}, ("east=id-east",))
     assert (outcome(accepted), accepted.facts["cluster_ids"]) == ("ok", {"east": "id-east"})
-    (said,) = [each for each in overrides(accepted.request) if each["option"] == "--accept-cluster"]
-    assert said["value"] == "east=id-east"
+    (said,) = [each for each in overrides(accepted.request) if each.option == "--accept-cluster"]
+    assert said.value == "east=id-east"
 
 
 def test_a_move_between_two_names_of_one_cluster_is_refused() -> None:

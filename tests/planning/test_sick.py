@@ -139,7 +139,7 @@ def test_what_cannot_be_fenced_needs_a_person_s_word_of_its_own() -> None:
     actions = {step.action for step in without.steps}
     assert "deny-left" not in actions
     assert without.step("stands-still").arguments["rules"] == []
-    options = [row["option"] for row in overrides(without.request)]
+    options = [row.option for row in overrides(without.request)]
     assert options == ["--attest-sick", "--accept-unfenced"]
     # Where it can be fenced it is, whatever was accepted.
     assert "deny" in {step.id for step in plan(request=accepted).steps}

@@ -51,7 +51,7 @@ def test_somebody_may_answer_for_it_and_that_is_kept() -> None:
     gate = gates({("west", "orders"): AT_EAST}, acknowledge=EVE)["primary-here"]
     assert (gate.outcome, f"acknowledged by {EVE}" in gate.reason) == ("ok", True)
     (override,) = overrides(FenceRequest(cluster="west", by="ada", acknowledge=EVE).as_json())
-    assert (override["option"], override["owner"]) == ("--acknowledge", "eve")
+    assert (override.option, override.more["owner"]) == ("--acknowledge", "eve")
 
 
 def test_a_standby_that_was_fenced_by_hand_is_opened_by_hand() -> None:

@@ -171,6 +171,7 @@ class LayoutProcedure:
             run.folder,
             run_id=run.run_id,
             estate_record=run.estate_record,
+            records=run.events,
             more_ports=ports,
         )
         return EffectActions(LAYOUT_EFFECTS, session)
