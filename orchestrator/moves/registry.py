@@ -108,7 +108,7 @@ class Registry:
         """
         effect = self.effect(step)
         try:
-            found = self.result(Handle(step.id, step.action), detail)
+            found: Any = self.result(Handle(step.id, step.action), detail)
         except DcctlError:
             return ()
         return effect.awaits(found)

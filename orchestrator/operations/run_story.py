@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.held import Holdings
+from orchestrator.moves.registry import Registry
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.where_now import held_rows, staying_rows, where_now
 from orchestrator.operations.words import words_wanted
@@ -20,7 +20,7 @@ from orchestrator.planning.plan import PHASES, RunEvent, plan_from_json
 _GONE_ON = ("run-resumed", "undo-started")
 
 
-def run_story(records: Sequence[RunEvent], effects: Holdings = MOVE_EFFECTS) -> dict[str, Any]:
+def run_story(records: Sequence[RunEvent], effects: Registry = MOVE_EFFECTS) -> dict[str, Any]:
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
@@ -78,7 +78,7 @@ def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
     return found
 
 
-def _standing(records: Sequence[RunEvent], effects: Holdings) -> dict[str, Any]:
+def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     """What stands of it by its last record; nothing is known of a run whose plan cannot be read."""
     try:
         plan = plan_from_json(records[0].data["plan"])

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pydantic.dataclasses import dataclass as checked_dataclass
 from rich.console import Console
 
+from orchestrator.cli import said_words
+from orchestrator.cli.main import run
 from orchestrator.cli.run_end import end_with
 from orchestrator.cli.said_words import word_options
 from orchestrator.cli.story_view import render_story
@@ -35,6 +37,7 @@ from orchestrator.moves.registry import Registry
 from orchestrator.moves.runbook import After, Runbook
 from orchestrator.moves.way import Way
 from orchestrator.moves.word import Awaited, Word
+from orchestrator.operations import runs
 from orchestrator.operations.failback_procedure import run_failback
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.history import run_records
@@ -49,7 +52,7 @@ from orchestrator.planning.plan import Plan, RunEvent, Step
 from orchestrator.planning.request import FailbackRequest, SwitchoverRequest
 from tests.golden.commands import commands
 from tests.moves.toy_applications import ToyApplications
-from tests.moves.toy_world import AWAY, HOME, TALLIES, ToyEstate
+from tests.moves.toy_world import AWAY, FILE, HOME, TALLIES, ToyEstate
 
 WITNESSED = Word(
     name="witnessed", metavar="TALLY", says="a person has heard this tally count aloud", kind=str
@@ -333,3 +336,22 @@ def test_every_word_is_an_option_of_its_own() -> None:
 def test_an_effect_awaits_words_if_it_declares_any(effect: type[Effect[Any]]) -> None:
     """One that is declared and never awaited could only be refused."""
     assert bool(effect.WORDS) == (effect.awaits is not Effect.awaits)
+
+
+def test_the_command_line_hands_on_the_words_that_effects_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their names, as they were typed; of an option that nobody declares it knows nothing."""
+    given: list[dict[str, Any]] = []
+
+    def resume(*_: Any, **asked: Any) -> NoReturn:
+        given.append(asked["words"])
+        raise GateRefusedError("run r1", "seen enough")
+
+    monkeypatch.setattr(runs, "resume_run", resume)
+    words = ["resume", "r1", str(FILE), "--attest-writing", "checkout", "--attest-writing", "returns"]
+    assert run(words) == 4
+    assert run([*words, "--witnessed", "ada"]) == 2
+    monkeypatch.setattr(said_words, "_words", lambda: [WITNESSED, *MOVE_EFFECTS.words.values()])
+    assert run([*words, "--witnessed", "ada"]) == 4
+    assert run(words[:3]) == 4
+    producers = {"attest-writing": ("checkout", "returns")}
+    assert given == [producers, {"witnessed": ("ada",), **producers}, {}]
