@@ -163,7 +163,7 @@ def _with_word(row: FirstWrite, run: Running) -> FirstWrite:
     if row.outcome != "unknown":
         return row
     said = by_word(run.run_id, [Awaited(ATTEST_WRITING, row.producer).of(run.step_id)])
-    return replace(row, hint=f"{said}; {row.hint}" if row.hint else said)
+    return replace(row, hint=f"{row.hint}; {said}" if row.hint else said)
 
 
 def _in_words(refusal: ClusterError | None) -> tuple[str, str]:

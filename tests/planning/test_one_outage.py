@@ -48,7 +48,7 @@ def rounds(watcher: str, *, good_at_s: float, lost_at_s: float) -> tuple[Round, 
 def word(plan: Plan) -> RunEvent:
     """A word given at `resume`, when a plan was as this one."""
     (said,) = attested_down(["west"], "ada: looked", plan.facts)
-    return RunEvent(run_id="r1", sequence=1, kind="override", at_s=0.0, data=said)
+    return RunEvent(run_id="r1", sequence=1, kind="override", at_s=0.0, data=said.as_json())
 
 
 def asked(plan: Plan, fresh: Plan, down: Collection[str] = ()) -> GateResult:

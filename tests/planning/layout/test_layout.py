@@ -13,6 +13,7 @@ from orchestrator.planning.layout.observed import ObservedConnector, ObservedTop
 from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.primaries import Primary
+from orchestrator.planning.wanted_words import WordWanted
 from orchestrator.reconcile.applied import applied_now
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.layout import changes_of, plan_layout, record_of
@@ -841,7 +842,8 @@ def test_a_move_that_stopped_on_the_way_goes_first() -> None:
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
     run = "failover-incomplete"
     assert (gate.id, gate.hint) == ("moves-ended", f"dcctl resume {run} FILE, or dcctl abort {run} FILE")
-    unseen = replace(_moved("failover", "incomplete"), looks=("producers-write",), not_seen=("checkout",))
+    word = WordWanted("producers-write", "--attest-writing", "checkout", "PRODUCER", "it was seen to write")
+    unseen = replace(_moved("failover", "incomplete"), looks=("producers-write",), waits_for=(word,))
     plan = planned(PAYMENTS, as_described(PAYMENTS), coordination=coordinated(unseen))
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
     assert "dcctl resume failover-incomplete FILE --attest-writing checkout --reason TEXT" in gate.hint
