@@ -48,12 +48,13 @@ def test_transactions_at_the_source_and_in_the_copies_are_seen_and_the_latter_re
         refused = _gate(estate)
         print("worker:", refused)  # noqa: T201
         assert refused["outcome"] == "refused"
-        assert "exactly-once support" in refused["reason"]
+        assert "exactly-once support" in refused["reason"], "whether the copies show it yet or not"
 
         _await(lambda: bool(_writers(simulation)["west.orders"].transactional))
         refused = _gate(estate)
         print("copies:", refused)  # noqa: T201
         assert refused["outcome"] == "refused"
+        assert "exactly-once support" in refused["reason"]
         assert "west.orders" in refused["reason"]
 
 

@@ -67,6 +67,25 @@ def test_transactions_seen_in_a_copy_refuse_whatever_the_worker_says_now() -> No
     assert "west.orders" in found.reason
 
 
+def test_of_settings_and_copies_that_show_them_both_are_told_and_the_cause_first() -> None:
+    """Whoever reads only of the copies would make them anew, and find the same there again."""
+    shown = with_copy(TopicWriters("id", 3, frozenset({2})))
+    settings = MirrorSettings({"errors.tolerance": "all"}, in_transactions=True)
+    found = gate(changed(mirror_settings=settings, samples=shown))
+    assert found.outcome == "refused"
+    told = [found.reason.index(word) for word in ("errors.tolerance", "exactly-once support", "west.orders")]
+    assert told == sorted(told)
+    assert found.hint.count("exactly.once.source.support=disabled") == 1
+
+
+def test_transactions_seen_in_a_copy_refuse_where_connect_does_not_answer() -> None:
+    """What was seen is enough for a no."""
+    shown = with_copy(TopicWriters("id", 3, frozenset({2})))
+    found = gate(changed(mirror_settings=ABSENT, samples=shown))
+    assert found.outcome == "refused"
+    assert "west.orders" in found.reason
+
+
 def test_without_connects_word_it_is_unknown() -> None:
     """That the watcher saw no transaction in a copy does not tell that there was none."""
     for samples in (history(), with_copy(COPY)):

@@ -63,11 +63,15 @@ def mirror_trusted(s: Situation) -> GateResult:
 
     Markers at the target and gaps of the source cancel out between two offset syncs; a connector that
     tolerates errors goes on behind a record that it could not write. The workers that run the file's mirror
-    run the one back as well.
+    run the one back as well. Settings are told before what the copies show of them: both have to be mended.
     """
     limit = "the mirror writes without transactions, and passes over no record"
     mirror, seen = s.own_mirror, s.own_copying
-    part, name = seen.settings, connector_names(mirror).source
+    name = connector_names(mirror).source
+    parts = {name: seen.settings}
+    if s.case == "back":
+        # Made before, it is left to what it was told.
+        parts[connector_names(s.mirror).source] = s.copying.settings
     writers = {} if seen.samples.value is None else seen.samples.value.writers
     marked = [
         copy
@@ -76,38 +80,30 @@ def mirror_trusted(s: Situation) -> GateResult:
         and copy in writers
         and writers[copy].transactional
     ]
-    if marked:
-        return gate_result(
-            "mirror-trusted",
-            "refused",
-            measured=f"transactional producers in {len(marked)} copies",
-            limit=limit,
-            reason=f"somebody writes them in transactions: {listed(marked)}",
-            hint=_PLAINLY,
-        )
-    if part.value is None:
-        return absent("mirror-trusted", part, limit)
-    told = {name: part.value.config}
-    if s.case == "back":
-        # Made before, it is left to what it was told.
-        if s.copying.settings.value is None:
-            return absent("mirror-trusted", s.copying.settings, limit)
-        told[connector_names(s.mirror).source] = s.copying.settings.value.config
-    reasons, hints = [], []
-    for each, config in told.items():
-        wrong = [f"{each} has {key}={value}: {why}" for key, value, why in refused_values(config)]
+    unknown = next((part for part in parts.values() if part.value is None), None)
+    if unknown is not None and not marked:
+        return absent("mirror-trusted", unknown, limit)
+    measured, reasons, hints = [], [], []
+    for each, part in parts.items():
+        wrong = [] if part.value is None else refused_values(part.value.config)
+        reasons += [f"{each} has {key}={value}: {why}" for key, value, why in wrong]
         hints += [f"take it out of {each}, and copy anew what it may have passed over"] if wrong else []
-        reasons += wrong
-    if part.value.in_transactions:
-        reasons.append("its workers have exactly-once support for source connectors switched on")
+    if seen.settings.value is not None:
+        measured.append(f"{name}, and the workers that run it")
+        if seen.settings.value.in_transactions:
+            reasons.append("its workers have exactly-once support for source connectors switched on")
+            hints.append(_PLAINLY)
+    if marked:
+        measured.append(f"transactional producers in {len(marked)} copies")
+        reasons.append(f"somebody writes copies in transactions: {listed(marked)}")
         hints.append(_PLAINLY)
     return gate_result(
         "mirror-trusted",
         "refused" if reasons else "ok",
-        measured=f"{name}, and the workers that run it",
+        measured="; ".join(measured),
         limit=limit,
-        reason=listed(reasons) if reasons else "it does",
-        hint="; ".join(hints),
+        reason="; ".join(reasons) or "it does",
+        hint="; ".join(dict.fromkeys(hints)),
     )
 
 
