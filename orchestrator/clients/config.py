@@ -24,6 +24,11 @@ class ProducerConfig:
     exists (at once without one), `rate_records_per_s`. With `sabotage_every` N, each Nth record after
     the preload carries the header that a sabotaged mirror filters out. Every record has `headers`.
     `keep_bytes`: see `LedgerWriter`.
+
+    `message_timeout_s` is Kafka's own default (`delivery.timeout.ms`): it has to outlast the election of a
+    leader. An idempotent producer that gives one record up begins a new epoch, in which the broker does not
+    know what it has of the others: they may stand there twice, and the one comes behind them when it is sent
+    again.
     """
 
     name: str
@@ -40,7 +45,7 @@ class ProducerConfig:
     go_on_when: str = ""
     max_records: int | None = None
     value_size_bytes: int = 100
-    message_timeout_s: float = 10.0
+    message_timeout_s: float = 120.0
     sabotage_every: int | None = None
     keep_bytes: int | None = None
     later: dict[str, Any] = field(default_factory=dict)

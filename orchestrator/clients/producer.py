@@ -81,7 +81,8 @@ class WorkloadProducer:
             self._ledger.add("intent", first, until, *[None] * 4, _now_ms(), 1, None)
         self._ledger.write()
         for sequence in sequences:
-            self._send(sequence, is_resent=True)
+            if not self._send(sequence, is_resent=True):
+                break
         self._poll(0)
 
     def _send_until(self, end: int | None, rate_records_per_s: float | None) -> None:
@@ -96,8 +97,7 @@ class WorkloadProducer:
             if rate_records_per_s is None:
                 self._await_answers()
             self._announce(due, _BURST_RECORDS if rate_records_per_s is None else rate_records_per_s / 4)
-            while self._next < due:
-                self._send(self._next, is_resent=False)
+            while self._next < due and self._send(self._next, is_resent=False):
                 self._next += 1
             self._poll(0 if rate_records_per_s is None else 0.01)
 
@@ -123,7 +123,8 @@ class WorkloadProducer:
             self._ledger.write()
             self._intended = until
 
-    def _send(self, sequence: int, *, is_resent: bool) -> None:
+    def _send(self, sequence: int, *, is_resent: bool) -> bool:
+        """Whether it was sent, or refused for certain: not where the queue is full and it is time to stop."""
         config = self._config
         sent_ms = _now_ms()
         record = RecordId(config.name, sequence, config.life)
@@ -143,18 +144,20 @@ class WorkloadProducer:
             try:
                 self._client.produce(topic, **arguments)
             except BufferError:  # the local queue is full: let it drain
+                if self.is_stopping:
+                    return False
                 self._poll(0.05)
             except KafkaException as error:
                 self._answered("failed", sequence, sent_ms, is_resent, error.args[0])
                 if not error.args[0].fatal():
-                    return
+                    return True
                 # An idempotent producer that met a fatal error never sends again; a new one does.
                 self._client.purge()
                 self._client.flush(_FLUSH_TIMEOUT_S)
                 self._client = self._connected()
-                return
+                return True
             else:
-                return
+                return True
 
     def _delivered(
         self, sequence: int, sent_ms: int, is_resent: bool, error: KafkaError | None, message: Message

@@ -1,0 +1,88 @@
+"""A producer that nobody answers: it ends when it is told to, and its ledger says what it has not sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.audit.ledgers import sends_path
+from orchestrator.audit.sends import read_send_notes
+from orchestrator.clients import producer
+from orchestrator.clients.config import ProducerConfig
+from orchestrator.clients.outbox import read_outbox
+from orchestrator.clients.producer import WorkloadProducer
+
+ROOM = 30
+
+
+class Silent:
+    """A client whose brokers answer nothing; its queue holds so many records."""
+
+    made: dict[str, Any]
+
+    def __init__(self, properties: dict[str, Any], **_others: object) -> None:
+        type(self).made = properties
+        self.queued = 0
+        self.polls = 0
+        self.owner: WorkloadProducer | None = None
+
+    def produce(self, _topic: str, **_fields: object) -> None:
+        """Refused like librdkafka's, once it is full."""
+        if self.queued == ROOM:
+            raise BufferError
+        self.queued += 1
+
+    def poll(self, _timeout_s: float) -> int:
+        """Somebody stops the program after a while."""
+        self.polls += 1
+        if self.polls > 5 and self.owner is not None:
+            self.owner.is_stopping = True
+        assert self.polls < 100, "it goes on although it was told to stop"
+        return 0
+
+    def flush(self, _timeout_s: float) -> int:
+        """As many as there are."""
+        return self.queued
+
+    def purge(self) -> None:
+        """Nobody has answered them."""
+        self.queued = 0
+
+    def __len__(self) -> int:
+        return self.queued
+
+
+def test_told_to_stop_with_a_full_queue_it_ends_and_owes_what_it_had_queued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What never came into the queue was not sent: its number is used again."""
+    monkeypatch.setattr(producer, "Producer", Silent)
+    config = ProducerConfig(
+        name="checkout",
+        life=1,
+        ledgers=str(tmp_path),
+        properties={},
+        topics=["orders"],
+        rate_records_per_s=1_000_000.0,
+    )
+    checkout = WorkloadProducer(config)
+    client = checkout._client
+    assert isinstance(client, Silent)
+    client.owner = checkout
+    checkout.run()
+    path = sends_path(tmp_path, "checkout", 1)
+    assert read_send_notes(path).announced_until == ROOM
+    assert read_outbox([path]) == (ROOM, list(range(ROOM)))
+
+
+def test_it_waits_for_an_answer_as_long_as_kafkas_own_producers_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than any election: a record that it gave up would let others stand there twice."""
+    monkeypatch.setattr(producer, "Producer", Silent)
+    config = ProducerConfig(name="checkout", life=1, ledgers=str(tmp_path), properties={}, topics=["orders"])
+    WorkloadProducer(config)
+    assert Silent.made["enable.idempotence"] is True
+    assert Silent.made["message.timeout.ms"] == 120_000
