@@ -87,7 +87,8 @@ class Ledgers:
 class RoundTrip:
     """All that is compared. `homes` and `standbys`: for each topic its places at the two sides.
 
-    `reads`: consumer -> topics, as the primary names them.
+    `reads`: consumer -> topics, as the primary names them. A client counts as back if it was seen within
+    `seen_within_s`.
     """
 
     home: str
@@ -96,6 +97,7 @@ class RoundTrip:
     reads: Mapping[str, Sequence[str]]
     moves: Sequence[Move]
     ledgers: Ledgers
+    seen_within_s: float = SEEN_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,8 +359,8 @@ def _of_pauses(trip: RoundTrip, index: int) -> Iterator[Finding]:
             yield Finding("invalid", f"{name} was not seen both before it and after it")
         elif pause < 0:
             yield Finding("unknown", f"{name} was seen {-pause:.3f} s too early: do the clocks disagree?")
-        elif pause > SEEN_WITHIN_S:
-            text = f"{name} was seen again only after {pause:.1f} s (limit {SEEN_WITHIN_S:g} s)"
+        elif pause > trip.seen_within_s:
+            text = f"{name} was seen again only after {pause:.1f} s (limit {trip.seen_within_s:g} s)"
             yield Finding("invalid", text)
 
 

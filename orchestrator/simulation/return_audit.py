@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from orchestrator.audit.inputs import SEEN_WITHIN_S
 from orchestrator.audit.result import Finding
 from orchestrator.audit.round_trip import (
     Move,
@@ -33,14 +34,21 @@ class AuditedReturns:
 
 
 def audit_returns(
-    simulation: Simulation, mirror: Replication, results: Iterable[Mapping[str, Any]]
+    simulation: Simulation,
+    mirror: Replication,
+    results: Iterable[Mapping[str, Any]],
+    *,
+    seen_within_s: float = SEEN_WITHIN_S,
 ) -> AuditedReturns:
     """Compare all lives of all clients with what stands at both sides.
 
     `results` of the moves in their order, as they lie in `result.json`; the last one led to the mirror's
-    source. Nothing is written any more, and everything has been read and copied.
+    source. Nothing is written any more, and everything has been read and copied. `seen_within_s`: how long a
+    client may be away; more where somebody ends dcctl on its way, and goes on with it when they like.
     """
-    trip = _round_trip(simulation, mirror, [_move(result) for result in results])
+    trip = replace(
+        _round_trip(simulation, mirror, [_move(result) for result in results]), seen_within_s=seen_within_s
+    )
     topics = {
         cluster: {name: topic_figures(trip, name, cluster) for name in trip.topics}
         for cluster in (mirror.source, mirror.target)

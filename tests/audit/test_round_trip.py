@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -255,6 +256,17 @@ def test_pauses_have_a_limit_and_a_direction(changes: dict[str, object], words: 
     """Of producers and consumers alike."""
     (reason,) = reasons(_with_ledgers(**changes))
     assert words in reason
+
+
+def test_how_long_a_client_may_be_away_is_told() -> None:
+    """Where dcctl itself was ended on its way nobody promises how soon it is gone on with; that it is, stays."""
+    late: dict[str, object] = {
+        "acked_ms": {ORDERS: {1: (0, 5_000), 2: (126_000, 127_000), 3: (128_000, 129_000)}}
+    }
+    patient = replace(_with_ledgers(**late), seen_within_s=math.inf)
+    assert reasons(patient) == []
+    gone = replace(_with_ledgers(acked_ms={ORDERS: {1: (0, 5_000)}}), seen_within_s=math.inf)
+    assert any("was not seen both" in reason for reason in reasons(gone))
 
 
 def test_a_consumer_that_had_ended_by_itself_counts_from_the_command() -> None:

