@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
+from orchestrator.planning.rates import largest_rate
+from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import (
@@ -16,7 +18,7 @@ from orchestrator.simulation.workload.install import (
 )
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
-from orchestrator.topology.model import Replication
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.reader import read_samples
 
@@ -84,7 +86,8 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
     behind = _not_at_target(simulation, mirror)
     if behind > slack:
         yield f"{behind:,} records are not at the target yet"
-    yield from _unwatched(simulation, mirror)
+    history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+    yield from unwatched(history, simulation.topology, mirror)
 
 
 def unsteady(
@@ -120,12 +123,15 @@ def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
     return sum(max(0, end - there[mirror.mirrored(tp)]) for tp, end in here.items())
 
 
-def _unwatched(simulation: Simulation, mirror: Replication) -> Iterator[str]:
-    history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+def unwatched(history: SampleHistory, topology: Topology, mirror: Replication) -> Iterator[str]:
+    """What the watcher has still to see before a move can be judged, in words."""
     unseen = sorted(set(mirror.topics) - history.writers.keys())
     if unseen:
         yield f"the watcher has not seen yet who writes {', '.join(unseen)}"
-    for consumer in simulation.topology.consumers_of(mirror.source):
+    known = {topic for topic in mirror.topics if largest_rate(history.topic_end_readings(topic)) is not None}
+    if unknown := sorted(set(mirror.topics) - known):
+        yield f"the watcher does not know yet how fast {', '.join(unknown)} grow"
+    for consumer in topology.consumers_of(mirror.source):
         if consumer.kind == "group":
             if consumer.name not in history.groups:
                 yield f"the watcher has not recorded {consumer.name} yet"

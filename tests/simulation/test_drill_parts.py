@@ -9,11 +9,16 @@ import pytest
 
 from orchestrator.errors import GateRefusedError, SimulationError, UsageError
 from orchestrator.operations.report import parse_report
+from orchestrator.planning.samples import Round, SampleHistory, TopicEnds, WritersSeen
+from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.sabotage import NONE, sabotage_named
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.topology.loading import load_topology
+from orchestrator.values import LogEnd
+from tests.planning.pictures import MIRROR, history, topology
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
 NOW_S = 1_800_000_000.0
@@ -90,3 +95,20 @@ def test_a_refused_failover_has_a_report_of_its_own() -> None:
     assert parsed.verdict == "unknown"
     assert parsed.gates[0].outcome == "refused"
     assert parsed.steps == ()
+
+
+def test_applications_are_at_work_once_the_watcher_knows_how_fast_logs_grow() -> None:
+    """Of a site that is lost before nobody could say how much that has cost."""
+    seen = WritersSeen(
+        watcher="w", block=0, at_s=1.0, topics={name: TopicWriters(name, 3) for name in MIRROR.topics}
+    )
+    assert list(unwatched(history(seen), topology(), MIRROR)) == []
+    young = SampleHistory()
+    young.add(seen)
+    for name in MIRROR.topics:
+        young.add(
+            TopicEnds(watcher="w", topic=name, block=0, at_s=1.0, topic_id=name, ends={0: LogEnd(0, 5, 0)})
+        )
+    young.add(Round(watcher="w", begun_at_s=1.0, ended_at_s=1.1, outcome="good"))
+    said = f"the watcher does not know yet how fast {', '.join(sorted(MIRROR.topics))} grow"
+    assert said in list(unwatched(young, topology(), MIRROR))
