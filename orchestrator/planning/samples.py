@@ -244,7 +244,8 @@ class SampleHistory:
         """Whether the end of the topic that was read tells everything, and readings of the last `history_s`.
 
         It does if it holds all that each watcher at work wrote since it began its newest complete picture:
-        an earlier round of that watcher is in it. And some watcher's rounds reach back so far.
+        an earlier round of that watcher is in it. And some watcher's rounds reach back so far, also before
+        the last word on each log: where a leader has been away for a while, others answer rounds without it.
         """
         rounds = [(w, w.records.rounds) for w in self._all if w.records.rounds and w.offset_s is not None]
         last_good_s = self.last_good_at_s or 0.0
@@ -254,7 +255,9 @@ class SampleHistory:
             if found[-1].full_at_s is not None and w.at(found[-1].begun_at_s) >= last_good_s - _AT_WORK_S
         ]
         reach_s = min((w.at(found[0].begun_at_s) for w, found in rounds), default=None)
-        return any(at_work) and all(at_work) and reach_s is not None and reach_s <= last_good_s - history_s
+        told = [at_s for block, at_s in self._newest(ENDS) if not is_withdrawn(block)]
+        since_s = min((at_s for at_s in told if at_s > last_good_s - self.keep_s), default=last_good_s)
+        return any(at_work) and all(at_work) and reach_s is not None and reach_s <= since_s - history_s
 
     @property
     def groups(self) -> frozenset[str]:

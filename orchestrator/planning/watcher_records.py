@@ -237,15 +237,24 @@ def age_s(now_s: float, at_s: float) -> float | None:
 
 
 def readings_of(w: Placed, blocks: Sequence[Block], horizon_s: float, partition: int | None) -> list[Reading]:
-    """One for each round of the last `horizon_s` before the newest of the blocks that did not miss them."""
-    since = w.records.confirmed_at_s(blocks[-1]) - horizon_s
+    """One for each round of the last `horizon_s` before the newest of the blocks that had an answer on them.
+
+    One that came too late for its own round is of the moment at which it was asked for, or of any up to the
+    end of the round in which it came: where answers take long no other might ever come.
+    """
+    since_s = w.records.confirmed_at_s(blocks[-1]) - horizon_s
     rounds, subject, by_s = w.records.rounds, missed_as(blocks[-1]), w.offset_s or 0.0
-    readings = []
-    for round_ in rounds[bisect_left(rounds, since, key=begun_at_s) :]:
-        index = bisect_right(blocks, round_.begun_at_s, key=at_s) - 1
-        value = value_in(blocks[index], partition) if index >= 0 and subject not in round_.missed else None
+    readings: list[Reading] = []
+    newest_s = float("-inf")
+    for round_ in rounds[bisect_left(rounds, since_s, key=begun_at_s) :]:
+        asked_s = round_.missed.get(subject, round_.begun_at_s)
+        if asked_s is None or asked_s < since_s or asked_s <= newest_s:
+            continue
+        newest_s = asked_s
+        index = bisect_right(blocks, asked_s, key=at_s) - 1
+        value = value_in(blocks[index], partition) if index >= 0 else None
         if value is not None:
-            is_of_ends = isinstance(blocks[index], TopicEnds)
-            read_s = (round_.ends_at_s if is_of_ends else None) or (round_.begun_at_s, round_.ended_at_s)
+            is_of_ends = isinstance(blocks[index], TopicEnds) and subject not in round_.missed
+            read_s = (round_.ends_at_s if is_of_ends else None) or (asked_s, round_.ended_at_s)
             readings.append(Reading(read_s[0] + by_s, read_s[1] + by_s, value))
     return readings

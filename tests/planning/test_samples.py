@@ -263,6 +263,27 @@ def test_a_round_that_missed_a_group_does_not_confirm_it() -> None:
     assert known.sampled_ends()[ORDERS].sampled_at_s == 3
 
 
+def test_answers_that_come_too_late_for_their_rounds_tell_how_fast_a_log_grows() -> None:
+    """Each takes 3 s on a busy machine: of the moment at which it was asked for, or up to when it came."""
+    late: list[Sample] = []
+    for asked_s in (10.0, 13.0, 16.0, 19.0):
+        of_before = {topic_subject("orders"): asked_s - 3.0}
+        late += [end(asked_s, int(asked_s) * 100), good(asked_s, outcome="partial", missed=of_before)]
+        late += [good(asked_s + 3.0 - 0.5, outcome="partial", missed={topic_subject("orders"): asked_s})]
+    known = history(*late)
+    readings = known.end_readings(ORDERS)
+    assert [(read.begun_at_s, read.value) for read in readings] == [
+        (10.0, 1000),
+        (13.0, 1300),
+        (16.0, 1600),
+        (19.0, 1900),
+    ]
+    assert all(read.ended_at_s - read.begun_at_s > 2.0 for read in readings)
+    rate = known.rate_records_per_s(ORDERS)
+    assert rate is not None
+    assert rate >= 100.0, "never below the truth"
+
+
 def test_of_two_watchers_the_newest_word_wins() -> None:
     """A slow watcher's older reading, written later, changes nothing."""
     known = history(position(2.0, 20, "a"), good(2.0, "a"), position(1.9, 15, "b"), good(1.9, "b"))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from orchestrator.planning.samples import Round, SampleHistory, decode_sample
 from orchestrator.planning.watcher_records import CLOCKS_APART_S, age_s
+from orchestrator.values import TopicPartition
 from orchestrator.watch.metrics import history_values
-from tests.watch.model import COMMITS_PER_S, RECORDS_PER_S, Host, ModelWatcher, State, Topic, World
+from tests.watch.model import COMMITS_PER_S, RECORDS_PER_S, TOPIC, Host, ModelWatcher, State, Topic, World
 
 # What clocks may differ by and still be called one, a round's length, and an answer's way: an age may be that
 # much too low.
@@ -213,6 +214,21 @@ def test_a_source_that_answers_late_is_not_lost() -> None:
     assert len(failed) <= 1  # the first one, before it is known that it is slow
     assert life.check().loss_window() is None
     assert max(ages(life).values()) < 10
+
+
+@pytest.mark.parametrize("slow", [(1,), (0, 1)])
+def test_how_fast_a_log_grows_is_known_of_leaders_that_answer_late(slow: tuple[int, ...]) -> None:
+    """No round has the ends of all in time, as on a busy machine: a loss could not be judged else."""
+    life = Life(groups=3)
+    for broker in slow:
+        life.world.states[broker] = "slow"
+    life.rounds(30)
+    rounds = life.rounds_told()
+    assert not any(round_.outcome == "good" for round_ in rounds)
+    for number in range(life.world.partitions):
+        rate = life.topic.history().rate_records_per_s(TopicPartition(TOPIC, number))
+        assert rate is not None
+        assert RECORDS_PER_S <= rate <= 5 * RECORDS_PER_S
 
 
 def test_three_thousand_groups_through_days_of_trouble() -> None:
