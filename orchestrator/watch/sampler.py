@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.probe import Listening
 from orchestrator.planning.samples import Cause, group_subject, topic_subject
 from orchestrator.values import TopicPartition
 from orchestrator.watch.asking import Asked, Units
@@ -15,6 +16,8 @@ from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.source import Answer, Ends, Groups, Inventory, Positions, Source
 
 _PROBE_EVERY_S = 0.2
+# While brokers take connections and answer nothing: later by a share of the time for which they do.
+_PROBE_LATER, _PROBE_AT_MOST_S = 0.25, 30.0
 _GRACE_S = 0.2
 _OTHER_GROUPS_EVERY_S = 15.0
 _STUCK_AFTER_S = 3.0
@@ -93,6 +96,8 @@ class SourceSampler:
         self._silent_since: float | None = None
         self._new_client_s = _NEW_CLIENT_S
         self._slow_s = 0.0
+        self._mute_since_s: float | None = None
+        self._probe_due_s = 0.0
 
     def expect(self, groups: Iterable[str]) -> None:
         """Ask for these as well, though they were not found yet: earlier watchers knew of them."""
@@ -100,7 +105,7 @@ class SourceSampler:
 
     def warm_up(self, timeout_s: float) -> None:
         """Connect, so that the first round is not taken for a failure. Nothing is raised."""
-        if self._source.listening(self._logs.addresses) != "refused":
+        if self._listening() != "refused":
             self._source.warm_up(timeout_s)
 
     def close(self) -> None:
@@ -112,7 +117,7 @@ class SourceSampler:
         self._round += 1
         self._got = _Got()
         begun = Asked(self._clock.now_s(), self._clock.monotonic_s(), self._round)
-        if self._source.listening(self._logs.addresses) == "refused":
+        if self._listening() == "refused":
             reading = self._failed(begun, "refused", "every broker refuses connections")
         else:
             self._ask(begun)
@@ -155,6 +160,24 @@ class SourceSampler:
         self._question += 1
         return self._question
 
+    def _listening(self) -> Listening:
+        """Whether a broker takes connections; while none answers, its word that it does holds for a while.
+
+        The machine of a frozen broker keeps some fifty connections for it, and takes no more: soon it would
+        look like one that is gone to whoever has to tell the two apart.
+        """
+        now_s = self._clock.monotonic_s()
+        if self._mute_since_s is not None and now_s < self._probe_due_s:
+            return "yes"
+        found = self._source.listening(self._logs.addresses)
+        if found != "yes":
+            self._mute_since_s = None
+            return found
+        self._mute_since_s = now_s if self._mute_since_s is None else self._mute_since_s
+        later_s = _PROBE_LATER * (now_s - self._mute_since_s)
+        self._probe_due_s = now_s + min(max(_PROBE_EVERY_S, later_s), _PROBE_AT_MOST_S)
+        return found
+
     def _gather(self, begun: Asked) -> None:
         """Take answers until all have come that can be expected, or it is clear that they will not."""
         while True:
@@ -168,7 +191,7 @@ class SourceSampler:
             if answer is not None:
                 self._take(answer, begun)
                 continue
-            found = self._source.listening(self._logs.addresses)
+            found = self._listening()
             if found == "refused" or (found == "silent" and waited_s >= self._timeout_s):
                 break
         while (answer := self._source.next(0.0)) is not None:
@@ -235,6 +258,7 @@ class SourceSampler:
 
     def _note_pace(self, asked: Asked) -> None:
         """Where everything takes long, a round without any answer has to be waited for as long as that."""
+        self._mute_since_s = None
         took_s = self._clock.monotonic_s() - asked.steady_s
         self._slow_s = min(1.5 * took_s, self._patience_now_s + _LATE_S)
 
@@ -306,7 +330,7 @@ class SourceSampler:
 
     def _why_failed(self, begun: Asked) -> tuple[Cause, str]:
         """A source that died during the round is known by its refusals, not by what it left unsaid."""
-        if self._source.listening(self._logs.addresses) == "refused":
+        if self._listening() == "refused":
             return "refused", "every broker refuses connections"
         problems = sorted(set(self._got.problems.values()))[:_NAMED]
         if self._got.problems.keys() - {"topics"}:

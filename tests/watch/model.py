@@ -87,10 +87,11 @@ class ModelSource:
         self._due: list[tuple[float, int, int, Answer]] = []
         self._numbers = itertools.count()
         self.is_starting = False
-        self.resets = 0
+        self.resets = self.probes = 0
 
     def listening(self, addresses: Iterable[str]) -> Listening:  # noqa: ARG002 - the site answers as one
         """Refused once the site is lost."""
+        self.probes += 1
         return "refused" if self._world.lost_at_s is not None else "yes"
 
     def warm_up(self, timeout_s: float) -> None:

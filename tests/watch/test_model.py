@@ -269,3 +269,34 @@ def test_three_thousand_groups_through_days_of_trouble() -> None:
     assert len(history.groups) == 3_000
     assert history.loss_window() is not None
     assert len(life.topic.records) < 6_000
+
+
+def test_a_frozen_site_is_not_flooded_with_connections() -> None:
+    """Its machine keeps some fifty for a broker that takes none; and what becomes of it is seen soon all the same."""
+    life = Life(groups=3)
+    life.rounds(4)
+    life.world.states[:] = ["silent"] * 3
+    frozen_s, before = life.world.true_s, life.watcher.source.probes
+    while life.world.true_s < frozen_s + 60:
+        life.rounds(1)
+    assert life.watcher.source.probes - before < 25
+    life.world.states[:] = ["well"] * 3
+    while life.watcher.round().outcome != "good":
+        assert life.world.true_s < frozen_s + 80
+    life.world.lost_at_s = life.world.true_s
+    assert life.watcher.round().cause == "refused"
+
+
+@pytest.mark.parametrize("after_s", [0.1, 1.0, 4.0, 20.0])
+def test_a_site_that_dies_slowly_is_known_to_be_dead_little_later(after_s: float) -> None:
+    """First it answers nothing, then it refuses: by that moment it is known until when it took records."""
+    life = Life(groups=3)
+    life.rounds(4)
+    life.world.states[:] = ["silent"] * 3
+    silent_s = life.world.true_s
+    while life.world.true_s < silent_s + after_s:
+        life.rounds(1)
+    life.world.lost_at_s = life.world.true_s
+    while life.watcher.round().cause != "refused":
+        pass
+    assert life.world.true_s - life.world.lost_at_s < 1.3 + 0.25 * (life.world.lost_at_s - silent_s)
