@@ -152,6 +152,7 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
             well, AHEAD.other_way, settings=part(MirrorSettings({"errors.tolerance": "all"}, False))
         ),
         ("mirror-trusted", "unknown"): with_mirror(well, AHEAD, settings=ABSENT),
+        ("mirror-trusted", "unknown", "who wrote the copies"): with_mirror(well, AHEAD, samples=ABSENT),
         ("positions-known", "unknown"): with_cluster(well, "east", committed=ABSENT),
         ("fenceable", "refused"): with_cluster(well, "east", access=no_authorizer),
         ("fenceable-returned", "unknown"): with_cluster(well, "west", access=ABSENT),

@@ -90,3 +90,12 @@ def test_without_connects_word_it_is_unknown() -> None:
     """That the watcher saw no transaction in a copy does not tell that there was none."""
     for samples in (history(), with_copy(COPY)):
         assert gate(changed(mirror_settings=ABSENT, samples=samples)).outcome == "unknown"
+
+
+def test_without_the_samples_nobody_knows_who_wrote_the_copies() -> None:
+    """They may tell of transactions; what the connector says against itself is refused all the same."""
+    found = gate(changed(samples=ABSENT))
+    assert found.outcome == "unknown"
+    assert ABSENT.problem in found.reason
+    tolerant = MirrorSettings({"errors.tolerance": "all"}, False)
+    assert gate(changed(samples=ABSENT, mirror_settings=tolerant)).outcome == "refused"

@@ -97,6 +97,8 @@ def mirror_trusted(s: Situation) -> GateResult:
         measured.append(f"transactional producers in {len(marked)} copies")
         reasons.append(f"somebody writes copies in transactions: {listed(marked)}")
         hints.append(_PLAINLY)
+    if not reasons and seen.samples.value is None:
+        return absent("mirror-trusted", seen.samples, limit)
     return gate_result(
         "mirror-trusted",
         "refused" if reasons else "ok",
