@@ -157,7 +157,7 @@ def program_stopped(dc: str, program: str, *, for_s: float = 0.0) -> Breaking:
 
 
 def worker_stopped() -> Breaking:
-    """Connect at the target does not run."""
+    """Connect at the target does not run. As it ends it writes down how far its mirrors have read."""
     return program_stopped("east", "connect-1")
 
 
@@ -166,14 +166,14 @@ def watcher_stopped(program: str) -> Breaking:
     return program_stopped("east", program, for_s=_SILENT_S)
 
 
-def site_paused(dc: str) -> Breaking:
+def site_paused(dc: str, **how: Any) -> Breaking:
     """Every process of a site stands still: it takes connections, and answers nothing."""
 
     @contextmanager
     def broken(world: World) -> Iterator[Asked]:
         world.simulation.site(dc).pause()
         try:
-            yield Asked()
+            yield Asked(**how)
         finally:
             world.simulation.site(dc).resume()
             await_(lambda: is_at_work(world))

@@ -17,8 +17,8 @@ Said = tuple[str, str]
 class Case:
     """One thing that is broken in one state of the estate, and every gate that it closes, by verb.
 
-    Nothing else may be closed. `is_readable`: the estate can be read while this is broken; otherwise it is
-    compared before and after that.
+    Nothing else may be closed. `is_readable`: what stands can be read while this is broken, but for what is
+    broken itself; otherwise it is compared before and after that.
     """
 
     name: str

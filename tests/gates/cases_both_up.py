@@ -23,6 +23,8 @@ from tests.gates.case import (
     silent,
 )
 
+_ANY_LOSS = ("--to", "east", "--attest-down", "west", "--accept-loss", "1000000")
+
 BOTH_UP = (
     Case(
         name="the ensemble is stopped",
@@ -117,7 +119,6 @@ BOTH_UP = (
             ),
             "apply": {"clusters-known": ("east: connectors: Connect at east", "let it be seen first")},
         },
-        is_readable=False,
     ),
     Case(
         name="a group has a member at the target",
@@ -172,12 +173,15 @@ BOTH_UP = (
         name="dcctl may not read the samples",
         state="both up",
         breaks=b.not_allowed("east", ("READ", "TOPIC", "dcctl-samples.west.internal")),
-        unknown={"switchover": dict.fromkeys(("watcher-alive", "positions-known"), NOT_READ)},
+        unknown={
+            "switchover": dict.fromkeys(("mirror-trusted", "watcher-alive", "positions-known"), NOT_READ)
+        },
     ),
     Case(
         name="the source is paused",
         state="both up",
-        breaks=b.site_paused("west"),
+        # How much is lost grows while a site that does not answer is asked: a person accepts it.
+        breaks=b.site_paused("west", instead={"failover": _ANY_LOSS}),
         unknown={
             "failover": {"source-unreachable": ("does not answer as Kafka", "stop its brokers")},
             "switchover": dict.fromkeys(

@@ -80,7 +80,6 @@ LOST = (
         state="lost",
         breaks=b.worker_stopped(),
         unknown={"failover": {"mirror-controlled": NO_WORKER, "mirror-trusted": NO_WORKER}},
-        is_readable=False,
     ),
     Case(
         name="a group has a member at the target",
@@ -151,6 +150,7 @@ LOST = (
             "failover": dict.fromkeys(
                 (
                     "source-unreachable",
+                    "mirror-trusted",
                     "watcher-alive",
                     "positions-fresh",
                     "map-complete",
@@ -182,6 +182,7 @@ LOST = (
         unknown={
             "failover": {
                 "mirror-controlled": NO_WORKER,
+                "mirror-trusted": NO_WORKER,
                 **dict.fromkeys(
                     (
                         "source-unreachable",

@@ -30,7 +30,6 @@ NEVER_REFUSED: Mapping[Gate, str] = {
 }
 NEVER_UNKNOWN: Mapping[Gate, str] = {
     ("switchover", "queries"): "state that nobody can judge: tests/planning/test_switchover.py",
-    ("failback", "mirror-trusted"): "where Connect does not answer, mirror-there is unknown as well",
     ("failover", "attested"): "a person's word needs no measurement",
     ("apply", "brokers-alive"): "what was not seen is for clusters-known",
     ("apply", "no-reassignment"): "what was not seen is for clusters-known",
