@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.asking import asked
 from orchestrator.operations.coordination import coordination_connection
@@ -42,6 +43,7 @@ class FactCopier:
         self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}")
         self._stopped = threading.Event()
         self._copied: set[FactName] = set()
+        self._made_at: str | None = None
         self._life = ""
         self._said = ""
         self._anew_at_s = monotonic()
@@ -98,11 +100,11 @@ class FactCopier:
 
     def _write(self, life: str, facts: Mapping[FactName, Fact]) -> None:
         """One by one: what cannot be written keeps no other from being there."""
-        target, topic = kafka_cluster(self._topology, self._mirror.target), self._mirror.samples_topic
+        target = kafka_cluster(self._topology, self._mirror.target)
         target.brokers(_WRITE_TIMEOUT_S)
         ClusterCheck(self._mirror, self._known).refuse_others(target=target.cluster_id)
-        create_samples_topic(target, topic)
-        writer = target.writer(topic)
+        self._see_topic(target)
+        writer = target.writer(self._mirror.samples_topic)
         failed: ClusterError | None = None
         try:
             for name, fact in facts.items():
@@ -116,6 +118,23 @@ class FactCopier:
             writer.close()
         if failed is not None:
             raise failed
+
+    def _see_topic(self, target: KafkaCluster) -> None:
+        """Make the samples topic, once at each cluster: one that is gone later was deleted by somebody.
+
+        That may be an apply of a file without the mirror, and the facts of that very apply are to be copied.
+        Raises `ClusterError` while it is gone; one that is made anew gets every fact.
+        """
+        topic = self._mirror.samples_topic
+        if target.cluster_id != self._made_at:
+            create_samples_topic(target, topic)
+            self._made_at = target.cluster_id
+        elif topic not in target.topics([topic], _WRITE_TIMEOUT_S):
+            self._copied.clear()
+            raise ClusterError(
+                f"{target.subject}, topic {topic}",
+                "it was deleted: an apply of a file with the mirror makes it, or a watcher that starts",
+            )
 
 
 def copied_facts(estate: Estate) -> Part[Sequence[Fact]]:

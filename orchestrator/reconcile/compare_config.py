@@ -15,7 +15,7 @@ from orchestrator.reconcile.topics import SetConfig, SettingsWanted
 from orchestrator.topology.kinds import DestructiveChange
 from orchestrator.topology.topic_settings import Meaning, meaning, says_the_same
 
-_MADE_BY_OTHERS = frozenset({"connect", "kafka", "mirror"})
+_MADE_BY_OTHERS = frozenset({"connect", "kafka", "mirror", "watcher"})
 
 
 def compare_config(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Iterator[Finding]:

@@ -182,6 +182,16 @@ def test_settings_nobody_described_stay_unless_allowed() -> None:
     assert step["topics"]["orders"]["set"] == {"max.message.bytes": None}
 
 
+def test_whoever_makes_a_topic_may_give_it_settings_of_its_own() -> None:
+    """A watcher that was there before the first apply has made its topic with one that no file names."""
+    file = replace(PAYMENTS, allow=("reset-config", "reduce-durability"))
+    samples = PAYMENTS.replication[0].samples_topic
+    estate = with_config(as_described(PAYMENTS), "east", samples, {"min.insync.replicas": "2"})
+    assert planned(file, estate, PAYMENTS).facts["differences"] == []
+    lost = with_config(as_described(PAYMENTS), "east", samples, {"cleanup.policy": "delete"})
+    assert [d["subject"] for d in told(planned(file, lost, PAYMENTS), cause="drift")] == [f"topic {samples}"]
+
+
 def test_a_setting_given_to_the_source_is_missed_at_the_mirror() -> None:
     """Source and mirror are compared as a pair."""
     estate = with_config(as_described(PAYMENTS), "west", "orders", {"max.message.bytes": "9000000"})
