@@ -52,13 +52,13 @@ def kill_apply(estate: Estate, file: Path, after_records: int, then_wait_s: floa
     return Interrupted(journal.parent.name, _lines(journal), was_killed)
 
 
-def go_on(estate: Estate, *words: str) -> int:
-    """Run a command that needs the lock, as often as the dead holder still has it; its exit status."""
+def go_on(estate: Estate, *words: str) -> tuple[int, str]:
+    """Run a command that needs the lock, as often as the dead holder still has it; its status, what it said."""
     deadline = time.monotonic() + _LOCK_FREE_WITHIN_S
     while True:
         status, _, said = estate.run(*words)
         if status != _LOCK_HELD:
-            return status
+            return status, said
         assert time.monotonic() < deadline, said
         time.sleep(0.5)
 

@@ -179,12 +179,13 @@ def _go_on(estate: Estate, file: Path, killed: Interrupted, how: str) -> str:
     words = {"abort": ("--yes",), "resume": ()}
     done = []
     while how in words:
-        status = go_on(estate, how, killed.run_id, str(file), *words[how])
-        assert status in (0, _REFUSED), (how, status)
+        status, said = go_on(estate, how, killed.run_id, str(file), *words[how])
+        assert status in (0, _REFUSED), (how, status, said)
         done.append(f"{how} {'refused' if status else 'ok'}")
         if how == "resume" and status == 0:
             return ", ".join(done)
         # One that has gone too far to be taken back can only go on.
         how = "resume" if how == "abort" and status == _REFUSED else "apply"
-    assert go_on(estate, "apply", str(file), "--yes") == 0, done
+    status, said = go_on(estate, "apply", str(file), "--yes")
+    assert status == 0, (done, said)
     return ", ".join([*done, "apply"])

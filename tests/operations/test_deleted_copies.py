@@ -13,7 +13,6 @@ from orchestrator.operations.fact_copies import FactCopier
 from orchestrator.planning.estate_record import PrimaryMoved
 from orchestrator.watch.fact_copies import read_fact_copies
 from orchestrator.watch.log import watch_log
-from orchestrator.watch.tidying import create_samples_topic
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.pictures import MIRROR, topology
 from tests.twin.estate import TwinEstate
@@ -42,7 +41,7 @@ def test_a_topic_that_was_deleted_stays_away_until_somebody_makes_it(
             with pytest.raises(ClusterError, match="it was deleted"):
                 copier.copy_once()
             assert samples not in east.topics
-        create_samples_topic(kafka, samples)
+        east.create_topic(samples, 1, 3, {})
         assert copier.copy_once() == count + 1
         assert len(read_fact_copies(kafka, samples)) == count + 1
         east.cluster_id = "another"
