@@ -15,6 +15,7 @@ from rich.table import Table
 
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
 from orchestrator.engine import RunState, staying, steps_to_undo
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.where_now import held_afterwards, where_now
 from orchestrator.planning.plan import Plan, RunEvent, Step
@@ -80,9 +81,11 @@ def render_undo(state: RunState, console: Console) -> None:
     for step in staying(state):
         why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
         console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
-    if said := where_now(state):
+    if said := where_now(state, MOVE_EFFECTS):
         console.print(f"  now: {escape(said)}")
-        console.print(f"  held once that is taken back: {escape(held_afterwards(state) or 'nothing')}")
+        console.print(
+            f"  held once that is taken back: {escape(held_afterwards(state, MOVE_EFFECTS) or 'nothing')}"
+        )
 
 
 def _number(value: int | None) -> str:

@@ -14,8 +14,7 @@ from orchestrator.planning.gate import by_cause, hints_of
 from orchestrator.planning.holds import Hold
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.wanted_words import rows_by_word
-from orchestrator.planning.watcher_records import CLOCKS_APART_S
-from orchestrator.ports.clock import utc_text
+from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
 from orchestrator.wording import listed
 
 _LISTED = 8

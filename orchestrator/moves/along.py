@@ -11,7 +11,7 @@ from orchestrator.moves.brought_back import landing_offsets
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.draining import drained
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
-from orchestrator.moves.ports import Clusters, FinalMap, Maps
+from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import (
     GroupOffsets,
     MirrorEnd,
@@ -20,6 +20,7 @@ from orchestrator.moves.results import (
     TranslatedPositions,
 )
 from orchestrator.moves.routes import Led, read_along
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.translating import outcome_of_rows
 from orchestrator.moves.way import Route
 from orchestrator.planning.mirror_ref import MirrorRef

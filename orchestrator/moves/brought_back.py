@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import Running
-from orchestrator.moves.ports import Clusters, Maps
+from orchestrator.moves.ports import Maps
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions_back import landing_position
 from orchestrator.planning.samples import SampledPosition

@@ -19,8 +19,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters, Workers
+from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import MirrorEnd, StandingLogs
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import source_isolation

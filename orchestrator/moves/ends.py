@@ -18,8 +18,9 @@ from orchestrator.moves.effect import (
     Reversible,
     Running,
 )
-from orchestrator.moves.ports import Clusters, EstateRecord, Seen
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import StandingLogs, TopicEnds
+from orchestrator.moves.run_ports import Clusters, EstateRecord
 from orchestrator.planning.estate_record import Body, LogsLeft, ReverseStarts, rows
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock

@@ -28,8 +28,8 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import Clusters, EstateRecord
 from orchestrator.moves.results import RulesFound
+from orchestrator.moves.run_ports import Clusters, EstateRecord
 from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.planning.writers import denied_principals
 from orchestrator.values import Acl

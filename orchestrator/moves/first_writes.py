@@ -18,8 +18,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters, Seen
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import FirstWrites, TopicEnds
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.word import Awaited, Word
 from orchestrator.planning.first_writes import FirstWrite, Watch, landing_writers, not_seen, told
 from orchestrator.planning.mirror_ref import MirrorRef

@@ -17,8 +17,8 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
+from orchestrator.moves.run_ports import Clusters
 
 _POLL_S = 0.3
 

@@ -19,8 +19,9 @@ from orchestrator.moves.effect import (
     Verified,
 )
 from orchestrator.moves.fencing import Denying, RulesRecorded, rules_in_words
-from orchestrator.moves.ports import Clusters, LeftClusters
+from orchestrator.moves.ports import LeftClusters
 from orchestrator.moves.results import RulesHeard
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.ports.servers import Access
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural

@@ -18,8 +18,9 @@ from orchestrator.moves.effect import (
     Unknown,
 )
 from orchestrator.moves.left_rules import READ_TIMEOUT_S
-from orchestrator.moves.ports import Clusters, LeftClusters, LeftLook
+from orchestrator.moves.ports import LeftClusters, LeftLook
 from orchestrator.moves.results import PartlyStanding, RulesHeard
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.standstill import epochs_of, writers_of
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.left import named

@@ -24,8 +24,9 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.ends import partitions_at, records_in_words
-from orchestrator.moves.ports import Clusters, Seen, Workers
+from orchestrator.moves.ports import Seen, Workers
 from orchestrator.moves.results import MirrorEnd
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import STANDSTILL_S
 from orchestrator.ports.clock import Clock

@@ -17,7 +17,8 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import BootGuards, Clusters
+from orchestrator.moves.ports import BootGuards
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.topic_states import topic_states
 from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.planning.observation import sick_partitions

@@ -1,41 +1,27 @@
-"""What effects reach of the world, by subject: `run.port(KIND)` hands it out. Kafka is in `clusters`.
-
-The run's topology file is a port as well: `run.port(Topology)`.
-"""
+"""What effects of moves reach of the world beside what those of every run do; see `run_ports`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
-from orchestrator.planning.estate_record import Body
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.left import LeftPartition
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
-from orchestrator.ports.servers import Access, Closed, Connect, Kafka, KafkaAdmin, LogEnds
+from orchestrator.ports.servers import Access, Closed, Connect
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, LogReach, TopicPartition
-
-B = TypeVar("B", bound=Body)
-
-
-class Pools(Protocol):
-    """Threads for questions that are asked at the same time."""
-
-    def pool(self, at_once: int) -> Executor:
-        """So many at a time. To be closed."""
 
 
 class Workers(Protocol):
@@ -226,41 +212,3 @@ class BootGuards(Protocol):
 
     def look_at(self, cluster: str) -> tuple[SourceProbe, str]:
         """How a cluster answers, and why its guards keep all closed that takes connections (or empty)."""
-
-
-class EstateRecord(Protocol):
-    """Where one run writes its facts, in the ensemble or, without one, on this machine."""
-
-    def write(self, body: Body) -> None:
-        """Write a fact; once is enough. By this run a newer one about the same replaces the older one."""
-
-    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
-        """Take this run's facts of a kind back; what was written before counts again.
-
-        `like`: only those about the same as this one.
-        """
-
-    def find(self, kind: type[B], *, like: B | None = None) -> B | None:
-        """This run's newest fact of a kind that holds; with `like` the newest about the same as this one."""
-
-
-class Clusters(Protocol):
-    """Connections by the clusters' names in the file, opened when they are first needed."""
-
-    def cluster(self, name: str) -> Kafka:
-        """A connection to one cluster."""
-
-    def access(self, name: str) -> Access:
-        """The access rules of one cluster."""
-
-    def java_admin(self, name: str) -> KafkaAdmin:
-        """Kafka's own Admin for one cluster."""
-
-    def log_end_reader(self, name: str) -> LogEnds:
-        """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
-
-    def warm_up(self, name: str) -> None:
-        """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
-
-    def await_brokers(self, name: str, timeout_s: float, *, brokers: Iterable[int] | None = None) -> str:
-        """Wait until brokers have heard what is committed now. Returns those that have not, in words."""

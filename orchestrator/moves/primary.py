@@ -19,7 +19,8 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import BootGuards, EstateRecord
+from orchestrator.moves.ports import BootGuards
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.planning.estate_record import Body, PrimaryMoved
 from orchestrator.planning.opening import source_back
 

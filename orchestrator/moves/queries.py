@@ -24,8 +24,9 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters, CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
+from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery, Stopped, TopicEnds
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.translating import ThroughBothMaps
 from orchestrator.planning.checkpoints import placed_by
 from orchestrator.planning.mirror_ref import MirrorRef

@@ -23,13 +23,13 @@ from orchestrator.moves.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.moves.ports import Clusters, EstateRecord, Seen
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.registry import result_to_json
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
+from orchestrator.moves.run_ports import Clusters, EstateRecord
 from orchestrator.planning.estate_record import Body, LogsCut, cut_rows
 from orchestrator.planning.known_gaps import sampled_gaps
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import MirrorRef, source_partitions
 from orchestrator.planning.returned import Past, Returned, epochs_left, last_copied, returned_side
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Kafka, LogEnds

@@ -21,15 +21,15 @@ from orchestrator.moves.effect import (
     Running,
     Verified,
 )
-from orchestrator.moves.ports import Clusters, EstateRecord, Workers
+from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
+from orchestrator.moves.run_ports import Clusters, EstateRecord
 from orchestrator.planning.after_move import after_move
 from orchestrator.planning.estate_record import Body, ReverseStarts, rows
 from orchestrator.planning.layout.desired_acls import desired_acls
 from orchestrator.planning.layout.desired_topics import desired_topics
-from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.planning.mirror_ref import MirrorRef, source_partitions
 from orchestrator.planning.offsets_json import Offsets, offsets_to_json
-from orchestrator.planning.positions import source_partitions
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.reverse_connector import reverse_connector
 from orchestrator.topology.model import Topology

@@ -16,8 +16,8 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import StandingLogs
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
 from orchestrator.planning.standstill import Standstill, beyond_in_words
 from orchestrator.ports.clock import Clock

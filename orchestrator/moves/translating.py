@@ -11,7 +11,7 @@ from orchestrator.moves.brought_back import landing_offsets
 from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.moves.consumers import consumers_named
 from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Outcome, Running
-from orchestrator.moves.ports import Clusters, Maps, Seen
+from orchestrator.moves.ports import Maps, Seen
 from orchestrator.moves.results import (
     MirrorEnd,
     MirrorStarts,
@@ -21,6 +21,7 @@ from orchestrator.moves.results import (
     TopicEnds,
     TranslatedPositions,
 )
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.offsets_json import offsets_to_json
 from orchestrator.planning.positions import TargetPosition, target_positions

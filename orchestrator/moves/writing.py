@@ -24,7 +24,7 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import Clusters, Pools, Workers
+from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import (
     GroupOffsets,
     MirrorEnd,
@@ -33,6 +33,7 @@ from orchestrator.moves.results import (
     TranslatedPositions,
     WrittenOffsets,
 )
+from orchestrator.moves.run_ports import Clusters, Pools
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.positions import TargetPosition, offsets_to_write
 from orchestrator.ports.servers import Kafka

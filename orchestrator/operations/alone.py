@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +26,7 @@ from orchestrator.operations.earlier_results import facts_of_earlier
 from orchestrator.operations.earlier_runs import earlier_run
 from orchestrator.operations.run_outline import has_begun
 from orchestrator.operations.state_folder import state_folder
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.estate_record import (
     Body,
     ClusterIds,
@@ -41,7 +41,6 @@ from orchestrator.planning.estate_record import (
     primary_records,
     standing,
 )
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import (
     Plan,
     RunEvent,
@@ -52,7 +51,7 @@ from orchestrator.planning.plan import (
 )
 from orchestrator.planning.primaries import PrimaryRecord, primaries_of
 from orchestrator.planning.same_clusters import IDS_TO_REMEMBER
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 
 IMPORTED = ".imported"
 B = TypeVar("B", bound=Body)
@@ -197,21 +196,19 @@ def runs_of(facts: Iterable[Fact]) -> Iterator[EarlierRun]:
             )
 
 
-def with_local_journals(
-    seen: Snapshot, topology: str, own_run: str, copied: Part[Sequence[Fact]], effects: Registry
-) -> Snapshot:
-    """The picture with what is known without the ensemble, where a person goes on without one; see
-    `local_state`.
-    """
-    away = seen.coordination
-    if away.value is not None:
-        return seen
+def known_here(
+    away: Part[CoordinationState],
+    topology: str,
+    own_run: str,
+    copied: Part[Sequence[Fact]],
+    effects: Registry,
+) -> Part[CoordinationState]:
+    """What is known without the ensemble, which is `away`; see `local_state`."""
     try:
         state = local_state(topology, f"{away.source}: {away.problem}", copied, effects, own_run=own_run)
     except DcctlError as error:
-        unread = Part[CoordinationState](error.subject, away.at_s, None, error.problem, error.hint)
-        return replace(seen, coordination=unread)
-    return replace(seen, coordination=Part("journals of this machine", away.at_s, state))
+        return Part(error.subject, away.at_s, None, error.problem, error.hint)
+    return Part("journals of this machine", away.at_s, state)
 
 
 def unimported_runs(topology: str) -> list[Path]:
@@ -264,13 +261,13 @@ class LocalRecord:
         self._guard = threading.Lock()
 
     def write(self, body: Body) -> None:
-        """See `moves.ports.EstateRecord`. On the disk before it returns."""
+        """See `EstateRecord`. On the disk before it returns."""
         with self._guard:
             others = [known for known in self._read() if not is_about_the_same(known, body)]
             self._keep([*others, body])
 
     def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
-        """See `moves.ports.EstateRecord`."""
+        """See `EstateRecord`."""
         with self._guard:
             self._keep(
                 [
@@ -282,7 +279,7 @@ class LocalRecord:
             )
 
     def find(self, kind: type[B], *, like: B | None = None) -> B | None:
-        """See `moves.ports.EstateRecord`."""
+        """See `EstateRecord`."""
         with self._guard:
             found = [
                 known

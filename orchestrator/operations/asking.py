@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.operations.servers import Servers
-from orchestrator.planning.observation import AccessState, MirrorSettings, Part
+from orchestrator.planning.observation import AccessState, MirrorSettings
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Connect, Kafka
 from orchestrator.topology.model import Topology
 

@@ -14,8 +14,8 @@ from orchestrator.operations.holds import read_holds
 from orchestrator.operations.journal import lock_path
 from orchestrator.operations.standing_denials import denied_rules
 from orchestrator.operations.words import Words
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.estate_record import ClusterIds, cluster_ids
-from orchestrator.planning.observation import CoordinationState, EarlierRun
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.topology.model import Topology
 

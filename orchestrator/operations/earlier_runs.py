@@ -8,14 +8,13 @@ from dataclasses import replace
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations.attempts import told_of_clients
 from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.journal import runs_path, unpacked
 from orchestrator.operations.run_outline import RunOutline, outline_of, read_outline
-from orchestrator.operations.words import Words, words_wanted
+from orchestrator.operations.words import WITHOUT_WORDS, Words, words_wanted
+from orchestrator.planning.coordination_state import EarlierRun
 from orchestrator.planning.looking import open_looks
-from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import RunEvent, event_from_json, plan_from_json
 
 _RUNS_LOOKED_AT = 20
@@ -30,7 +29,7 @@ def newest_runs(coordination: Coordination, topology: str) -> tuple[EarlierRun, 
     names = coordination.names(runs_path(topology))[-_RUNS_LOOKED_AT:]
     # Their names begin with the second in which they were made, by the clock of some machine.
     names.sort(key=lambda run_id: coordination.made_at(f"{runs_path(topology)}/{run_id}") or 0)
-    found = (_earlier_run(coordination, topology, run_id) for run_id in names)
+    found = (_earlier_run(coordination, topology, run_id, WITHOUT_WORDS) for run_id in names)
     return tuple(run for run in found if run is not None)
 
 
@@ -40,7 +39,7 @@ def earlier_runs(
     *,
     between: Collection[str] = (),
     without: str = "",
-    effects: Words = MOVE_EFFECTS,
+    effects: Words,
 ) -> tuple[EarlierRun, ...]:
     """The newest runs that have begun a step, in the order in which they began: the newest is the last.
 
@@ -62,24 +61,20 @@ def earlier_runs(
 
 def passed_by(coordination: Coordination, topology: str, run_id: str) -> EarlierRun | None:
     """The move that a person let pass a run of which only looks are open; None where there is none."""
-    for run in _newest_first(coordination, topology):
+    for run in _newest_first(coordination, topology, WITHOUT_WORDS):
         if run.run_id != run_id and run.passed == run_id and run.has_effect:
             return run
     return None
 
 
-def _newest_first(
-    coordination: Coordination, topology: str, effects: Words = MOVE_EFFECTS
-) -> Iterator[EarlierRun]:
+def _newest_first(coordination: Coordination, topology: str, effects: Words) -> Iterator[EarlierRun]:
     for run_id in reversed(begun_runs(coordination, topology)):
         run = _earlier_run(coordination, topology, run_id, effects)
         if run is not None:
             yield run
 
 
-def _earlier_run(
-    coordination: Coordination, topology: str, run_id: str, effects: Words = MOVE_EFFECTS
-) -> EarlierRun | None:
+def _earlier_run(coordination: Coordination, topology: str, run_id: str, effects: Words) -> EarlierRun | None:
     outline = read_outline(coordination, topology, run_id)
     if outline is None:
         return None
@@ -95,7 +90,7 @@ def _earlier_run(
     return _with_looks(told, events, effects)
 
 
-def earlier_run(records: Sequence[RunEvent], effects: Words = MOVE_EFFECTS) -> EarlierRun:
+def earlier_run(records: Sequence[RunEvent], effects: Words) -> EarlierRun:
     """A run by all of its records."""
     return _with_looks(_told(outline_of(records)), records, effects)
 

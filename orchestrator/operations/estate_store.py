@@ -83,18 +83,18 @@ class EnsembleRecord:
         self._has_begun = True
 
     def write(self, body: Body) -> None:
-        """See `moves.ports.EstateRecord`."""
+        """See `EstateRecord`."""
         if self.find(type(body), like=body) != body:
             self.append([body])
 
     def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
-        """See `moves.ports.EstateRecord`."""
+        """See `EstateRecord`."""
         own = [fact for fact in self._own(kind) if like is None or is_about_the_same(fact.body, like)]
         if own:
             self.append([Withdrawn(number=fact.number) for fact in own])
 
     def find(self, kind: type[B], *, like: B | None = None) -> B | None:
-        """See `moves.ports.EstateRecord`."""
+        """See `EstateRecord`."""
         own = (fact.body for fact in self._own(kind))
         found = [
             body for body in own if isinstance(body, kind) and (like is None or is_about_the_same(body, like))

@@ -19,7 +19,7 @@ from orchestrator.operations.estate_record import FIRST, FactName, fact_names, i
 from orchestrator.operations.move_estate import Estate
 from orchestrator.planning.estate_record import ClusterIds, Fact, Withdrawn, cluster_ids, life_of
 from orchestrator.planning.fact_copy import encode_copy
-from orchestrator.planning.observation import Part
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.estate import kafka_cluster
 from orchestrator.watch.fact_copies import read_fact_copies

@@ -17,14 +17,16 @@ from orchestrator.operations.coordination_state import coordination_subject, rea
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.move_estate import open_coordination
 from orchestrator.operations.procedure import Approve, OnPlan, preview, run_procedure
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.servers import Servers
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.fence import FenceRequest
 from orchestrator.planning.fence_gates import primary_here
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
 from orchestrator.planning.snapshot import ClusterView, Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology
 

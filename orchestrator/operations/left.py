@@ -9,8 +9,9 @@ from orchestrator.errors import ClusterError
 from orchestrator.operations.asking import asked, read_access
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.left import LeftCluster, LeftPartition, answering, places_of
-from orchestrator.planning.observation import AccessState, Part
+from orchestrator.planning.observation import AccessState
 from orchestrator.ports.admin_values import Quorum
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from orchestrator.values import BrokerView, LogReach, TopicPartition
 

@@ -8,7 +8,8 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.participants import Participants
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.real_servers import REAL_SERVERS
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.topology.model import Replication, Topology

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ from orchestrator.moves.effects import PARTICIPANTS, effects_with
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.plans import way_along
 from orchestrator.moves.way import Reach
-from orchestrator.operations.alone import with_local_journals
+from orchestrator.operations.alone import known_here
 from orchestrator.operations.fact_copies import copied_facts
 from orchestrator.operations.failover_result import FailoverResult, failover_result
 from orchestrator.operations.move_estate import Estate, open_estate
 from orchestrator.operations.move_session import MoveSession
 from orchestrator.operations.observe import observe
 from orchestrator.operations.procedure import Approve, OnPlan, run_procedure
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.operations.run import Run
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.plan import GateResult, Plan
 from orchestrator.planning.snapshot import Snapshot
@@ -60,11 +62,12 @@ class MoveProcedure(ABC):
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
         """Both sides, and what lies between them."""
         seen = observe(estate, self.way, them=self.them, own_lock=own_lock, own_run=own_run)
-        if not self.is_alone or estate.coordination is not None:
+        if not self.is_alone or estate.coordination is not None or seen.coordination.value is not None:
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
-        effects = effects_with(self.them)
-        return with_local_journals(seen, self.topology.name, own_run, copied_facts(estate), effects)
+        copied, effects = copied_facts(estate), effects_with(self.them)
+        here = known_here(seen.coordination, self.topology.name, own_run, copied, effects)
+        return replace(seen, coordination=here)
 
     @abstractmethod
     def plan(self, picture: Snapshot) -> Plan:

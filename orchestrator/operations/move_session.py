@@ -44,10 +44,11 @@ from orchestrator.planning.estate_record import JournalUnread, LogsCut, journals
 from orchestrator.planning.guards import GuardSaid
 from orchestrator.planning.known_gaps import sampled_gaps
 from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.observation import Part, SourceProbe
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Connect
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.offset_map import Translated

@@ -14,7 +14,6 @@ from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.operations.by_hand import ByHand, by_hand
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.operations.relocation import (
-    RelocationReport,
     checkpoint_positions,
     copy_folder,
     refuse_running_original,
@@ -26,6 +25,7 @@ from orchestrator.planning.checkpoints import Place, placed_by
 from orchestrator.planning.positions import offsets_to_write, partitions_to_read
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.support import refuse_unsupported
+from orchestrator.relocation.report import RelocationReport
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.estate import kafka_cluster, mirrors_into

@@ -36,19 +36,14 @@ from orchestrator.operations.relocation import copy_folder, seen_checkpoint
 from orchestrator.operations.source_look import probe_source, words_of_guards
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.known_gaps import sampled_gaps
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.observation import (
-    STANDSTILL_S,
-    CoordinationState,
-    GroupOffsets,
-    Part,
-    SourceProbe,
-)
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import MirrorRef, source_partitions
+from orchestrator.planning.observation import STANDSTILL_S, GroupOffsets, SourceProbe
 from orchestrator.planning.returned import PAST_KINDS, Past, epochs_left, past_of
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.offset_map import OffsetMap

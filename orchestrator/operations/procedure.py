@@ -22,7 +22,6 @@ from orchestrator.engine import (
     state_from_journal,
 )
 from orchestrator.errors import DcctlError, GateRefusedError, UsageError
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings
 from orchestrator.operations.brake import brake_of
 from orchestrator.operations.journal import about_this_process
@@ -206,12 +205,12 @@ def resume_procedure(
     procedure: Procedure[E, P],
     run_id: str,
     *,
+    effects: Words,
     words: Typed = NO_WORDS,
     down: Collection[str] = (),
     said: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
-    effects: Words = MOVE_EFFECTS,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
@@ -262,7 +261,7 @@ def abort_procedure(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
-    effects: Holdings = MOVE_EFFECTS,
+    effects: Holdings,
 ) -> Ended:
     """Take a run back: the compensations of what was done, in reverse order.
 

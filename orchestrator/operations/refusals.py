@@ -12,13 +12,13 @@ from orchestrator.operations.alone import unimported_runs
 from orchestrator.operations.earlier_runs import earlier_runs, passed_by
 from orchestrator.operations.estate_facts import begun_runs
 from orchestrator.operations.run import Run
+from orchestrator.operations.words import WITHOUT_WORDS
+from orchestrator.planning.coordination_state import EarlierRun
 from orchestrator.planning.gate import closed_text
 from orchestrator.planning.looking import open_looks
-from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
-from orchestrator.planning.watcher_records import LONG_AGO_S
-from orchestrator.ports.clock import utc_text
+from orchestrator.ports.clock import LONG_AGO_S, utc_text
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 
@@ -57,7 +57,9 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     behind = set(order[order.index(run.run_id) + 1 :]) if run.run_id in order else set(order)
     later = [
         known
-        for known in earlier_runs(run.coordination, plan.topology, between=between, without=run.run_id)
+        for known in earlier_runs(
+            run.coordination, plan.topology, between=between, without=run.run_id, effects=WITHOUT_WORDS
+        )
         if known.has_effect and {known.source, known.target} == set(between) and known.run_id in behind
     ]
     if later:

@@ -13,7 +13,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from orchestrator.adapters.checkpoint_files import (
 from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.planning.checkpoints import SeenCheckpoint, in_unjudged_files
 from orchestrator.planning.offsets_json import offsets_to_json
+from orchestrator.relocation.report import RelocationReport
 from orchestrator.relocation.spark_checkpoint import (
     CheckpointContents,
     CheckpointPlan,
@@ -48,28 +48,6 @@ QUIET_S = 30.0
 _LOOKS = 3
 # Hidden, and beside Spark's own files: neither Spark nor the copier looks at it.
 _MARK = ".dcctl-relocated"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelocationReport:
-    """What was done with one checkpoint. `data` is what lies in `<destination>.relocation.json`.
-
-    `is_new_identity`: the sink gets the query's output under another name, because the old one may have
-    seen batch ids that come again. `aside`: where the destination's former content lies, if any.
-    """
-
-    query: str
-    destination: Path
-    from_batch: int
-    sink_identity: str
-    is_new_identity: bool
-    aside: Path | None
-    data: Mapping[str, Any]
-
-    @property
-    def positions(self) -> tuple[Mapping[str, Any], ...]:
-        """One row a partition, as in the report of a drill."""
-        return tuple(self.data["positions"])
 
 
 def new_relocation_id() -> str:

@@ -17,7 +17,7 @@ from orchestrator.adapters.files import put_file
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.engine import Journal, Lock, OnEvent
 from orchestrator.errors import DcctlError
-from orchestrator.moves.ports import EstateRecord
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.operations.alone import (
     LocalJournal,
     LocalLock,

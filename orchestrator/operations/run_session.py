@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.hooks import OwnPlaybooks
-from orchestrator.moves.ports import Clusters, EstateRecord, Pools
+from orchestrator.moves.run_ports import Clusters, EstateRecord, Pools
 from orchestrator.moves.word import V, Word
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.plan import RunEvent
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
@@ -41,7 +41,7 @@ class RunSession:
         estate_record: EstateRecord | None = None,
         holds_lock: Callable[[], bool] = lambda: True,
         records: Sequence[RunEvent] = (),
-        servers: Servers = REAL_SERVERS,
+        servers: Servers,
         more_ports: Mapping[type[Any], Any] = MappingProxyType({}),
     ) -> None:
         self.servers = servers

@@ -23,7 +23,8 @@ from orchestrator.operations.procedure import (
     plan_of_run,
     resume_procedure,
 )
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.real_servers import REAL_SERVERS
+from orchestrator.operations.servers import Servers
 from orchestrator.operations.switchover_procedure import SwitchoverProcedure
 from orchestrator.operations.words import NO_WORDS, Typed
 from orchestrator.planning.plan import Plan, RunEvent

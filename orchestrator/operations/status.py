@@ -25,16 +25,18 @@ from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate, open_estate
 from orchestrator.operations.observe import observe
 from orchestrator.operations.procedure import plan_of_run
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.real_servers import REAL_SERVERS
+from orchestrator.operations.servers import Servers
 from orchestrator.operations.standing_denials import fence_rows
 from orchestrator.operations.state_folder import run_folder
 from orchestrator.operations.where_now import where_now
 from orchestrator.planning.checkpoints import Seen, why_unknown
+from orchestrator.planning.coordination_state import EarlierRun, newest_move
 from orchestrator.planning.estate_record import LogsLeft, RunEnded, logs_left
 from orchestrator.planning.fence import fenced
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.not_copied import COPY_AGAIN
-from orchestrator.planning.observation import EarlierRun, SourceProbe, newest_move
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.primary import Reality, grown_since_left, primary_drift, primary_rows
 from orchestrator.planning.request import FailoverRequest

@@ -11,7 +11,8 @@ from orchestrator.moves.plans import plan_switchover
 from orchestrator.operations.failover_result import FailoverResult
 from orchestrator.operations.move_procedure import MoveProcedure
 from orchestrator.operations.procedure import Approve, OnPlan, preview
-from orchestrator.operations.servers import REAL_SERVERS, Servers
+from orchestrator.operations.real_servers import REAL_SERVERS
+from orchestrator.operations.servers import Servers
 from orchestrator.planning.mirror_ref import ref_to
 from orchestrator.planning.plan import Plan, RunEvent
 from orchestrator.planning.request import SwitchoverRequest, mirror_to_switch_over

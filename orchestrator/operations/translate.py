@@ -19,8 +19,8 @@ from orchestrator.moves.by_time import offsets_by_time
 from orchestrator.operations.by_time import samples_for
 from orchestrator.operations.group_offsets import Snapshot
 from orchestrator.planning.known_gaps import sampled_gaps
-from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.positions import TargetPosition, source_partitions, target_positions
+from orchestrator.planning.mirror_ref import ref_to, source_partitions
+from orchestrator.planning.positions import TargetPosition, target_positions
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names

@@ -9,14 +9,13 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.engine import RunState, standing, staying, steps_to_undo
 from orchestrator.moves.effect import Held
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.held import Holdings, StillHeld, held_in_words, still_held
 from orchestrator.operations.earlier_results import primary_of_earlier
 from orchestrator.planning.plan import Step
 from orchestrator.wording import listed
 
 
-def where_now(state: RunState, effects: Holdings = MOVE_EFFECTS) -> str:
+def where_now(state: RunState, effects: Holdings) -> str:
     """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing.
 
     `effects`: those of whoever takes part in the run.
@@ -32,7 +31,7 @@ def where_now(state: RunState, effects: Holdings = MOVE_EFFECTS) -> str:
     return f"Recorded as primary: {primary}; held: {told or 'nothing'}{let_stand}"
 
 
-def held_rows(state: RunState, effects: Holdings = MOVE_EFFECTS) -> list[dict[str, Any]] | None:
+def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:
     """What the run holds by its journal, for `--json`: a row each, with the fields of `Held` and `StillHeld`.
 
     None for a run of another version, whose steps are not known here.
@@ -44,7 +43,7 @@ def held_rows(state: RunState, effects: Holdings = MOVE_EFFECTS) -> list[dict[st
     ]
 
 
-def held_afterwards(state: RunState, effects: Holdings = MOVE_EFFECTS) -> str:
+def held_afterwards(state: RunState, effects: Holdings) -> str:
     """What a run still holds once all that can be taken back is; empty for nothing."""
     for step in steps_to_undo(state):
         state = state.with_status(step.id, "ok", "undo")

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from orchestrator.engine import RunState
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.word import Awaited
 from orchestrator.operations.attempts import last_outcomes
 from orchestrator.operations.earlier_results import words_of_earlier
@@ -36,9 +35,20 @@ class Words(Protocol):
         """
 
 
-def words_wanted(
-    state: RunState, records: Sequence[RunEvent], effects: Words = MOVE_EFFECTS
-) -> tuple[WordWanted, ...]:
+class _Without:
+    """No effect is asked: for whoever wants to know what became of runs, and not what they wait for."""
+
+    def may_await(self, _step: Step) -> Iterable[Awaited[Any]]:
+        return ()
+
+    def awaits(self, _step: Step, _detail: Mapping[str, Any]) -> Iterable[Awaited[Any]]:
+        return ()
+
+
+WITHOUT_WORDS: Words = _Without()
+
+
+def words_wanted(state: RunState, records: Sequence[RunEvent], effects: Words) -> tuple[WordWanted, ...]:
     """The words for which a run waits: of steps that were tried and are not done. In plan order.
 
     None for a run that is being taken back. `effects`: those of whoever takes part in it.
@@ -65,9 +75,7 @@ def _wanted_by(
             yield one.of(step.id)
 
 
-def words_given(
-    state: RunState, typed: Typed, said: str, effects: Words = MOVE_EFFECTS
-) -> tuple[Override, ...]:
+def words_given(state: RunState, typed: Typed, said: str, effects: Words) -> tuple[Override, ...]:
     """Words that a person gives to a run, for its journal; `said` is `WHO: why`.
 
     Raises `UsageError` for one for which no step of the run waits or will wait.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.holds import not_held
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 
 GIVEN_UP = "the guarantee of one holder is given up: another dcctl elsewhere may act at the same time"

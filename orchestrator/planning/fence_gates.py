@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.gate import absent, asked_again, gate_result
-from orchestrator.planning.observation import AccessState, CoordinationState, Part
+from orchestrator.planning.observation import AccessState
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.same_clusters import same_clusters
 from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed

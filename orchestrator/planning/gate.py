@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec
 
-from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.plan import AskedAgain, GateOutcome, GateResult, OfOutage
+from orchestrator.ports.part import Part
 
 P = ParamSpec("P")
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.planning.observation import AccessState, Part
+from orchestrator.planning.observation import AccessState
+from orchestrator.ports.part import Part
 from orchestrator.values import BrokerView, LogEnd, TopicPartition
 
 _LISTED = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from orchestrator.planning.coordination_state import EarlierRun
 from orchestrator.planning.gate import gate_result
-from orchestrator.planning.observation import EarlierRun
 from orchestrator.planning.plan import GateResult, Plan, Step
 from orchestrator.planning.wanted_words import by_word
 from orchestrator.topology.verbs import MOVING_VERBS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 

@@ -8,7 +8,8 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import DcctlError
 from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.replication.connectors import ConnectorNames, connector_names
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -55,3 +56,17 @@ class MirrorRef:
 def ref_to(mirror: Replication) -> MirrorRef:
     """Names a mirror of a file."""
     return MirrorRef(source=mirror.source, target=mirror.target)
+
+
+def source_partitions(
+    topology: Topology, mirror: Replication, consumer: Consumer | None = None
+) -> tuple[TopicPartition, ...]:
+    """Every partition of every mirrored topic, as the source names it; of those that `consumer` reads."""
+    wanted = None if consumer is None else frozenset(consumer.topics)
+    return tuple(
+        TopicPartition(name, number)
+        for name in mirror.topics
+        if wanted is None or name in wanted
+        if (topic := topology.topic(name, mirror.source)) is not None
+        for number in range(topic.partitions)
+    )

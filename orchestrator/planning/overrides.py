@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.watcher_records import CLOCKS_APART_S, LONG_AGO_S
+from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
 
 _ATTEST_DOWN, _LEAVE = "--attest-down", "--leave"
 SOURCE_LAST_SEEN, SOURCE_LAST_PLACE = "source_last_seen_at_s", "source_last_seen_place"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import DcctlError
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.watcher_records import age_s
 from orchestrator.replication.made_anew import MadeAnew
@@ -52,20 +53,6 @@ class TargetPosition:
     def as_json(self) -> dict[str, Any]:
         """One row of `translations`, as the command `offsets translate` prints it."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-def source_partitions(
-    topology: Topology, mirror: Replication, consumer: Consumer | None = None
-) -> tuple[TopicPartition, ...]:
-    """Every partition of every mirrored topic, as the source names it; of those that `consumer` reads."""
-    wanted = None if consumer is None else frozenset(consumer.topics)
-    return tuple(
-        TopicPartition(name, number)
-        for name in mirror.topics
-        if wanted is None or name in wanted
-        if (topic := topology.topic(name, mirror.source)) is not None
-        for number in range(topic.partitions)
-    )
 
 
 def partitions_to_read(

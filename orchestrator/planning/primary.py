@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.gate import absent, gate_result
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary
+from orchestrator.ports.part import Part
 from orchestrator.replication.connectors import connector_names
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.wording import listed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.gate import absent, gate_result
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import GateResult
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 

@@ -29,7 +29,7 @@ from orchestrator.planning.estate_record import (
     logs_left,
     reverse_starts,
 )
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Replication, Topology

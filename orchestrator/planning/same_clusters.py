@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.errors import UsageError
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.gate import absent, as_far_as_known, asked_again, gate_result
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 

@@ -41,15 +41,8 @@ from orchestrator.planning.sample_codec import (
     sample_key,
     topic_subject,
 )
-from orchestrator.planning.watcher_records import (
-    CLOCKS_APART_S,
-    LONG_AGO_S,
-    Placed,
-    WatcherRecords,
-    placed,
-    readings_of,
-    shifted,
-)
+from orchestrator.planning.watcher_records import Placed, WatcherRecords, placed, readings_of, shifted
+from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import LogEnd, TopicPartition

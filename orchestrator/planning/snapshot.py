@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.planning.clients import ClientHost
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.left import LeftCluster
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.planning.observation import (
     AccessState,
-    CoordinationState,
     GroupOffsets,
     MirrorSettings,
-    Part,
     SourceProbe,
     TopicState,
 )
 from orchestrator.planning.plan import digest
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
+from orchestrator.ports.part import Part
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 

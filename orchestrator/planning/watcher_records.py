@@ -31,12 +31,9 @@ from orchestrator.planning.sample_blocks import (
     value_in,
 )
 from orchestrator.planning.sample_codec import CheckpointCopy, GroupPositions, Round, TopicEnds
+from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
 from orchestrator.replication.made_anew import MadeAnew
 
-LONG_AGO_S = 0.0
-"""A time of which only is known that it was before something else."""
-CLOCKS_APART_S = 2.0
-"""What lies further in the future of who reads it was dated by another clock: it has no age."""
 CLOCKS_DIFFER_S = 10.0
 """More than this between a record's time and its place in the topic is no slow write."""
 SET_CLOCKS = "set the clocks of both right (NTP); a watcher at work notices it within a round"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.planning.observation import EarlierRun
+from orchestrator.planning.coordination_state import EarlierRun
 
 Row = Mapping[str, object]
 # at-source: as if nothing had been moved, or all of it is back · moved: all of it is primary at the target ·

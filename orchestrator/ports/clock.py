@@ -6,6 +6,11 @@ import threading
 from datetime import UTC, datetime
 from typing import Protocol
 
+LONG_AGO_S = 0.0
+"""A time of which only is known that it was before something else."""
+CLOCKS_APART_S = 2.0
+"""What lies further in the future of who reads it was dated by another clock: it has no age."""
+
 
 class Clock(Protocol):
     """Wall time for records, monotonic time for durations, and waiting; never mixed."""

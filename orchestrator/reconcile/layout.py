@@ -8,13 +8,14 @@ from typing import Any
 
 from orchestrator.moves.hooks import hooks_around
 from orchestrator.moves.runbook import Runbook, behind
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
 from orchestrator.planning.layout.placement import Spread
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
 from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.compare_access import compare_access
 from orchestrator.reconcile.compare_connectors import compare_connectors

@@ -19,7 +19,7 @@ from orchestrator.moves.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import EstateRecord
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.planning.estate_record import SettingsBefore
 from orchestrator.planning.layout.observed import ObservedTopic
 from orchestrator.ports.admin_values import NewTopic

@@ -22,7 +22,8 @@ from orchestrator.planning.samples import (
     sample_key,
     topic_subject,
 )
-from orchestrator.planning.watcher_records import CLOCKS_APART_S, LONG_AGO_S, shifted
+from orchestrator.planning.watcher_records import shifted
+from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
 

@@ -15,14 +15,13 @@ from typing import Any
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
+from orchestrator.operations.gaps_now import writers_told_by
 from orchestrator.planning.samples import WritersSeen
-from orchestrator.ports.servers import KafkaAdmin
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.topology.model import Topology
 
 _LOOK_EVERY_S = 20.0
 _AGAIN_AFTER_S = 3.0
-_ASK_TIMEOUT_S = 10.0
 # The end of the samples topic has to tell it: a reader goes back some 20 s from the newest good round.
 _RECORD_EVERY_S = 10.0
 _BLOCK_TOPICS = 200
@@ -36,32 +35,6 @@ def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> 
     described = topology.clusters[cluster]
     with JavaAdmin(cluster, described.bootstrap, described.client) as admin:
         return writers_told_by(admin, topics)
-
-
-def writers_told_by(admin: KafkaAdmin, topics: Iterable[str]) -> dict[str, TopicWriters]:
-    """The same by an Admin that is there. Raises `ClusterError`."""
-    found = admin.describe_topics(topics, _ASK_TIMEOUT_S)
-    configs = admin.configs("topic", found, own_only=False, timeout_s=_ASK_TIMEOUT_S)
-    wanted = [tp for topic in found.values() for tp in topic.partitions]
-    producers = admin.describe_producers(wanted, _ASK_TIMEOUT_S)
-    return {
-        name: TopicWriters(
-            sampled_id(topic.topic_id),
-            len(topic.partitions),
-            frozenset(
-                tp.partition
-                for tp in topic.partitions
-                if any(producer.is_transactional for producer in producers.get(tp, ()))
-            ),
-            "compact" in configs.get(name, {}).get("cleanup.policy", "compact"),
-        )
-        for name, topic in found.items()
-    }
-
-
-def sampled_id(topic_id: str) -> str:
-    """A topic's id in the letters of the samples: librdkafka's. Java has `_` and `-` for its `/` and `+`."""
-    return topic_id.replace("_", "/").replace("-", "+")
 
 
 class WritersKeeper:

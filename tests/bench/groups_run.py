@@ -33,7 +33,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TranslatedPositions, WrittenOffsets
 from orchestrator.moves.results import TopicEnds as LandingEnds
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.planning.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMapBuilder

@@ -18,6 +18,7 @@ import yaml
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import ClusterError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations import coordination
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.holds import HOLDS_PATH, put_hold
@@ -78,7 +79,11 @@ def newest_run(world: Rehearsal) -> str:
 
 
 def runs_that_ended_well(world: Rehearsal) -> list[str]:
-    return [run.run_id for run in earlier_runs(world.ensemble, world.topology.name) if run.outcome == "ok"]
+    return [
+        run.run_id
+        for run in earlier_runs(world.ensemble, world.topology.name, effects=MOVE_EFFECTS)
+        if run.outcome == "ok"
+    ]
 
 
 def test_0_is_done_or_nothing_to_do(file: str, said: Said) -> None:

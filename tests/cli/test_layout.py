@@ -13,7 +13,7 @@ import yaml
 
 from orchestrator.cli.main import run
 from orchestrator.operations.layout import procedure
-from orchestrator.planning.observation import CoordinationState
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from tests.operations.layout.memory_run import Rehearsal, rehearse

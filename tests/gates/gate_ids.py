@@ -7,10 +7,12 @@ from typing import Any
 
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.observation import AccessState, CoordinationState, Part
+from orchestrator.planning.observation import AccessState
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.ports.part import Part
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned
 from tests.planning.pictures import part

@@ -10,8 +10,9 @@ import pytest
 
 from orchestrator.moves.along import TranslateAlong
 from orchestrator.moves.effect import Done, Failed, Handle
-from orchestrator.moves.ports import Clusters, FinalMap, Maps, Workers
+from orchestrator.moves.ports import FinalMap, Maps, Workers
 from orchestrator.moves.results import RecordedPositions
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.way import Leg, Route
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock

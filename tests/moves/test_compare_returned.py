@@ -14,14 +14,14 @@ from orchestrator.errors import ClusterError
 from orchestrator.moves import returning
 from orchestrator.moves.effect import Done, Failed, Handle, Outcome, Unknown
 from orchestrator.moves.plans import plan_failback
-from orchestrator.moves.ports import Clusters, EstateRecord, Seen
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import ReturnedLogs
 from orchestrator.moves.returning import CompareReturned
+from orchestrator.moves.run_ports import Clusters, EstateRecord
 from orchestrator.planning.estate_record import LogsCut
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.observation import Part
+from orchestrator.planning.mirror_ref import MirrorRef, source_partitions
 from orchestrator.planning.plan import GateResult
-from orchestrator.planning.positions import source_partitions
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.planning.failback_pictures import END, REQUEST, picture, topology

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from orchestrator.engine import RunState, state_from_journal
 from orchestrator.errors import GateRefusedError
 from orchestrator.moves.effect import Effect, Held, Look
 from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.operations import where_now as telling
 from orchestrator.operations.guard_reading import GuardFacts, GuardReading
 from orchestrator.operations.history import run_records
 from orchestrator.operations.run_story import run_story
 from orchestrator.operations.runs import abort_run
 from orchestrator.operations.status import mirror_status
-from orchestrator.operations.where_now import held_rows, where_now
 from orchestrator.planning.boot_guard import GUARD_FACTS
 from orchestrator.planning.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
 from orchestrator.planning.plan import RunEvent, Step
@@ -37,6 +38,8 @@ from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, 
 from tests.moves.test_runbook import plan_of
 
 AnyEffect = type[Effect[Any]]
+held_rows = partial(telling.held_rows, effects=MOVE_EFFECTS)
+where_now = partial(telling.where_now, effects=MOVE_EFFECTS)
 every_effect = pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)
 
 

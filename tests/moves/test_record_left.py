@@ -9,8 +9,9 @@ import pytest
 
 from orchestrator.moves.effect import Done, Handle
 from orchestrator.moves.ends import RecordLogsLeft
-from orchestrator.moves.ports import EstateRecord, Seen
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import StandingLogs
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.values import LogEnd, TopicPartition
 

@@ -273,7 +273,7 @@ def test_a_report_has_their_steps_with_their_titles(verb: str, tmp_path: Path) -
     """Gone on with after the process has died as their producers were to be started."""
     estate = ready_for(verb, tmp_path)
     procedure, run_id = dies(estate, verb, lambda entry: entry.verb == "start client")
-    ended = resume_procedure(procedure, run_id)
+    ended = resume_procedure(procedure, run_id, effects=effects_with(procedure.them))
     result, entered = failover_result(ended, effects_with(procedure.them)), ENTERED[verb]
     found = titles(ended, procedure)
     assert result.outcome == "ok", result.reason
@@ -323,10 +323,10 @@ def test_a_gate_of_ones_own_says_whether_it_is_asked_again_when_a_run_goes_on(
     estate.them = replace(estate.them, engines=(engine,))
     procedure = procedure_of(estate, "switchover")
     if not is_refused:
-        assert resume_procedure(procedure, run_id).end is not None
+        assert resume_procedure(procedure, run_id, effects=effects_with(procedure.them)).end is not None
         return
     with pytest.raises(GateRefusedError, match="copier-free refused: ada copies by hand"):
-        resume_procedure(procedure, run_id)
+        resume_procedure(procedure, run_id, effects=effects_with(procedure.them))
 
 
 def test_who_was_not_seen_is_named_with_what_is_held(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_of_a_run_of_an_earlier_version_it_is_told_as_that_version_wrote_it(esta
     for arguments in ({}, plan.step("producers-write").arguments):
         steps = [replace(s, arguments=arguments) if s.id == "producers-write" else s for s in plan.steps]
         state = state_from_journal(replace(plan, steps=tuple(steps)), run_id, records)
-        wanted = words_wanted(state, records)
+        wanted = words_wanted(state, records, MOVE_EFFECTS)
         assert [str(word) for word in wanted] == ["--attest-writing checkout"]
 
 

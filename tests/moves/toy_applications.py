@@ -30,8 +30,9 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.participants import Ground, Left, Ports, Reread
-from orchestrator.moves.ports import EstateRecord, Looks
+from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Route, Way

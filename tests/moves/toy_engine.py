@@ -26,7 +26,6 @@ from orchestrator.moves.effect import (
     VerifiedUndo,
 )
 from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
-from orchestrator.moves.ports import Clusters
 from orchestrator.moves.results import (
     LossCounted,
     MirrorEnd,
@@ -36,6 +35,7 @@ from orchestrator.moves.results import (
     RulesHeard,
     StandingLogs,
 )
+from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way

@@ -19,9 +19,9 @@ from orchestrator.operations.estate_facts import read_facts
 from orchestrator.operations.guard_reading import GuardReading
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.run_story import run_story
+from orchestrator.planning.coordination_state import newest_move
 from orchestrator.planning.estate_record import log_cuts, logs_left, reverse_starts
 from orchestrator.planning.fact_copy import decode_copy, is_copy
-from orchestrator.planning.observation import newest_move
 from orchestrator.planning.primary import primary_rows
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.working_side import working_side

@@ -22,11 +22,11 @@ from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.servers import Servers
 from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import Step
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory
 from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import Topology
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.pictures import with_mirror

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.probe import Listening
-from orchestrator.operations.servers import RealServers, RealThreads
+from orchestrator.operations.real_servers import RealServers, RealThreads
 from orchestrator.topology.model import Topology
 
 

@@ -18,8 +18,7 @@ from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.registry import arguments_of
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
 from orchestrator.operations.move_session import MoveSession
-from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import ref_to, source_partitions
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.values import LogEnd, TopicPartition

@@ -33,9 +33,11 @@ from orchestrator.operations.failover_procedure import FailoverProcedure, run_fa
 from orchestrator.operations.history_import import import_journal, import_rows
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.operations.run_session import RunSession
 from orchestrator.operations.runs import abort_run, resume_run
 from orchestrator.operations.state_folder import run_folder
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.estate_record import (
     Fact,
     PrimaryMoved,
@@ -44,10 +46,11 @@ from orchestrator.planning.estate_record import (
     body_to_json,
     cluster_ids,
 )
-from orchestrator.planning.observation import CoordinationState, Part, SourceProbe
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.plan import RunEvent, Step, canonical_json, to_json
 from orchestrator.planning.primaries import primaries_of
 from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.topology.loading import dump_topology
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
@@ -134,7 +137,9 @@ class Night:
     def observe(self, _estate: Estate, _way: Way, *, them: Any, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         if not self.answers:
             return replace(observation(), coordination=ABSENT)
-        runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
+        runs = earlier_runs(
+            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+        )
         return replace(observation(), coordination=part(CoordinationState("", runs)))
 
 
@@ -150,7 +155,9 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
         return Estate(TOPOLOGY, AHEAD, None, None, ensemble, "no answer")  # type: ignore[arg-type]
 
     def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
-        session = RunSession(TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record)
+        session = RunSession(
+            TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record, servers=REAL_SERVERS
+        )
         east.really = EffectActions(MOVE_EFFECTS, WithPorts(session, {BootGuards: Away()}))
         return east
 
@@ -182,7 +189,7 @@ def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> Non
     told = import_journal(TOPOLOGY, file)
     assert (told["records"], told["primary"]) == (len(records), "east")
     assert journal_records(night.ensemble, TOPOLOGY.name, result.run_id, run_folder(result.run_id)) == records
-    assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["ok"]
+    assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == ["ok"]
     (primary,) = read_primaries(night.ensemble, TOPOLOGY.name)
     assert (primary.primary, primary.run_id) == ("east", result.run_id)
     assert journals() == []
@@ -225,7 +232,9 @@ def test_once_imported_an_open_run_goes_on_with_the_ensemble(night: Night) -> No
         resume_run(TOPOLOGY, run_id)
     import_journal(TOPOLOGY, file)
     assert resume_run(TOPOLOGY, run_id).outcome == "ok"
-    assert [run.outcome for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["ok"]
+    assert [run.outcome for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
+        "ok"
+    ]
     assert read_primaries(night.ensemble, TOPOLOGY.name)[0].primary == "east"
 
 
@@ -270,12 +279,12 @@ def test_where_others_have_moved_meanwhile_a_person_says_which_came_first(
     assert night.ensemble.nodes == before
     told = import_journal(TOPOLOGY, file, order=order)
     assert ("primary_problem" in told) == (order == "earlier")
-    runs = [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)]
+    runs = [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)]
     assert runs == ([run_id, "meanwhile"] if order == "earlier" else ["meanwhile", run_id])
     found = primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))
     assert found["west", "orders"].cluster == primary
     import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED))
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == runs
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == runs
 
 
 @pytest.mark.parametrize("dies_after", range(1, 40, 3))
@@ -299,7 +308,10 @@ def test_an_import_that_died_goes_on_at_the_place_that_it_had(
     monkeypatch.setattr(MemoryLock, "create_all", whole)
     if file.exists():
         import_journal(TOPOLOGY, file, order="earlier")
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == [run_id, "meanwhile"]
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
+        run_id,
+        "meanwhile",
+    ]
     assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "west"
     with pytest.raises(DcctlError, match="was imported as the earlier one before; its place stays"):
         import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED), order="later")
@@ -376,7 +388,10 @@ def test_what_it_had_seen_came_before_it(night: Night, tmp_path: Path) -> None:
     run_id = run_failover(TOPOLOGY, replace(ASKED, acknowledge="eve: agreed")).run_id
     (file,) = journals()
     assert import_journal(TOPOLOGY, file)["primary"] == "east"
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name)] == ["meanwhile", run_id]
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
+        "meanwhile",
+        run_id,
+    ]
 
 
 def test_the_clusters_that_it_found_are_remembered_once_it_is_imported(night: Night) -> None:

@@ -13,7 +13,7 @@ from orchestrator.errors import GateRefusedError
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.layout import procedure
 from orchestrator.operations.layout.apply import run_apply
-from orchestrator.operations.servers import RealServers
+from orchestrator.operations.real_servers import RealServers
 from orchestrator.planning.plan import Plan, Predicted
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.some_servers import ClockAt

@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError, UsageError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
 from orchestrator.moves.way import Way
@@ -20,12 +21,13 @@ from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
 from orchestrator.operations.failover_procedure import run_failover
 from orchestrator.operations.journal import journal_records
 from orchestrator.operations.move_estate import Estate
+from orchestrator.operations.real_servers import RealServers
 from orchestrator.operations.runs import abort_run, resume_run
-from orchestrator.operations.servers import RealServers
 from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.observation import CoordinationState, SourceProbe
+from orchestrator.planning.coordination_state import CoordinationState
+from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.plan import Plan, canonical_json, to_json
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.snapshot import Snapshot
 from orchestrator.values import TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
@@ -64,7 +66,9 @@ class Rehearsal:
         assert own_lock
         assert them.kinds
         self.observed += 1
-        runs = earlier_runs(self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run)
+        runs = earlier_runs(
+            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+        )
         return replace(self.picture, at_s=self.now_s, coordination=part(CoordinationState("", runs)))
 
     def records(self, folder: Path, run_id: str) -> list[str]:

@@ -17,6 +17,7 @@ from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unf
 from orchestrator.moves.fencing import rules_in_words
 from orchestrator.operations.run_session import RunSession
 from orchestrator.planning.boot_guard import Disk, guard_word
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.estate_record import (
     Body,
     DenialInForce,
@@ -27,7 +28,6 @@ from orchestrator.planning.estate_record import (
     standing,
 )
 from orchestrator.planning.fence import FenceRequest, fenced
-from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.writers import denied_principals, denied_topics, writers_at
 from orchestrator.ports.servers import TopicDescription

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.errors import ClusterError
 from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.topology.model import Producer, RecordMark
 from orchestrator.values import TopicPartition
 from tests.operations.some_moves import a_session, performed

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.history import run_records, run_rows
 from orchestrator.operations.journal import journal_records, lock_path
 from orchestrator.operations.move_estate import open_estate
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_journal import RunJournal
-from orchestrator.operations.servers import REAL_SERVERS
 from orchestrator.planning.plan import EventKind, RunEvent
 from tests.planning.pictures import AHEAD, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
@@ -68,7 +69,7 @@ def test_a_huge_plan_hides_no_run(server: ZooKeeperServer, tmp_path: Path) -> No
         first = an_event(1, "run-started", verb="failover", source="west", target="east", plan=plan)
         journal.append(first)
         journal.append(an_event(2, "step-intent"))
-        (run,) = earlier_runs(coordination, "huge")
+        (run,) = earlier_runs(coordination, "huge", effects=MOVE_EFFECTS)
         told = (run.verb, run.source, run.target, run.who, run.reason, run.outcome)
         assert told == ("failover", "west", "east", "ada", "fire", "incomplete")
         assert journal_records(coordination, "huge", "r", tmp_path)[0] == first
@@ -100,6 +101,6 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
     assert (tmp_path / "r1" / "journal.jsonl").read_text().count("\n") == 2
     with connected(server) as coordination:
         assert coordination.holder(lock_path(file.name)) is None
-        assert earlier_runs(coordination, "no-such-topology") == ()
+        assert earlier_runs(coordination, "no-such-topology", effects=MOVE_EFFECTS) == ()
     with pytest.raises(DcctlError, match=r"is not in the journal\n.*r1"):
         run_records(file, "r9")

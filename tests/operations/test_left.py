@@ -16,7 +16,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
 from orchestrator.operations.left import left_cluster
-from orchestrator.operations.servers import REAL_SERVERS
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.planning.left import LeftCluster
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition

@@ -11,17 +11,14 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.operations.earlier_runs import earlier_runs
 from orchestrator.operations.failback_procedure import FailbackProcedure
 from orchestrator.operations.failover_procedure import FailoverProcedure
 from orchestrator.operations.move_estate import Estate
 from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
-from orchestrator.planning.observation import (
-    CoordinationState,
-    EarlierRun,
-    SourceProbe,
-    newest_move,
-)
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun, newest_move
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.plan import GateResult, Plan
 from orchestrator.planning.snapshot import Snapshot
 from tests.engine.any_world import AnyWorld
@@ -49,7 +46,9 @@ class Estates:
         return Estate(FILE, pictures.AHEAD, None, None, self.ensemble, "")  # type: ignore[arg-type]
 
     def known(self, own_run: str) -> Any:
-        runs = earlier_runs(self.ensemble, FILE.name, between=("west", "east"), without=own_run)
+        runs = earlier_runs(
+            self.ensemble, FILE.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+        )
         return part(CoordinationState("", runs))
 
     def acts(self, plan: Plan) -> AnyWorld:
@@ -58,7 +57,7 @@ class Estates:
         return self.world
 
     def newest(self) -> EarlierRun:
-        found = newest_move(earlier_runs(self.ensemble, FILE.name), "west", "east")
+        found = newest_move(earlier_runs(self.ensemble, FILE.name, effects=MOVE_EFFECTS), "west", "east")
         assert found is not None
         return found
 
@@ -138,7 +137,7 @@ def test_back_unseen_and_lost_again_the_run_is_ended_though_its_target_is_gone(e
     assert estates.world is not None
     assert "open-standby" in estates.world.effects
     assert estates.newest().looks == ("producers-write",)
-    ended = resume_procedure(Failback(estates), back.run_id)
+    ended = resume_procedure(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
     assert outcome_of(ended) == "ok"
     plan = Failover(estates).plan(Failover(estates).observe(estates.connections(), own_lock=True, own_run=""))
     assert gate(plan, "needed").outcome == "ok"
@@ -158,7 +157,7 @@ def test_back_unseen_and_lost_again_a_person_lets_the_failover_pass(estates: Est
     assert again.plan.facts["passed"] == back.run_id
     for go_on in (resume_procedure, partial(abort_procedure, reason="eve: no")):
         with pytest.raises(GateRefusedError, match=f"overtaken: failover .*{again.run_id}"):
-            go_on(Failback(estates), back.run_id)
+            go_on(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
 
 
 @pytest.mark.parametrize("step", ["caught-up", "start-producers", "mirror-goes-on"])
@@ -169,7 +168,7 @@ def test_one_that_stopped_half_way_still_needs_its_sites_and_is_not_passed(
     back = failed_back(estates, {**UNSEEN, step: StepOutcome("failed", "no")})
     assert estates.newest().looks == ()
     with pytest.raises(DcctlError, match="target-healthy"):
-        resume_procedure(Failback(estates), back.run_id)
+        resume_procedure(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
     with pytest.raises(GateRefusedError, match="needed refused: an earlier run stopped on the way"):
         run_procedure(Failover(estates, WORD))
 
@@ -178,7 +177,7 @@ def test_there_unseen_and_the_source_returns_the_run_is_ended(estates: Estates) 
     """That the source answers again says nothing of who writes at the target."""
     over = failed_over(estates, UNSEEN)
     estates.is_west_lost, estates.fails = False, {}
-    ended = resume_procedure(Failover(estates), over.run_id)
+    ended = resume_procedure(Failover(estates), over.run_id, effects=MOVE_EFFECTS)
     assert outcome_of(ended) == "ok"
 
 
@@ -210,7 +209,7 @@ def test_killed_while_it_looked_it_is_done_but_for_that(estates: Estates) -> Non
     del estates.ensemble.nodes[f"{path}/{names[-1]}"]
     assert (estates.newest().outcome, estates.newest().looks) == ("incomplete", ("producers-write",))
     with pytest.raises(GateRefusedError, match="cannot be taken back"):
-        abort_procedure(Failover(estates), over.run_id, reason="eve: no")
+        abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=MOVE_EFFECTS)
     started = [step.id for step in over.plan.steps if step.irreversible]
-    abort_procedure(Failover(estates), over.run_id, reason="eve: no", leave=started)
+    abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=MOVE_EFFECTS, leave=started)
     assert estates.newest().looks == ()

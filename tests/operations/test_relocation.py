@@ -11,7 +11,6 @@ import pytest
 
 from orchestrator.errors import DcctlError
 from orchestrator.operations.relocation import (
-    RelocationReport,
     checkpoint_positions,
     copy_folder,
     note_left,
@@ -21,6 +20,7 @@ from orchestrator.operations.relocation import (
     seen_checkpoint,
     undo_relocation,
 )
+from orchestrator.relocation.report import RelocationReport
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.model import Consumer, Sink
 from orchestrator.values import TopicPartition

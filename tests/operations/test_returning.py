@@ -12,12 +12,12 @@ import pytest
 
 from orchestrator.engine import StepOutcome
 from orchestrator.moves.plans import plan_failback
-from orchestrator.moves.ports import EstateRecord
+from orchestrator.moves.run_ports import EstateRecord
 from orchestrator.planning.estate_record import LogsCut, LogsLeft
-from orchestrator.planning.observation import Part
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.planning.request import FailbackRequest
 from orchestrator.planning.returned import Past
+from orchestrator.ports.part import Part
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.operations.some_moves import WithPorts, a_session, performed
 from tests.operations.some_servers import SomeServers

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from orchestrator.engine import RunState, state_from_journal
+from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.plans import plan_failover, plan_switchover
-from orchestrator.operations.where_now import where_now
+from orchestrator.operations import where_now as telling
 from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent, Step
 from tests.engine.test_any_exception import plans
 from tests.operations.test_alone import nothing_found
@@ -17,6 +19,7 @@ from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import sick_pictures, test_switchover
 from tests.planning.pictures import topology
 
+where_now = partial(telling.where_now, effects=MOVE_EFFECTS)
 PLAN = plan_switchover(topology(), test_switchover.picture(), test_switchover.REQUEST)
 IDS = [step.id for step in PLAN.in_order()]
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.estate_record import LogsLeft
-from orchestrator.planning.observation import (
-    AccessState,
-    CoordinationState,
-    EarlierRun,
-    MirrorSettings,
-    SourceProbe,
-    TopicState,
-)
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.planning.observation import AccessState, MirrorSettings, SourceProbe, TopicState
 from orchestrator.planning.request import FailbackRequest
 from orchestrator.planning.returned import Past
 from orchestrator.planning.samples import SampleHistory

@@ -11,16 +11,9 @@ from typing import Any, TypeVar
 
 from orchestrator.planning.checkpoints import SeenCheckpoint
 from orchestrator.planning.clients import ClientHost
-from orchestrator.planning.mirror_ref import MirrorRef, ref_to
-from orchestrator.planning.observation import (
-    AccessState,
-    CoordinationState,
-    MirrorSettings,
-    Part,
-    SourceProbe,
-    TopicState,
-)
-from orchestrator.planning.positions import source_partitions
+from orchestrator.planning.coordination_state import CoordinationState
+from orchestrator.planning.mirror_ref import MirrorRef, ref_to, source_partitions
+from orchestrator.planning.observation import AccessState, MirrorSettings, SourceProbe, TopicState
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import (
     CheckpointCopy,
@@ -31,6 +24,7 @@ from orchestrator.planning.samples import (
     TopicEnds,
 )
 from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.relocation.spark_checkpoint import CheckpointContents
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync

@@ -10,9 +10,10 @@ import pytest
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback
-from orchestrator.planning.observation import AccessState, CoordinationState, EarlierRun, MirrorSettings
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
+from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.planning.observation import AccessState, MirrorSettings
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
 from orchestrator.planning.returned import compare_returned, last_copied
 from orchestrator.replication.cuts import Cut

@@ -12,8 +12,8 @@ from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.hooks import RunHook
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.reconcile.effects import LAYOUT_EFFECTS
 from orchestrator.reconcile.layout import plan_layout

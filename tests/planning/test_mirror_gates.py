@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.observation import MirrorSettings, Part
+from orchestrator.planning.observation import MirrorSettings
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.samples import SampleHistory, WritersSeen
 from orchestrator.planning.snapshot import Snapshot
+from orchestrator.ports.part import Part
 from orchestrator.replication.source_gaps import TopicWriters
 from tests.planning.pictures import ABSENT, REQUEST, history, observation, part, topology, with_parts
 

@@ -13,11 +13,12 @@ from orchestrator.errors import UsageError
 from orchestrator.moves.effects import PARTICIPANTS
 from orchestrator.moves.plans import plan_failover
 from orchestrator.planning.checkpoints import SeenCheckpoint
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import GuardSaid
-from orchestrator.planning.observation import CoordinationState, EarlierRun, SourceProbe
+from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.planning.observation import SourceProbe
 from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import FailoverRequest
 from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.planning.snapshot import Snapshot

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.primaries import Primaries, PrimaryRecord, primaries_of
 from orchestrator.planning.primary import Reality, grown_since_left, primary_drift, primary_rows
+from orchestrator.ports.part import Part
 from orchestrator.replication.connectors import connector_names
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology, with_parts

@@ -8,10 +8,11 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.overrides import acknowledgement, left_standing, overrides
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.quiet import not_flapping
+from orchestrator.ports.part import Part
 from orchestrator.topology.model import QUIET_AFTER_MOVE_S
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, NOW_S, REQUEST, observation, part, topology

@@ -11,9 +11,10 @@ from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
 from orchestrator.moves.plans import plan_switchover
 from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.observation import AccessState, EarlierRun, SourceProbe
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
+from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.planning.observation import AccessState, SourceProbe
 from orchestrator.planning.plan import Plan, plan_from_json, to_json
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.request import SwitchoverRequest
 from orchestrator.planning.snapshot import Snapshot
 from orchestrator.values import LogEnd, TopicPartition
@@ -163,7 +164,6 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
 
 def test_an_open_run_is_finished_first_and_a_done_one_is_not_repeated() -> None:
     """Also where it was a failover that moved the applications."""
-    from orchestrator.planning.observation import CoordinationState  # noqa: PLC0415 - for this test alone
 
     def after(verb: str, outcome: str) -> Plan:
         runs = (EarlierRun("r1", verb, "west", "east", 1.0, outcome),)

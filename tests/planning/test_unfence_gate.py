@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.moves.fence_runbook import plan_unfence
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.observation import CoordinationState
 from orchestrator.planning.overrides import overrides
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primaries import Primary

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from orchestrator.moves.plans import plan_failover, plan_switchover
-from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.ports.part import Part
 from tests.planning import pictures
 from tests.planning.test_switchover import picture
 

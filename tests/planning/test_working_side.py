@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.planning.observation import EarlierRun
+from orchestrator.planning.coordination_state import EarlierRun
 from orchestrator.planning.working_side import working_side
 
 RUN = EarlierRun(run_id="r1", verb="failover", source="west", target="east", started_at_s=9, outcome="ok")

@@ -9,8 +9,9 @@ from typing import Any
 from orchestrator.engine import StepOutcome
 from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.operations.checkpoint_pass import copy_whole
-from orchestrator.operations.relocation import RelocationReport, relocate_checkpoint, undo_relocation
+from orchestrator.operations.relocation import relocate_checkpoint, undo_relocation
 from orchestrator.operations.servers import AwaitTrue
+from orchestrator.relocation.report import RelocationReport
 from orchestrator.topology.model import Sink
 from orchestrator.values import TopicPartition
 from tests.twin.crew import EPOCH_S, Crew

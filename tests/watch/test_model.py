@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.planning.samples import Round, SampleHistory, decode_sample
-from orchestrator.planning.watcher_records import CLOCKS_APART_S, age_s
+from orchestrator.planning.watcher_records import age_s
+from orchestrator.ports.clock import CLOCKS_APART_S
 from orchestrator.values import TopicPartition
 from orchestrator.watch.metrics import history_values
 from tests.watch.model import COMMITS_PER_S, RECORDS_PER_S, TOPIC, Host, ModelWatcher, State, Topic, World

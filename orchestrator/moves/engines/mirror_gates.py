@@ -15,10 +15,10 @@ from orchestrator.moves.engines.mirror_loss import (
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.not_copied import COPY_AGAIN
-from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.returned import Returned
 from orchestrator.planning.watcher_records import SET_CLOCKS, age_s
+from orchestrator.ports.part import Part
 from orchestrator.replication.connectors import connector_names, may_lack_tasks, refused_values
 from orchestrator.wording import listed
 

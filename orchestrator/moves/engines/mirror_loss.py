@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.moves.gates.left import loss_window
 from orchestrator.moves.situation import Situation
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.planning.not_copied import passed_over
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.prediction import (
     NOTHING_ESTIMATED,
     NOTHING_LOST,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.planning.coordination_state import EarlierRun, newest_move
 from orchestrator.planning.gate import absent, as_far_as_known, gate_result
 from orchestrator.planning.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
-from orchestrator.planning.observation import EarlierRun, newest_move
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.primary import Reality
 from orchestrator.planning.primary import source_primary as judged_primary

@@ -12,10 +12,10 @@ from orchestrator.planning.fence_gates import fenceable
 from orchestrator.planning.gate import absent, asked_again, gate_result
 from orchestrator.planning.guarding import WAITED_FOR_S
 from orchestrator.planning.guards import may_open_yet, not_clear
+from orchestrator.planning.mirror_ref import source_partitions
 from orchestrator.planning.observation import sick_partitions
 from orchestrator.planning.opening import guards_of, open_since_s
 from orchestrator.planning.plan import GateOutcome, GateResult
-from orchestrator.planning.positions import source_partitions
 from orchestrator.planning.samples import LossWindow
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed

@@ -9,12 +9,12 @@ from orchestrator.moves.gates.left import ages_at_s
 from orchestrator.moves.situation import Situation
 from orchestrator.planning.gate import absent, gate_result
 from orchestrator.planning.left import LeftCluster
-from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateResult
 from orchestrator.planning.positions import TargetPosition, target_positions
 from orchestrator.planning.prediction import predict_reread
 from orchestrator.planning.samples import SampledPosition, SampleHistory
 from orchestrator.planning.watcher_records import SET_CLOCKS
+from orchestrator.ports.part import Part
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 

@@ -14,10 +14,10 @@ from orchestrator.planning.checkpoints import (
     why_unknown,
 )
 from orchestrator.planning.gate import absent, gate_result
-from orchestrator.planning.observation import Part
 from orchestrator.planning.plan import GateOutcome, GateResult
 from orchestrator.planning.samples import SampledPosition
 from orchestrator.planning.watcher_records import age_s
+from orchestrator.ports.part import Part
 from orchestrator.wording import listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,

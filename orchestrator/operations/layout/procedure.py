@@ -18,13 +18,14 @@ from orchestrator.operations.layout.cluster import RealCluster
 from orchestrator.operations.layout.observe import java_admin, observe_layout
 from orchestrator.operations.layout.record import read_applied, write_applied
 from orchestrator.operations.move_estate import open_coordination
+from orchestrator.operations.real_servers import REAL_SERVERS
 from orchestrator.operations.run import Run
 from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.servers import REAL_SERVERS
+from orchestrator.planning.coordination_state import CoordinationState
 from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
 from orchestrator.planning.layout.observed import ObservedEstate
-from orchestrator.planning.observation import CoordinationState, Part
 from orchestrator.planning.plan import GateResult, Plan, RunEvent
+from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.digests import digests_like, moved_parts
@@ -172,6 +173,7 @@ class LayoutProcedure:
             run_id=run.run_id,
             estate_record=run.estate_record,
             records=run.events,
+            servers=self.servers,
             more_ports=ports,
         )
         return EffectActions(LAYOUT_EFFECTS, session)

@@ -11,7 +11,8 @@ from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
 from orchestrator.operations.importing.request import LookAt
 from orchestrator.operations.importing.run import import_estate
 from orchestrator.operations.layout.observe import observe_layout
-from orchestrator.planning.observation import CoordinationState, Part
+from orchestrator.planning.coordination_state import CoordinationState
+from orchestrator.ports.part import Part
 from orchestrator.reconcile.layout import plan_layout
 from orchestrator.simulation.simulation import Simulation, simulation_up
 from orchestrator.topology.loading import load_topology

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.layout.observed import (
     ObservedBroker,
@@ -15,8 +16,8 @@ from orchestrator.planning.layout.observed import (
     ObservedTopic,
 )
 from orchestrator.planning.layout.placement import Spread
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan
+from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.layout import plan_layout
 from orchestrator.topology.model import Topology

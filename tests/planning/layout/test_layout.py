@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
 from orchestrator.planning.layout.desired import desired_estate
 from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
-from orchestrator.planning.observation import CoordinationState, EarlierRun, Part
 from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.planning.primaries import Primary
 from orchestrator.planning.wanted_words import WordWanted
+from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import applied_now
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.layout import changes_of, plan_layout, record_of
