@@ -12,8 +12,8 @@ import pytest
 from typer.main import get_command
 
 from orchestrator.cli.main import _register_commands, app, run
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.planning.drawing.mermaid import mermaid_text
+from orchestrator.runs.drawing.mermaid import mermaid_text
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.test_any_exception import plans
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +115,7 @@ def test_results_with_other_keys_have_these_keys() -> None:
 
 def test_every_override_is_told_of() -> None:
     """Whatever a person can set aside, and the journal keeps, stands in one place."""
-    source = (ROOT / "orchestrator" / "planning" / "overrides.py").read_text(encoding="utf-8")
+    source = (ROOT / "orchestrator" / "runs" / "overrides.py").read_text(encoding="utf-8")
     told = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8").partition("## Overrides\n")[2]
     options = set(re.findall(r'"(--[a-z-]+)', source))
     assert "--accept-cluster" in options

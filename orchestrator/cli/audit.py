@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from orchestrator.audit.result import AuditResult
+    from orchestrator.evidence.audit.result import AuditResult
 
 # An audit that could not read everything is unknown, never ok.
 _STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
@@ -32,11 +32,11 @@ def audit(
     """Audit a move again, on the target cluster as it is now. Changes nothing."""
     import tempfile
 
-    from orchestrator.audit.inputs import AuditInputs
-    from orchestrator.audit.run import run_audit
-    from orchestrator.audit.verdict import judge
     from orchestrator.cli.output import emit
-    from orchestrator.operations.run_audit import audit_session
+    from orchestrator.evidence.audit.inputs import AuditInputs
+    from orchestrator.evidence.audit.run import run_audit
+    from orchestrator.evidence.audit.verdict import judge
+    from orchestrator.evidence.run_audit import audit_session
 
     inputs = AuditInputs.read(folder)
     stated = _stated(folder)

@@ -51,11 +51,11 @@ def producer(  # noqa: PLR0917 - typer passes them by name
     rate: float = _RATE,
 ) -> None:
     """Write numbered records and every answer to them; runs until it is stopped."""
-    from orchestrator.audit.ledgers import lives
     from orchestrator.cli.files import given_topology
-    from orchestrator.clients.canary import canary_producer
-    from orchestrator.clients.config import in_its_life
-    from orchestrator.clients.producer import WorkloadProducer
+    from orchestrator.evidence.audit.ledgers import lives
+    from orchestrator.evidence.clients.canary import canary_producer
+    from orchestrator.evidence.clients.config import in_its_life
+    from orchestrator.evidence.clients.producer import WorkloadProducer
 
     topology = given_topology(file)
     folder = _existing(ledgers)
@@ -79,11 +79,11 @@ def consumer(  # noqa: PLR0917 - typer passes them by name
     ),
 ) -> None:
     """Read what canary producers write, and note each record; runs until it is stopped."""
-    from orchestrator.audit.ledgers import lives
     from orchestrator.cli.files import given_topology
-    from orchestrator.clients.canary import canary_consumer
-    from orchestrator.clients.config import in_its_life
-    from orchestrator.clients.consumer import WorkloadConsumer
+    from orchestrator.evidence.audit.ledgers import lives
+    from orchestrator.evidence.clients.canary import canary_consumer
+    from orchestrator.evidence.clients.config import in_its_life
+    from orchestrator.evidence.clients.consumer import WorkloadConsumer
 
     topology = given_topology(file)
     folder = _existing(ledgers)
@@ -118,8 +118,8 @@ def _login(topology: Topology, cluster: str, file: Path | None) -> dict[str, Any
     """The cluster's properties with the canary's own over them. Raises where it would be the operator."""
     from orchestrator.adapters.kafka.client import client_properties
     from orchestrator.adapters.secrets import resolve_secrets
-    from orchestrator.clients.config import read_properties
     from orchestrator.errors import UsageError
+    from orchestrator.evidence.clients.config import read_properties
 
     if cluster not in topology.clusters:
         known = ", ".join(topology.clusters)

@@ -68,7 +68,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import err_console
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
-    from orchestrator.planning.plan import Plan, RunEvent
+    from orchestrator.runs.plan import Plan, RunEvent
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
     from orchestrator.simulation.sabotage import sabotage_named
@@ -124,7 +124,7 @@ def _finish(outcome: DrillOutcome, as_json: bool) -> int:
     """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
     from orchestrator.cli.output import best_effort
     from orchestrator.errors import GateRefusedError
-    from orchestrator.operations.report import write_report
+    from orchestrator.evidence.report import write_report
 
     _, html = write_report(outcome.report, outcome.folder)
     with best_effort():
@@ -136,7 +136,7 @@ def _finish(outcome: DrillOutcome, as_json: bool) -> int:
 
 def _show(outcome: DrillOutcome, html: Path, as_json: bool) -> None:
     from orchestrator.cli.output import console, emit, err_console, print_error
-    from orchestrator.operations.report import render_verdict
+    from orchestrator.evidence.report import render_verdict
 
     verdict = str(outcome.report["verdict"])
     if as_json:

@@ -51,10 +51,10 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     """Make a returned primary a standby, let it catch up, and move everything back to it."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.operations.failback_procedure import preview_failback, run_failback
-    from orchestrator.planning.overrides import acknowledgement
-    from orchestrator.planning.request import FailbackRequest
-    from orchestrator.planning.same_clusters import accepted_clusters
+    from orchestrator.moves.request import FailbackRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
 
     topology = given_topology(file)
     request = FailbackRequest(

@@ -57,10 +57,10 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb, warn_of_being_alone
     from orchestrator.errors import UsageError
-    from orchestrator.operations.failover_procedure import preview_failover, run_failover
-    from orchestrator.planning.overrides import acknowledgement
-    from orchestrator.planning.request import FailoverRequest
-    from orchestrator.planning.same_clusters import accepted_clusters
+    from orchestrator.moves.request import FailoverRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.failover_procedure import preview_failover, run_failover
 
     topology = given_topology(file)
     if accept_unfenced and not (attest_sick and reason.strip()):

@@ -14,11 +14,11 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
-from orchestrator.engine import RunState, staying, steps_to_undo
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.where_now import held_afterwards, where_now
-from orchestrator.planning.plan import Plan, RunEvent, Step
+from orchestrator.runs.engine import RunState, staying, steps_to_undo
+from orchestrator.runs.live.where_now import held_afterwards, where_now
+from orchestrator.runs.plan import Plan, RunEvent, Step
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.registration import MOVE_EFFECTS
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
-    from orchestrator.operations.fence_procedure import FenceVerb
     from orchestrator.topology.model import Topology
+    from orchestrator.verbs.live.fence_procedure import FenceVerb
 
 _CLUSTER = typer.Option(None, "--cluster", metavar="C", help="Which cluster; needed where several could be.")
 _PRINCIPALS = typer.Option(
@@ -89,10 +89,10 @@ def _run(  # noqa: PLR0917 - as the commands have them
 ) -> None:
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.operations.fence_procedure import preview_fence, run_fence
-    from orchestrator.planning.fence import FenceRequest
-    from orchestrator.planning.overrides import acknowledgement
-    from orchestrator.planning.same_clusters import accepted_clusters
+    from orchestrator.moves.fence import FenceRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.fence_procedure import preview_fence, run_fence
 
     topology = given_topology(file)
     request = FenceRequest(

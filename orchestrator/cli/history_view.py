@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.planning.holds import Hold
-from orchestrator.planning.plan import RunEvent
 from orchestrator.ports.clock import utc_text
+from orchestrator.runs.holds import Hold
+from orchestrator.runs.plan import RunEvent
 from orchestrator.wording import listed
 
 Rows = Iterable[Mapping[str, Any]]

@@ -40,7 +40,7 @@ def hold(
 ) -> None:
     """Forbid every verb that changes anything there; a run under way stops before its next step."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.holds import put_hold
+    from orchestrator.runs.live.holds import put_hold
 
     for_s = _seconds(lasting) if lasting else None
     topology, wanted = _meant("hold", scope, file)
@@ -57,7 +57,7 @@ def release(
 ) -> None:
     """End a hold. Who did it, and why, is kept."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.holds import release_hold
+    from orchestrator.runs.live.holds import release_hold
 
     topology, wanted = _meant("release", scope, file)
     was = release_hold(topology, wanted, of=of, reason=reason)
@@ -67,7 +67,7 @@ def release(
 def _meant(verb: str, scope: str, file: Path | None) -> tuple[Topology, str]:
     """The topology whose ensemble is asked, and the scope by its full name."""
     from orchestrator.cli.files import given_topology
-    from orchestrator.planning.holds import check_kind, hold_scope
+    from orchestrator.runs.holds import check_kind, hold_scope
 
     if file is None and Path(scope).is_file():
         topology = given_topology(Path(scope))

@@ -63,8 +63,8 @@ def import_(  # noqa: PLR0917 - typer passes them by name
     from rich.markup import escape
 
     from orchestrator.cli.output import emit, err_console
-    from orchestrator.operations.importing.request import places_to_look
-    from orchestrator.operations.importing.run import import_estate
+    from orchestrator.imports.live.request import places_to_look
+    from orchestrator.imports.live.run import import_estate
 
     places = places_to_look(bootstrap, client, connect, zookeeper, connect_ca)
     result = import_estate(name, places, inventory=inventory, coordination=coordination)

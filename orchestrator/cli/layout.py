@@ -12,7 +12,7 @@ from orchestrator.cli.move_options import ACCEPT_CLUSTER, REASON
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.planning.plan import Plan
+    from orchestrator.runs.plan import Plan
 
 _FILE = typer.Argument(..., help="A topology file.")
 _JSON = typer.Option(False, "--json", help="Machine-readable output.")
@@ -44,12 +44,12 @@ def plan(
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.verb import gate_status, refusal_of
-    from orchestrator.operations.layout.apply import plan_apply, write_plan
-    from orchestrator.planning.plan import to_json
-    from orchestrator.planning.same_clusters import accepted_clusters
     from orchestrator.reconcile.layout import changes_of
     from orchestrator.reconcile.request import ApplyRequest
+    from orchestrator.runs.plan import to_json
+    from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.topology.loading import load_topology
+    from orchestrator.verbs.live.apply import plan_apply, write_plan
 
     check_graph(graph, dry_run=True)
     speak_of(file)
@@ -84,12 +84,12 @@ def apply(
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console, speak_of
     from orchestrator.cli.run_end import end_with
     from orchestrator.errors import GateRefusedError, UsageError
-    from orchestrator.operations.layout.apply import read_plan, run_apply, topology_of
-    from orchestrator.planning.plan import to_json
-    from orchestrator.planning.same_clusters import OPTION, accepted_clusters
     from orchestrator.reconcile.layout import changes_of
     from orchestrator.reconcile.request import ApplyRequest
+    from orchestrator.runs.plan import to_json
+    from orchestrator.runs.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology
+    from orchestrator.verbs.live.apply import read_plan, run_apply, topology_of
 
     given = read_plan(file)
     if given is None:
@@ -136,10 +136,10 @@ def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
     from orchestrator.cli.layout_view import render_differences, render_gates, summary_of
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.errors import OutcomeUnknownError
-    from orchestrator.operations.layout.apply import plan_apply
-    from orchestrator.planning.plan import to_json
     from orchestrator.reconcile.layout import is_of_other_clusters, not_compared
+    from orchestrator.runs.plan import to_json
     from orchestrator.topology.loading import load_topology
+    from orchestrator.verbs.live.apply import plan_apply
 
     speak_of(file)
     found = plan_apply(load_topology(file))

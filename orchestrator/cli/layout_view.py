@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.planning.plan import Plan
 from orchestrator.ports.clock import utc_text
 from orchestrator.reconcile.layout import is_of_other_clusters, not_compared
+from orchestrator.runs.plan import Plan
 from orchestrator.wording import listed
 
 Row = Mapping[str, Any]

@@ -12,7 +12,7 @@ from orchestrator.cli.files import given_topology
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.operations.translate import Translations
+    from orchestrator.verbs.live.translate import Translations
 
 _FILE = typer.Argument(..., help="A topology file with addresses.")
 _OPTIONAL_FILE = typer.Argument(None, help="A topology file; not needed when one simulation runs.")
@@ -42,9 +42,9 @@ def translate(
 ) -> None:
     """Say where each group would have to stand at another cluster. Changes nothing."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import known_cluster, read_snapshot
-    from orchestrator.operations.translate import snapshot_positions, translate_groups
-    from orchestrator.watch.estate import mirrors_into
+    from orchestrator.estate.live.connections import mirrors_into
+    from orchestrator.verbs.live.group_offsets import known_cluster, read_snapshot
+    from orchestrator.verbs.live.translate import snapshot_positions, translate_groups
 
     topology = given_topology(file)
     known_cluster(topology, to)
@@ -85,7 +85,7 @@ def snapshot(
 ) -> None:
     """Save the committed offsets of groups to a file."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import take_snapshot, write_snapshot
+    from orchestrator.verbs.live.group_offsets import take_snapshot, write_snapshot
 
     taken = take_snapshot(given_topology(file), at, group)
     write_snapshot(taken, out)
@@ -106,7 +106,7 @@ def restore(
 ) -> None:
     """Write saved offsets back; what stood there before is saved beside the file."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import (
+    from orchestrator.verbs.live.group_offsets import (
         Snapshot,
         read_snapshot,
         restore_snapshot,

@@ -9,7 +9,7 @@ from orchestrator.cli.graph import ENDINGS, Format, write_graph
 from orchestrator.errors import DcctlError, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.planning.plan import Plan
+    from orchestrator.runs.plan import Plan
 
 _DRAWN_AS = (Format.DOT, Format.MERMAID)
 
@@ -32,8 +32,8 @@ def check_graph(path: Path | None, *, dry_run: bool) -> None:
 
 def draw_plan(plan: Plan, path: Path) -> None:
     """Draw the plan into the file. Raises as `check_graph` does, and where it cannot be written."""
-    from orchestrator.planning.drawing.dot import dot_text
-    from orchestrator.planning.drawing.mermaid import mermaid_text
+    from orchestrator.runs.drawing.dot import dot_text
+    from orchestrator.runs.drawing.mermaid import mermaid_text
 
     text = (dot_text if _format_of(path) is Format.DOT else mermaid_text)(plan)
     # What else this command wrote, its plan for one, may have been given the same name.
@@ -50,7 +50,7 @@ def _format_of(path: Path) -> Format:
 
 
 def _refuse_what_is_no_plan(path: Path) -> None:
-    from orchestrator.planning.drawing import dot, mermaid
+    from orchestrator.runs.drawing import dot, mermaid
 
     hint = "give another name, or move that file away"
     try:

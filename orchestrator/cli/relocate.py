@@ -43,10 +43,10 @@ def group(  # noqa: PLR0917 - typer passes them by name
     """Write a group's translated positions at another cluster, on every partition it will read."""
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
-    from orchestrator.operations.group_offsets import read_snapshot, write_snapshot
-    from orchestrator.operations.moving import move_group
-    from orchestrator.operations.translate import snapshot_positions
-    from orchestrator.planning.offsets_json import offsets_to_json
+    from orchestrator.replication.offsets_json import offsets_to_json
+    from orchestrator.verbs.live.group_offsets import read_snapshot, write_snapshot
+    from orchestrator.verbs.live.moving import move_group
+    from orchestrator.verbs.live.translate import snapshot_positions
 
     start = _start(landing)
     topology = given_topology(file)
@@ -91,11 +91,11 @@ def spark(  # noqa: PLR0917 - typer passes them by name
     as_json: bool = _JSON,
 ) -> None:
     """Make of a checkpoint one with which the query goes on at another cluster, state and all."""
+    from orchestrator.applications.spark.live.relocation import new_relocation_id
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
-    from orchestrator.operations.moving import move_query, undo_move_of_query
-    from orchestrator.operations.relocation import new_relocation_id
+    from orchestrator.verbs.live.moving import move_query, undo_move_of_query
 
     topology = given_topology(file)
     if undo:

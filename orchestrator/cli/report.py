@@ -37,10 +37,10 @@ def report(  # noqa: PLR0917 - typer passes them by name
     """Write report.json and report.html of a run that moved applications, from what canaries wrote down."""
     from orchestrator.cli.output import best_effort, emit
     from orchestrator.cli.progress import Narrator
-    from orchestrator.operations.canaries.evidence import Asked
-    from orchestrator.operations.canaries.report import canary_report, finished_run
-    from orchestrator.operations.report import dump_report, parse_report, render_verdict, write_report
-    from orchestrator.operations.state_folder import run_folder
+    from orchestrator.evidence.canaries.evidence import Asked
+    from orchestrator.evidence.canaries.report import canary_report, finished_run
+    from orchestrator.evidence.report import dump_report, parse_report, render_verdict, write_report
+    from orchestrator.runs.live.state_folder import run_folder
 
     topology = given_topology(file)
     done = finished_run(run)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orchestrator.errors import DcctlError
-    from orchestrator.operations.failover_result import FailoverResult
     from orchestrator.topology.model import Topology
+    from orchestrator.verbs.live.failover_result import FailoverResult
 
 _UNKNOWN = "an unknown number of records"
 
@@ -48,8 +48,8 @@ def _show(result: FailoverResult, as_json: bool, *, is_abort: bool, topology: To
 def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
-    from orchestrator.operations.where_now import staying_in_words
-    from orchestrator.planning.wanted_words import rows_by_word
+    from orchestrator.runs.live.where_now import staying_in_words
+    from orchestrator.runs.wanted_words import rows_by_word
 
     if result.outcome == "undone" and not is_abort:
         return DcctlError(
@@ -79,7 +79,7 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
 
 
 def _summary(result: FailoverResult, *, is_abort: bool) -> str:
-    from orchestrator.planning.losses import loss_in_words
+    from orchestrator.moves.losses import loss_in_words
 
     seconds = result.ended_at_s - result.started_at_s
     what = f"{result.target} has taken over from {result.source}"
@@ -110,7 +110,7 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
 
 def _what_stays(result: FailoverResult) -> str:
     """What a run that was taken back holds all the same, and what else stands of it."""
-    from orchestrator.operations.where_now import rows_in_words, staying_in_words
+    from orchestrator.runs.live.where_now import rows_in_words, staying_in_words
 
     held, stands = rows_in_words(result.held), staying_in_words(result.stays)
     said = [f"what it holds stays so: {held}"] if held else []
@@ -145,7 +145,7 @@ def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
 
 def _own_journal(result: FailoverResult) -> str:
     """The journal of a run that had no ensemble, empty for any other."""
-    from orchestrator.operations.alone import has_local_journal, local_journal
+    from orchestrator.runs.live.alone import has_local_journal, local_journal
 
     name = str(result.plan["topology"])
     return str(local_journal(name, result.run_id)) if has_local_journal(name, result.run_id) else ""

@@ -12,7 +12,7 @@ from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
     from orchestrator.adapters.zookeeper import Holder
-    from orchestrator.engine import RunState
+    from orchestrator.runs.engine import RunState
     from orchestrator.topology.model import Topology
 
 _FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
@@ -48,7 +48,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.output import err_console
     from orchestrator.cli.run_end import end_with
-    from orchestrator.operations.runs import resume_run
+    from orchestrator.verbs.live.runs import resume_run
 
     topology = given_topology(file)
     with RunView(err_console) as view:
@@ -83,7 +83,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.failover_view import RunView, render_undo
     from orchestrator.cli.output import confirm_or_refuse, err_console
     from orchestrator.cli.run_end import end_with
-    from orchestrator.operations.runs import abort_run
+    from orchestrator.verbs.live.runs import abort_run
 
     topology = given_topology(file)
 
@@ -113,7 +113,7 @@ def unlock(
 ) -> None:
     """Take the lock from a run that will not let go of it. The run can be resumed afterwards."""
     from orchestrator.cli.output import emit
-    from orchestrator.operations.unlock import unlock as take_away
+    from orchestrator.runs.live.unlock import unlock as take_away
 
     def is_meant(_: Holder) -> bool:
         return yes
@@ -136,12 +136,12 @@ def history(
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
-    from orchestrator.operations.by_hand import by_hand_rows
-    from orchestrator.operations.history import changed_settings, primary_records, run_rows
-    from orchestrator.operations.history_import import check_order, import_rows
-    from orchestrator.operations.holds import hold_events
-    from orchestrator.operations.unlock import unlock_rows
+    from orchestrator.runs.live.by_hand import by_hand_rows
+    from orchestrator.runs.live.history import changed_settings, primary_records, run_rows
+    from orchestrator.runs.live.holds import hold_events
+    from orchestrator.runs.live.unlock import unlock_rows
     from orchestrator.topology.rules.rule import plural
+    from orchestrator.verbs.live.history_import import check_order, import_rows
 
     check_order(order)
     if order and import_file is None:
@@ -173,7 +173,7 @@ def history(
 
 def _import(topology: Topology, file: Path, order: str, as_json: bool) -> None:
     from orchestrator.cli.output import emit
-    from orchestrator.operations.history_import import import_journal
+    from orchestrator.verbs.live.history_import import import_journal
 
     told = import_journal(topology, file, order=order)
     primary = f"; primary: {told['primary']}" if told.get("primary") else ""
@@ -192,9 +192,9 @@ def show(
     from orchestrator.cli.history_view import render_records
     from orchestrator.cli.output import emit
     from orchestrator.cli.story_view import render_story
-    from orchestrator.operations.history import run_records
-    from orchestrator.operations.run_story import run_story
-    from orchestrator.planning.plan import to_json
+    from orchestrator.runs.live.history import run_records
+    from orchestrator.runs.plan import to_json
+    from orchestrator.verbs.live.run_story import run_story
 
     records = run_records(given_topology(file), run)
     story = run_story(records)

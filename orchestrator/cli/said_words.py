@@ -12,7 +12,7 @@ from typer.main import get_command
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from orchestrator.moves.word import Word
+    from orchestrator.runs.word import Word
 
 
 class SaysWords(TyperCommand):
@@ -57,7 +57,7 @@ def said_in(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _words() -> Iterable[Word[Any]]:
-    from orchestrator.moves.effects import MOVE_EFFECTS
+    from orchestrator.verbs.registration import MOVE_EFFECTS
 
     return MOVE_EFFECTS.words.values()
 

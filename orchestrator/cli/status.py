@@ -22,7 +22,7 @@ def status(
     from orchestrator.cli.output import emit
     from orchestrator.cli.status_headline import headline
     from orchestrator.cli.status_view import render_status
-    from orchestrator.operations.status import topology_status
+    from orchestrator.watch.status import topology_status
 
     found = topology_status(given_topology(file), target or None)
     summary = "; ".join(headline(mirror) for mirror in found["mirrors"])

@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.cli.status_headline import has_price, headline
-from orchestrator.planning.gate import by_cause, hints_of
-from orchestrator.planning.holds import Hold
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.wanted_words import rows_by_word
 from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
+from orchestrator.runs.gate import by_cause, hints_of
+from orchestrator.runs.holds import Hold
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.wanted_words import rows_by_word
 from orchestrator.wording import listed
 
 _LISTED = 8

@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.operations.where_now import rows_in_words, staying_in_words
-from orchestrator.planning.losses import loss_in_words
-from orchestrator.planning.overrides import override_text
-from orchestrator.planning.wanted_words import rows_by_word
+from orchestrator.moves.losses import loss_in_words
 from orchestrator.ports.clock import utc_text
+from orchestrator.runs.live.where_now import rows_in_words, staying_in_words
+from orchestrator.runs.overrides import override_text
+from orchestrator.runs.wanted_words import rows_by_word
 
 _UNKNOWN = "[bold yellow]?[/]"
 MARKS = {

@@ -45,10 +45,10 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.operations.switchover_procedure import preview_switchover, run_switchover
-    from orchestrator.planning.overrides import acknowledgement
-    from orchestrator.planning.request import SwitchoverRequest
-    from orchestrator.planning.same_clusters import accepted_clusters
+    from orchestrator.moves.request import SwitchoverRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
 
     topology = given_topology(file)
     request = SwitchoverRequest(

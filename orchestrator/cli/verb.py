@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from orchestrator.engine import OnEvent
-    from orchestrator.operations.failover_result import FailoverResult
-    from orchestrator.operations.procedure import Approve, OnPlan
-    from orchestrator.planning.plan import Plan
+    from orchestrator.runs.engine import OnEvent
+    from orchestrator.runs.live.procedure import Approve, OnPlan
+    from orchestrator.runs.plan import Plan
     from orchestrator.topology.model import Topology
+    from orchestrator.verbs.live.failover_result import FailoverResult
 
 Execute = Callable[["OnPlan", "Approve", "OnEvent"], "FailoverResult"]
 
@@ -37,7 +37,7 @@ def run_verb(
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
     from orchestrator.cli.run_end import end_with
     from orchestrator.errors import GateRefusedError
-    from orchestrator.planning.plan import to_json
+    from orchestrator.runs.plan import to_json
 
     _check_files(out, graph, dry_run=dry_run)
 
@@ -70,7 +70,7 @@ def warn_of_being_alone(topology: Topology, reason: str) -> None:
     """What is given up without the coordination ensemble, in words. Raises `UsageError` without a reason."""
     from orchestrator.cli.output import err_console
     from orchestrator.errors import UsageError
-    from orchestrator.planning.coordination_gates import GIVEN_UP
+    from orchestrator.runs.coordination_gates import GIVEN_UP
 
     if not reason.strip():
         problem = "wants a reason: who has made sure that nobody else acts, and how"
@@ -94,8 +94,8 @@ def _check_files(out: Path | None, graph: Path | None, *, dry_run: bool) -> None
 
 def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:
     from orchestrator.cli.plan_graph import draw_plan
-    from orchestrator.operations.run import write_json
-    from orchestrator.planning.plan import to_json
+    from orchestrator.runs.live.run import write_json
+    from orchestrator.runs.plan import to_json
 
     if out is not None:
         write_json(out, to_json(plan))
@@ -105,7 +105,7 @@ def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:
 
 def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -> None:
     from orchestrator.cli.output import emit
-    from orchestrator.planning.plan import to_json
+    from orchestrator.runs.plan import to_json
 
     show_plan(plan)
     summary = refusal_of(plan) or "it could be done; nothing was changed"
@@ -115,7 +115,7 @@ def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -
 
 def refusal_of(plan: Plan) -> str:
     """Which gates are closed, and why, in a line as a run says it; empty where all are open."""
-    from orchestrator.planning.gate import closed_text
+    from orchestrator.runs.gate import closed_text
 
     return closed_text(plan.gates)[0]
 

@@ -25,10 +25,10 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     import threading
 
     from orchestrator.cli.files import given_topology
-    from orchestrator.operations.fact_copies import FactCopier
-    from orchestrator.planning.support import refuse_unsupported
-    from orchestrator.watch.estate import mirrors_into
-    from orchestrator.watch.identity import KnownClusters
+    from orchestrator.estate.live.connections import mirrors_into
+    from orchestrator.moves.support import refuse_unsupported
+    from orchestrator.snapshot.live.identity import KnownClusters
+    from orchestrator.verbs.live.fact_copier import FactCopier
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 

@@ -8,7 +8,9 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import (
+from orchestrator.moves.ports import Hosts
+from orchestrator.moves.results import Stopped
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -21,8 +23,6 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import Hosts
-from orchestrator.moves.results import Stopped
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

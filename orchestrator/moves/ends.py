@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.effect import (
+from orchestrator.moves.ports import Seen
+from orchestrator.moves.results import StandingLogs, TopicEnds
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Kafka
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -18,13 +23,8 @@ from orchestrator.moves.effect import (
     Reversible,
     Running,
 )
-from orchestrator.moves.ports import Seen
-from orchestrator.moves.results import StandingLogs, TopicEnds
-from orchestrator.moves.run_ports import Clusters, EstateRecord
-from orchestrator.planning.estate_record import Body, LogsLeft, ReverseStarts, rows
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.ports.clock import Clock
-from orchestrator.ports.servers import Kafka
+from orchestrator.runs.estate_record import Body, LogsLeft, ReverseStarts, rows
+from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
 
 _BUFFERED_S = 120.0

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from orchestrator.moves.clients import StopClients
-from orchestrator.moves.effect import Handle
+from orchestrator.moves.fence import Fenced
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.handing_over import (
     BothRules,
@@ -29,17 +29,17 @@ from orchestrator.moves.handing_over import (
     record_both_rules,
     record_logs_left,
 )
-from orchestrator.moves.hooks import hooks_around
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.participants import Accepted, Ground, Participants, Rejoined
 from orchestrator.moves.results import StandingLogs
-from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Move, Way
-from orchestrator.planning.fence import Fenced
-from orchestrator.planning.looking import OPEN_STANDBY
-from orchestrator.planning.writers import denied_topics, opened_topics
+from orchestrator.runs.effect import Handle
+from orchestrator.runs.hooks import hooks_around
+from orchestrator.runs.looking import OPEN_STANDBY
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.writers import denied_topics, opened_topics
 from orchestrator.values import TopicPartition
 
 _STANDBY = "the primary stays a standby: the next failback finds it so"

@@ -17,20 +17,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.moves.clients import StopAnswering
-from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLogsLeft
 from orchestrator.moves.fencing import RecordRules
 from orchestrator.moves.guards import AwaitGuards
-from orchestrator.moves.hooks import hooks_around
 from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
 from orchestrator.moves.left_standing import AwaitPartStanding
 from orchestrator.moves.participants import Accepted, Ground, Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
 from orchestrator.moves.results import PartlyStanding, RulesFound, RulesHeard, TopicEnds
-from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.stages import Prepared, begin_at_the_other_side, keep_off, place, record_landing
 from orchestrator.moves.way import Move, Way
-from orchestrator.planning.estate_record import LogsLeft, PrimaryMoved
+from orchestrator.runs.effect import Effect, Handle, Nothing
+from orchestrator.runs.estate_record import LogsLeft, PrimaryMoved
+from orchestrator.runs.hooks import hooks_around
+from orchestrator.runs.runbook import After, Runbook, behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

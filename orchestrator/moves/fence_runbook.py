@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.fence import Fenced, FenceRequest, fenced
+from orchestrator.moves.fence_gates import fence_gates, unfence_gates
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
-from orchestrator.moves.hooks import HOOK_EFFECTS, hooks_around
-from orchestrator.moves.registry import Registry
-from orchestrator.moves.runbook import Runbook, behind
 from orchestrator.moves.standstill import AwaitNoWrites
-from orchestrator.planning.fence import Fenced, FenceRequest, fenced
-from orchestrator.planning.fence_gates import fence_gates, unfence_gates
-from orchestrator.planning.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
-from orchestrator.planning.same_clusters import ids_to_remember
-from orchestrator.planning.snapshot import Snapshot
-from orchestrator.planning.writers import denied_topics, opened_topics
+from orchestrator.runs.hooks import HOOK_EFFECTS, hooks_around
+from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.runs.writers import denied_topics, opened_topics
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import (
+from orchestrator.moves.results import RulesFound
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -28,10 +29,9 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.results import RulesFound
-from orchestrator.moves.run_ports import Clusters, EstateRecord
-from orchestrator.planning.estate_record import Body, DenialInForce, DenialLifted, Topics
-from orchestrator.planning.writers import denied_principals
+from orchestrator.runs.estate_record import Body, DenialInForce, DenialLifted, Topics
+from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.runs.writers import denied_principals
 from orchestrator.values import Acl
 from orchestrator.wording import listed
 
@@ -96,7 +96,7 @@ class DenyRules(Verified[Nothing], Denying[Nothing], name="deny"):
     """The same at every broker.
 
     `topics`: those of which the rules keep every writer of the file off. Once that was seen in force it is
-    recorded, and guards go by it (`planning.boot_guard`).
+    recorded, and guards go by it (`guards.boot_guard`).
     """
 
     topics: Topics = ()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import EFFECT_CONFIG, Done, Failed, Look, Nothing, Outcome, Running
+from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.ports import BootGuards
-from orchestrator.planning.guarding import WAITED_FOR_S
-from orchestrator.planning.guards import may_open_yet, not_clear
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Look, Nothing, Outcome, Running
+from orchestrator.runs.guards import may_open_yet, not_clear
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

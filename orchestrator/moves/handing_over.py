@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.moves.effect import Handle, Nothing
 from orchestrator.moves.ends import RecordLogsLeft
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.participants import Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary
 from orchestrator.moves.results import RulesFound, StandingLogs
-from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.stages import Prepared, keep_off
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
-from orchestrator.planning.estate_record import PrimaryMoved
-from orchestrator.planning.writers import denied_topics, opened_topics
+from orchestrator.runs.effect import Handle, Nothing
+from orchestrator.runs.estate_record import PrimaryMoved
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.writers import denied_topics, opened_topics
 
 _LET_IN = "who is started there may work there"
 

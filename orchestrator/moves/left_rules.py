@@ -8,7 +8,11 @@ from typing import TypeVar
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effect import (
+from orchestrator.moves.fencing import Denying, RulesRecorded, rules_in_words
+from orchestrator.moves.ports import LeftClusters
+from orchestrator.moves.results import RulesHeard
+from orchestrator.ports.servers import Access
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -18,11 +22,7 @@ from orchestrator.moves.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.moves.fencing import Denying, RulesRecorded, rules_in_words
-from orchestrator.moves.ports import LeftClusters
-from orchestrator.moves.results import RulesHeard
-from orchestrator.moves.run_ports import Clusters
-from orchestrator.ports.servers import Access
+from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effect import (
+from orchestrator.moves.fence import IN_SYNC_S, STANDSTILL_S
+from orchestrator.moves.left_rules import READ_TIMEOUT_S
+from orchestrator.moves.log_standstill import Standstill, beyond_in_words
+from orchestrator.moves.ports import LeftClusters, LeftLook
+from orchestrator.moves.results import PartlyStanding, RulesHeard
+from orchestrator.moves.standstill import epochs_of, writers_of
+from orchestrator.ports.clock import Clock
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -17,15 +24,8 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.left_rules import READ_TIMEOUT_S
-from orchestrator.moves.ports import LeftClusters, LeftLook
-from orchestrator.moves.results import PartlyStanding, RulesHeard
-from orchestrator.moves.run_ports import Clusters
-from orchestrator.moves.standstill import epochs_of, writers_of
-from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
-from orchestrator.planning.left import named
-from orchestrator.planning.standstill import Standstill, beyond_in_words
-from orchestrator.ports.clock import Clock
+from orchestrator.runs.ports import Clusters
+from orchestrator.snapshot.left import named
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effect import (
+from orchestrator.moves.ports import BootGuards
+from orchestrator.ports.clock import Clock, utc_text
+from orchestrator.ports.servers import Kafka
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -17,13 +20,10 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.ports import BootGuards
-from orchestrator.moves.run_ports import Clusters
-from orchestrator.moves.topic_states import topic_states
-from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
-from orchestrator.planning.observation import sick_partitions
-from orchestrator.ports.clock import Clock, utc_text
-from orchestrator.ports.servers import Kafka
+from orchestrator.runs.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
+from orchestrator.runs.ports import Clusters
+from orchestrator.snapshot.observation import sick_partitions
+from orchestrator.snapshot.topic_states import topic_states
 from orchestrator.topology.model import Topology
 
 

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.acting import World
-from orchestrator.moves.effect import Effect, Handle, Nothing
 from orchestrator.moves.ports import Looks
-from orchestrator.moves.registry import Registry
 from orchestrator.moves.results import (
     LossCounted,
     MirrorEnd,
@@ -25,11 +22,14 @@ from orchestrator.moves.results import (
     Stopped,
     TopicEnds,
 )
-from orchestrator.moves.runbook import After, Runbook
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Way
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.plan import GateResult
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.acting import World
+from orchestrator.runs.effect import Effect, Handle, Nothing
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.runbook import After, Runbook
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from orchestrator.errors import ClusterError
+from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
-from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.clients import ClientHost
-from orchestrator.planning.guards import GuardSaid
-from orchestrator.planning.left import LeftPartition
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.returned import Past
-from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import Access, Closed, Connect
 from orchestrator.replication.cuts import Cuts
+from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
+from orchestrator.runs.guards import GuardSaid
+from orchestrator.snapshot.clients import ClientHost
+from orchestrator.snapshot.left import LeftPartition
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Consumer
 from orchestrator.values import LogEnd, LogReach, TopicPartition
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import (
+from orchestrator.moves.brokers_starting import source_back
+from orchestrator.moves.ports import BootGuards
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -19,10 +21,8 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.ports import BootGuards
-from orchestrator.moves.run_ports import EstateRecord
-from orchestrator.planning.estate_record import Body, PrimaryMoved
-from orchestrator.planning.opening import source_back
+from orchestrator.runs.estate_record import Body, PrimaryMoved
+from orchestrator.runs.ports import EstateRecord
 
 _COMES_UP_WITHIN_S = 8.0
 """A broker that comes back closed takes connections a moment before it answers; its guard says so each

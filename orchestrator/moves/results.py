@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import EFFECT_CONFIG
-from orchestrator.planning.offsets_json import Offsets
+from orchestrator.replication.offsets_json import Offsets
+from orchestrator.runs.effect import EFFECT_CONFIG
 from orchestrator.values import Acl
 
 GroupOffsets = dict[str, Offsets]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from orchestrator.moves.way import Case, Way
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Consumer, Replication, Topology
 
 T = TypeVar("T")

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.moves.effect import Handle, Nothing
 from orchestrator.moves.ends import RecordLandingEnds, RecordTopicEnds
 from orchestrator.moves.fencing import DenyRules, LetIn
 from orchestrator.moves.participants import Ground, Left, Participants
 from orchestrator.moves.results import RulesFound, TopicEnds
-from orchestrator.moves.runbook import After, Runbook, behind
 from orchestrator.moves.way import Way
-from orchestrator.planning.estate_record import PrimaryMoved
-from orchestrator.planning.writers import opened_topics
+from orchestrator.runs.effect import Handle, Nothing
+from orchestrator.runs.estate_record import PrimaryMoved
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.writers import opened_topics
 
 Ready = Mapping[str, tuple[Handle[Any], ...]]
 """By kind what its applications go on from."""

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.moves.effect import (
+from orchestrator.moves.fence import IN_SYNC_S, STANDSTILL_S
+from orchestrator.moves.log_standstill import Standstill, beyond_in_words
+from orchestrator.moves.results import StandingLogs
+from orchestrator.ports.clock import Clock
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -16,11 +20,7 @@ from orchestrator.moves.effect import (
     Running,
     Unknown,
 )
-from orchestrator.moves.results import StandingLogs
-from orchestrator.moves.run_ports import Clusters
-from orchestrator.planning.fence import IN_SYNC_S, STANDSTILL_S
-from orchestrator.planning.standstill import Standstill, beyond_in_words
-from orchestrator.ports.clock import Clock
+from orchestrator.runs.ports import Clusters
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import listed
 

@@ -11,11 +11,11 @@ from orchestrator.moves.handing_over import (
     record_both_rules,
     record_logs_left,
 )
-from orchestrator.moves.hooks import hooks_around
 from orchestrator.moves.participants import Accepted, Ground, Participants
-from orchestrator.moves.runbook import Runbook
 from orchestrator.moves.stages import Prepared, begin_at_the_other_side, place, record_landing
 from orchestrator.moves.way import Move
+from orchestrator.runs.hooks import hooks_around
+from orchestrator.runs.runbook import Runbook
 
 
 def switchover(

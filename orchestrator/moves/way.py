@@ -13,9 +13,9 @@ from typing import Literal
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import EFFECT_CONFIG
-from orchestrator.planning.fence import Fenced
-from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.moves.fence import Fenced
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import EFFECT_CONFIG
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
 

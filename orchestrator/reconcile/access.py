@@ -7,7 +7,9 @@ from typing import ClassVar, Self
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import (
+from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -17,8 +19,6 @@ from orchestrator.moves.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters
 from orchestrator.values import Acl
 from orchestrator.wording import listed
 

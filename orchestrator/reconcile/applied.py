@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
-from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
-from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.estate.desired import DesiredCluster, DesiredEstate
+from orchestrator.estate.desired_topics import DesiredTopic, Placement
+from orchestrator.estate.observed import ObservedEstate
 from orchestrator.reconcile.difference import CONFIG, PARTITIONS, Cause, Difference
 from orchestrator.values import Acl
 

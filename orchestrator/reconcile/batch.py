@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.effect import EFFECT_CONFIG, Effect, Nothing, Verified
+from orchestrator.runs.effect import EFFECT_CONFIG, Effect, Nothing, Verified
 from orchestrator.wording import listed
 
 _OBJECTS_AT_ONCE = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.planning.layout.desired_acls import TRANSACTIONAL_ID
+from orchestrator.estate.desired_acls import TRANSACTIONAL_ID
 from orchestrator.reconcile.access import CreateAcls, DeleteAcls
 from orchestrator.reconcile.applied import rules_of
 from orchestrator.reconcile.comparison import Comparison

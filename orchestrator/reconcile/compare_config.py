@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from orchestrator.planning.layout.desired_topics import DesiredTopic
-from orchestrator.planning.layout.observed import ObservedTopic
+from orchestrator.estate.desired_topics import DesiredTopic
+from orchestrator.estate.observed import ObservedTopic
 from orchestrator.reconcile.applied import cause_of
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.difference import CONFIG, Cause, Difference, Finding

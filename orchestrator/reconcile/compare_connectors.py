@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.planning.layout.desired import DesiredConnector
-from orchestrator.planning.layout.observed import ObservedConnector
+from orchestrator.estate.desired import DesiredConnector
+from orchestrator.estate.observed import ObservedConnector
 from orchestrator.reconcile.applied import cause_of
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.connectors import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement, connect_topics
-from orchestrator.planning.layout.observed import ObservedTopic
-from orchestrator.planning.layout.placement import Replicas
-from orchestrator.planning.not_copied import COPY_AGAIN
+from orchestrator.estate.desired_topics import DesiredTopic, Placement, connect_topics
+from orchestrator.estate.observed import ObservedTopic
+from orchestrator.estate.placement import Replicas
+from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.reconcile.applied import AppliedTopic, applied_topic, cause_of
 from orchestrator.reconcile.compare_config import compare_config
 from orchestrator.reconcile.comparison import Comparison

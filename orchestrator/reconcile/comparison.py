@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.planning.layout.desired import DesiredCluster
-from orchestrator.planning.layout.desired_topics import DesiredTopic
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate, ObservedTopic
-from orchestrator.planning.layout.placement import Spread
+from orchestrator.estate.desired import DesiredCluster
+from orchestrator.estate.desired_topics import DesiredTopic
+from orchestrator.estate.observed import ObservedCluster, ObservedEstate, ObservedTopic
+from orchestrator.estate.placement import Spread
 from orchestrator.reconcile.applied import AppliedCluster
 from orchestrator.reconcile.held import Kept
 from orchestrator.topology.kinds import DestructiveChange

@@ -8,8 +8,11 @@ from typing import Any, Self
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
-from orchestrator.moves.asking import ask_connect
-from orchestrator.moves.effect import (
+from orchestrator.estate.observed import ObservedConnector
+from orchestrator.mirrors.asking import ask_connect
+from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -19,9 +22,6 @@ from orchestrator.moves.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.planning.layout.observed import ObservedConnector
-from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
 
 # A connector that has failed may just be starting anew: it has failed if it stays so.
 _FAILED_POLLS = 15

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.planning.layout.desired import DesiredCluster, DesiredEstate
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.plan import digest
+from orchestrator.estate.desired import DesiredCluster, DesiredEstate
+from orchestrator.estate.observed import ObservedCluster, ObservedEstate
 from orchestrator.reconcile.batch import Batch
 from orchestrator.reconcile.topics import OnTopics
+from orchestrator.runs.plan import digest
 
 
 def observed_digests(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.hooks import HOOK_EFFECTS
-from orchestrator.moves.registry import Registry
 from orchestrator.reconcile.access import CreateAcls, DeleteAcls
 from orchestrator.reconcile.connectors import (
     ConfigureConnectors,
@@ -15,6 +13,8 @@ from orchestrator.reconcile.connectors import (
 from orchestrator.reconcile.record import RecordApplied
 from orchestrator.reconcile.replicas import MoveReplicas
 from orchestrator.reconcile.topics import AddPartitions, CreateTopics, DeleteTopics, SetConfig
+from orchestrator.runs.hooks import HOOK_EFFECTS
+from orchestrator.runs.registry import Registry
 
 LAYOUT_EFFECTS = HOOK_EFFECTS | Registry(
     AddPartitions,

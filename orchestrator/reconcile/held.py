@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun, newest_move
-from orchestrator.planning.layout.desired_acls import desired_acls
-from orchestrator.planning.layout.desired_topics import desired_topics
+from orchestrator.estate.desired_acls import desired_acls
+from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
 from orchestrator.replication.connectors import connector_names, mirror_as_set_up
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.values import Acl

@@ -6,15 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from orchestrator.moves.hooks import hooks_around
-from orchestrator.moves.runbook import Runbook, behind
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.layout.desired import DesiredEstate, desired_estate
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.layout.placement import Spread
-from orchestrator.planning.plan import GateResult, Plan, digest, with_seconds
-from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
-from orchestrator.planning.same_clusters import ids_to_remember
+from orchestrator.estate.desired import DesiredEstate, desired_estate
+from orchestrator.estate.observed import ObservedCluster, ObservedEstate
+from orchestrator.estate.placement import Spread
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.compare_access import compare_access
@@ -27,6 +21,12 @@ from orchestrator.reconcile.held import Kept, held_mirrors, kept_by_held
 from orchestrator.reconcile.layout_gates import LayoutSituation, cluster_ids, layout_gates
 from orchestrator.reconcile.record import RecordApplied
 from orchestrator.reconcile.runbook import add_works
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.hooks import hooks_around
+from orchestrator.runs.plan import GateResult, Plan, digest, with_seconds
+from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.same_clusters import GATE as SAME_CLUSTERS
+from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, TopicPartition

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.gate import absent, asked_again, gate_result
-from orchestrator.planning.layout.desired import DesiredEstate
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedEstate
-from orchestrator.planning.looking import how_to_end
-from orchestrator.planning.plan import GateOutcome, GateResult
-from orchestrator.planning.same_clusters import same_clusters
+from orchestrator.estate.desired import DesiredEstate
+from orchestrator.estate.observed import ObservedCluster, ObservedEstate
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.batch import Batch
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.held import newest_moves
+from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.looking import how_to_end
+from orchestrator.runs.plan import GateOutcome, GateResult
+from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from orchestrator.errors import DcctlError
-from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
+from orchestrator.estate.observed import ObservedConnector, ObservedTopic
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import Acl, TopicPartition
 

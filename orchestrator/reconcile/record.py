@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.moves.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.batch import SETTLE_S
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
+from orchestrator.runs.plan import Plan
+from orchestrator.runs.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.wording import listed
 
 

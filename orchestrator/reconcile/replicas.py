@@ -10,7 +10,9 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effect import (
+from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.reconcile.topics import OnTopics
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -21,8 +23,6 @@ from orchestrator.moves.effect import (
     Unknown,
     VerifiedUndo,
 )
-from orchestrator.reconcile.ports import LayoutClusters
-from orchestrator.reconcile.topics import OnTopics
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.planning.plan import Plan
+from orchestrator.runs.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.moves.effect import Handle, Nothing
-from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.planning.layout.desired import DesiredEstate
+from orchestrator.estate.desired import DesiredEstate
 from orchestrator.reconcile.access import CreateAcls, DeleteAcls
 from orchestrator.reconcile.batch import B, Batch, batched
 from orchestrator.reconcile.connectors import (
@@ -21,6 +19,8 @@ from orchestrator.reconcile.connectors import (
 )
 from orchestrator.reconcile.replicas import MoveReplicas
 from orchestrator.reconcile.topics import AddPartitions, CreateTopics, DeleteTopics, OnTopics, SetConfig
+from orchestrator.runs.effect import Handle, Nothing
+from orchestrator.runs.runbook import After, Runbook, behind
 
 Made = Mapping[str, Sequence[Handle[Nothing]]]
 """Steps of one kind, by the cluster at which they are."""

@@ -8,7 +8,11 @@ from typing import Any, ClassVar, Literal, NotRequired, Self
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
-from orchestrator.moves.effect import (
+from orchestrator.estate.observed import ObservedTopic
+from orchestrator.ports.admin_values import NewTopic
+from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
@@ -19,12 +23,8 @@ from orchestrator.moves.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.moves.run_ports import EstateRecord
-from orchestrator.planning.estate_record import SettingsBefore
-from orchestrator.planning.layout.observed import ObservedTopic
-from orchestrator.ports.admin_values import NewTopic
-from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.runs.estate_record import SettingsBefore
+from orchestrator.runs.ports import EstateRecord
 from orchestrator.topology.topic_settings import says_the_same
 from orchestrator.wording import listed
 

@@ -19,7 +19,7 @@ def lag_records(
     An upper bound of the records that have still to be copied, and what it cannot tell: Connect stores its
     offsets only at every flush; transaction markers, aborted records and offsets that compaction or a purge
     has emptied count, though nothing will ever come of them, so 0 is no test for "drained" (that reads what
-    remains: `moves.draining`). And with what the mirror has passed without copying it, it has nothing to do.
+    remains: `mirrors.draining`). And with what the mirror passed without copying it, it has nothing to do.
     """
     return {
         partition: max(0, log.end_offset - last_read.get(partition, log.start_offset - 1) - 1)

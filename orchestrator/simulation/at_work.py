@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.planning.rates import largest_rate
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.support import refuse_unsupported
+from orchestrator.moves.support import refuse_unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import (
     applied_groups,
@@ -18,9 +16,11 @@ from orchestrator.simulation.workload.install import (
 )
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.rates import largest_rate
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
-from orchestrator.watch.reader import read_samples
 
 # Who keeps up is never further behind than this many seconds of the load.
 _KEEPING_UP_S = 4.0

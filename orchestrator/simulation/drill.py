@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from orchestrator.adapters.processes import process_id, send
-from orchestrator.audit.run import run_audit
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.operations.failover_procedure import run_failover
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.run_audit import run_inputs
-from orchestrator.operations.switchover_procedure import run_switchover
-from orchestrator.planning.plan import Plan, RunEvent, to_json
-from orchestrator.planning.request import FailoverRequest, SwitchoverRequest
-from orchestrator.planning.support import refuse_unsupported
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.run_audit import run_inputs
+from orchestrator.moves.request import FailoverRequest, SwitchoverRequest
+from orchestrator.moves.support import refuse_unsupported
+from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
@@ -36,9 +33,12 @@ from orchestrator.simulation.workload.install import (
 )
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
+from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
-from orchestrator.watch.reader import read_samples
+from orchestrator.verbs.live.failover_procedure import run_failover
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.switchover_procedure import run_switchover
 
 # Moves of a rehearsal there and back follow each other at once.
 ACKNOWLEDGED = "drill: a rehearsal moves there and back at once"

@@ -6,9 +6,9 @@ import os
 
 from pyspark.sql import SparkSession
 
-from orchestrator.audit.ledgers import sends_path
-from orchestrator.clients.places import LIFE_AT_SOURCE
-from orchestrator.operations.run_audit import audit_session
+from orchestrator.evidence.audit.ledgers import sends_path
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
+from orchestrator.evidence.run_audit import audit_session
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.topology.model import Replication

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from orchestrator.audit.inputs import SEEN_WITHIN_S
-from orchestrator.audit.result import AuditResult, Finding
-from orchestrator.audit.round_trip import TopicFigures
-from orchestrator.audit.verdict import judge
 from orchestrator.errors import AuditError, DcctlError
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.report.run_parts import (
+from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.audit.result import AuditResult, Finding
+from orchestrator.evidence.audit.round_trip import TopicFigures
+from orchestrator.evidence.audit.verdict import judge
+from orchestrator.evidence.report.run_parts import (
     environment_part,
     first_record_moments,
     gate_part,
@@ -27,6 +26,7 @@ from orchestrator.operations.report.run_parts import (
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
+from orchestrator.verbs.live.failover_result import FailoverResult
 
 
 @dataclass(frozen=True, slots=True)

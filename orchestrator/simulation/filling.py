@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.acls import Acl, acl_bindings
-from orchestrator.planning.layout.desired_acls import desired_acls
-from orchestrator.planning.layout.desired_topics import desired_topics
-from orchestrator.planning.layout.placement import Spread
+from orchestrator.estate.desired_acls import desired_acls
+from orchestrator.estate.desired_topics import desired_topics
+from orchestrator.estate.placement import Spread
 from orchestrator.simulation.estate import KafkaNode
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC, internal_topic
 from orchestrator.topology.model import Topology

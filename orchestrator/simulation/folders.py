@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.operations.state_folder import state_folder
+from orchestrator.runs.live.state_folder import state_folder
 
 
 def simulations_folder() -> Path:

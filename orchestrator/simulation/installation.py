@@ -12,7 +12,7 @@ import yaml
 from orchestrator.adapters.java import commands, formatting
 from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.supervisor import Program
-from orchestrator.operations import boot_guard
+from orchestrator.guards.live import boot_guard
 from orchestrator.simulation import servers, zookeepers
 from orchestrator.simulation.credentials import REST_LOGIN, SUPER_USERS, user_of, write_worker_secrets
 from orchestrator.simulation.estate import ConnectWorker, Estate, KafkaNode, Server

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.audit.inputs import SEEN_WITHIN_S
-from orchestrator.audit.result import Finding
-from orchestrator.audit.round_trip import (
+from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.audit.result import Finding
+from orchestrator.evidence.audit.round_trip import (
     Move,
     MoveFigures,
     RoundTrip,
@@ -17,9 +17,9 @@ from orchestrator.audit.round_trip import (
     move_figures,
     topic_figures,
 )
-from orchestrator.audit.round_trip_reading import Names, read_ledgers, read_side
-from orchestrator.planning.offsets_json import offsets_from_json
-from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.evidence.audit.round_trip_reading import Names, read_ledgers, read_side
+from orchestrator.replication.offsets_json import offsets_from_json
+from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Replication
 

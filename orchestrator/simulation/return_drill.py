@@ -1,7 +1,7 @@
 """A rehearsal of the way back: a site is lost, comes back with its disks, and everything returns to it.
 
 So often as it is asked for, under load throughout. What it comes to is measured at the end, over all lives of
-all clients (`audit.round_trip`).
+all clients (`evidence.audit.round_trip`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import time
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.errors import SimulationError
-from orchestrator.operations.failback_procedure import run_failback
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.planning.request import FailbackRequest
+from orchestrator.moves.request import FailbackRequest
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
 from orchestrator.simulation.evidence import Evidence
@@ -20,7 +18,9 @@ from orchestrator.simulation.return_audit import audit_returns
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
-from orchestrator.watch.reader import read_samples
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.verbs.live.failback_procedure import run_failback
+from orchestrator.verbs.live.failover_result import FailoverResult
 
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0

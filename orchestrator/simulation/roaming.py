@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
-from orchestrator.engine import OnEvent
 from orchestrator.errors import DcctlError
-from orchestrator.planning.clients import producer_client
-from orchestrator.planning.plan import RunEvent
-from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.simulation import Simulation
+from orchestrator.snapshot.clients import producer_client
 
 
 def followed_by(simulation: Simulation, dc: str, on_event: OnEvent) -> OnEvent:

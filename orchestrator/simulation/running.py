@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.simulation.credentials import librdkafka_client, user_of
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import Estate, planned_estate
@@ -27,7 +28,6 @@ from orchestrator.simulation.teardown import take_down
 from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
-from orchestrator.watch.estate import connect_cluster
 
 _COORDINATION_VARIABLE = "DCCTL_COORDINATION"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.clients.producer import SABOTAGE_HEADER
 from orchestrator.errors import SimulationError, UsageError
+from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition

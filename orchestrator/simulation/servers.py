@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from orchestrator.planning.layout.desired_topics import connect_topics
+from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
 from orchestrator.simulation.estate import HOST, ConnectWorker, KafkaNode
 from orchestrator.topology.model import Cluster, InternalTopic

@@ -8,8 +8,9 @@ from functools import partial
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.errors import DcctlError
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.support import refuse_unsupported
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.moves.support import refuse_unsupported
 from orchestrator.replication.connectors import connector_names
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import ConnectWorker, Estate
@@ -26,7 +27,6 @@ from orchestrator.simulation.readiness import (
 )
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import Program
-from orchestrator.watch.estate import connect_cluster
 
 _TIMEOUT_S = 180.0
 

@@ -16,7 +16,7 @@ from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, end_all, processes_with, values_carried
 from orchestrator.adapters.supervisor import socket_path
 from orchestrator.errors import SimulationError
-from orchestrator.operations.state_folder import state_folder
+from orchestrator.runs.live.state_folder import state_folder
 from orchestrator.simulation.folders import Folders, simulations_folder
 from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.state import SimulationState, read_state

@@ -15,7 +15,7 @@ from orchestrator.adapters.checkpoint_copy import (
 )
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.errors import DcctlError
-from orchestrator.planning.samples import CheckpointCopy
+from orchestrator.snapshot.samples import CheckpointCopy
 from orchestrator.topology.model import Consumer
 
 

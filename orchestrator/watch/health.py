@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.planning.samples import SampledEnd
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.formats import decode_heartbeat
 from orchestrator.replication.lag import lag_records
+from orchestrator.snapshot.samples import SampledEnd
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from orchestrator.adapters.kafka.writer import UnacknowledgedError
-from orchestrator.planning.samples import CheckpointCopy, Sample, SampleHistory, encode_sample, sample_key
+from orchestrator.snapshot.samples import CheckpointCopy, Sample, SampleHistory, encode_sample, sample_key
 from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
 
 _WRITE_TIMEOUT_S = 2.0

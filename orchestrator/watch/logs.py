@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.planning.samples import topic_subject
 from orchestrator.ports.servers import TopicDescription
+from orchestrator.snapshot.samples import topic_subject
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.asking import Asked
 from orchestrator.watch.recorder import IDS_OLD_AT_MOST_S

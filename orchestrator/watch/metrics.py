@@ -10,9 +10,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from orchestrator.errors import DcctlError
-from orchestrator.planning.prediction import predict_loss
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.watcher_records import age_s
+from orchestrator.moves.prediction import predict_loss
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.watch.health import UNKNOWN, MirrorHealth
 from orchestrator.watch.watcher import Watcher
 

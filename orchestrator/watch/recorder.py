@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from orchestrator.planning.sample_blocks import Block, is_withdrawn, missed_as
-from orchestrator.planning.samples import (
+from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
+from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.snapshot.sample_blocks import Block, is_withdrawn, missed_as
+from orchestrator.snapshot.samples import (
     Cause,
     CheckpointCopy,
     GroupPositions,
@@ -22,9 +24,7 @@ from orchestrator.planning.samples import (
     sample_key,
     topic_subject,
 )
-from orchestrator.planning.watcher_records import shifted
-from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
-from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.snapshot.watcher_records import shifted
 from orchestrator.values import LogEnd, TopicPartition
 
 FULL_EVERY_S = 30.0

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.probe import Listening
-from orchestrator.planning.samples import Cause, group_subject, topic_subject
+from orchestrator.snapshot.samples import Cause, group_subject, topic_subject
 from orchestrator.values import TopicPartition
 from orchestrator.watch.asking import Asked, Units
 from orchestrator.watch.logs import Logs, LogsRead

@@ -16,21 +16,26 @@ from typing import Any
 
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.planning.estate_record import cluster_ids
-from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.planning.samples import Sample, TopicEnds
+from orchestrator.estate.live.connections import (
+    connect_cluster,
+    isolated_cluster,
+    kafka_cluster,
+    mirrored_consumers,
+)
+from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.runs.estate_record import cluster_ids
+from orchestrator.snapshot.live.fact_copy import read_fact_copies
+from orchestrator.snapshot.live.identity import ClusterCheck, KnownClusters
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
+from orchestrator.snapshot.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.copies import CopyKeeper
-from orchestrator.watch.estate import connect_cluster, isolated_cluster, kafka_cluster, mirrored_consumers
-from orchestrator.watch.fact_copies import read_fact_copies
 from orchestrator.watch.health import HealthKeeper, mirror_health
-from orchestrator.watch.identity import ClusterCheck, KnownClusters
 from orchestrator.watch.keeper import Keeper
-from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
-from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
 from orchestrator.watch.writers import WritersKeeper, look_at_writers
 
 INTERVAL_S = 0.5

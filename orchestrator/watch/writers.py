@@ -15,9 +15,9 @@ from typing import Any
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
-from orchestrator.operations.gaps_now import writers_told_by
-from orchestrator.planning.samples import WritersSeen
 from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.snapshot.live.gaps_now import writers_told_by
+from orchestrator.snapshot.samples import WritersSeen
 from orchestrator.topology.model import Topology
 
 _LOOK_EVERY_S = 20.0

@@ -9,7 +9,21 @@ from . import coupling, size, twice
 from .source import Module, functions
 
 FORMAT_VERSION = 1
-TRUNK = ("planning", "operations", "reconcile", "moves", "ports", "applications", "snapshot", "runs")
+TRUNK = (
+    "planning",
+    "operations",
+    "applications",
+    "estate",
+    "guards",
+    "imports",
+    "mirrors",
+    "moves",
+    "ports",
+    "reconcile",
+    "runs",
+    "snapshot",
+    "verbs",
+)
 """What moves applications, and what is cut out of it: the statements of these packages are told in one figure
 as well, so that code that only changes its package saves nothing. One that is not there counts nothing."""
 

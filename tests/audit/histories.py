@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from orchestrator.audit.inputs import (
+from orchestrator.evidence.audit.inputs import (
     ACKED,
     LANDING,
     MIRRORED,
@@ -25,10 +25,10 @@ from orchestrator.audit.inputs import (
     AuditInputs,
     Position,
 )
-from orchestrator.audit.positions import PositionEvent, Positions
-from orchestrator.audit.run import Tables
-from orchestrator.audit.soundness import Soundness
-from orchestrator.audit.tables import COUNTS_SCHEMA, PROCESSED_SCHEMA, SENDS_SCHEMA
+from orchestrator.evidence.audit.positions import PositionEvent, Positions
+from orchestrator.evidence.audit.run import Tables
+from orchestrator.evidence.audit.soundness import Soundness
+from orchestrator.evidence.audit.tables import COUNTS_SCHEMA, PROCESSED_SCHEMA, SENDS_SCHEMA
 from orchestrator.values import TopicPartition
 
 PARTITIONS = 2

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from orchestrator.audit.fates import landing_figures, mirrored_figures, record_fates
-from orchestrator.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
-from orchestrator.audit.tables import SENDS_SCHEMA
+from orchestrator.evidence.audit.fates import landing_figures, mirrored_figures, record_fates
+from orchestrator.evidence.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
+from orchestrator.evidence.audit.tables import SENDS_SCHEMA
 
 # A whole Spark session is no unit.
 pytestmark = pytest.mark.integration

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.audit.ledgers import POSITIONS_COLUMNS, PROCESSED_COLUMNS, completeness
-from orchestrator.audit.positions import read_positions
-from orchestrator.clients.ledger import LedgerWriter
+from orchestrator.evidence.audit.ledgers import POSITIONS_COLUMNS, PROCESSED_COLUMNS, completeness
+from orchestrator.evidence.audit.positions import read_positions
+from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.values import TopicPartition
 
 

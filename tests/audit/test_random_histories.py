@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from orchestrator.audit.run import audit_tables
+from orchestrator.evidence.audit.run import audit_tables
 from tests.audit.histories import (
     CONSUMERS,
     TOPICS,

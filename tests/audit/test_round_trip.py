@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.audit.ledgers import (
+from orchestrator.evidence.audit.ledgers import (
     POSITIONS_COLUMNS,
     PROCESSED_COLUMNS,
     SENDS_COLUMNS,
@@ -18,7 +18,7 @@ from orchestrator.audit.ledgers import (
     processed_path,
     sends_path,
 )
-from orchestrator.audit.round_trip import (
+from orchestrator.evidence.audit.round_trip import (
     Ledgers,
     Log,
     Move,
@@ -27,7 +27,7 @@ from orchestrator.audit.round_trip import (
     move_figures,
     topic_figures,
 )
-from orchestrator.audit.round_trip_reading import Names, read_ledgers
+from orchestrator.evidence.audit.round_trip_reading import Names, read_ledgers
 from orchestrator.values import TopicPartition
 
 OWN, COPY, LANDING, BACK = (

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from orchestrator.audit.clocks import ClockReading
-from orchestrator.audit.inputs import (
+from orchestrator.errors import AuditError
+from orchestrator.evidence.audit.clocks import ClockReading
+from orchestrator.evidence.audit.inputs import (
     ACKED,
     FAILED,
     OPEN,
@@ -18,11 +19,10 @@ from orchestrator.audit.inputs import (
     AuditedTopic,
     AuditInputs,
 )
-from orchestrator.audit.ledgers import SENDS_COLUMNS, sends_path
-from orchestrator.audit.packing import pack_sends
-from orchestrator.audit.round_trip_reading import Names, read_ledgers
-from orchestrator.audit.soundness import soundness
-from orchestrator.errors import AuditError
+from orchestrator.evidence.audit.ledgers import SENDS_COLUMNS, sends_path
+from orchestrator.evidence.audit.packing import pack_sends
+from orchestrator.evidence.audit.round_trip_reading import Names, read_ledgers
+from orchestrator.evidence.audit.soundness import soundness
 
 INPUTS = AuditInputs(
     ledgers="",

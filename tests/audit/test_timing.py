@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.audit.clocks import ClockReading
-from orchestrator.audit.figures import Unmeasured
-from orchestrator.audit.inputs import AuditedConsumer, AuditedProducer, AuditedTopic, AuditInputs
-from orchestrator.audit.timing import rto_part
+from orchestrator.evidence.audit.clocks import ClockReading
+from orchestrator.evidence.audit.figures import Unmeasured
+from orchestrator.evidence.audit.inputs import AuditedConsumer, AuditedProducer, AuditedTopic, AuditInputs
+from orchestrator.evidence.audit.timing import rto_part
 
 FAULT_MS = 1_800_000_000_000
 INPUTS = AuditInputs(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.audit.result import AuditResult, Finding
-from orchestrator.audit.verdict import judge
+from orchestrator.evidence.audit.result import AuditResult, Finding
+from orchestrator.evidence.audit.verdict import judge
 
 BOUNDS = {
     "orders": {

@@ -23,19 +23,25 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime, spark_connector_jars
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.adapters.spark_archive import spark_class_archive
-from orchestrator.audit.inputs import AuditedConsumer, AuditedProducer, AuditedTopic, AuditInputs, Position
-from orchestrator.audit.ledgers import positions_path, sends_path
-from orchestrator.audit.positions import read_positions
-from orchestrator.audit.result import AuditResult
-from orchestrator.audit.run import run_audit
-from orchestrator.audit.verdict import judge
-from orchestrator.clients.config import (
+from orchestrator.evidence.audit.inputs import (
+    AuditedConsumer,
+    AuditedProducer,
+    AuditedTopic,
+    AuditInputs,
+    Position,
+)
+from orchestrator.evidence.audit.ledgers import positions_path, sends_path
+from orchestrator.evidence.audit.positions import read_positions
+from orchestrator.evidence.audit.result import AuditResult
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.audit.verdict import judge
+from orchestrator.evidence.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
     write_config,
 )
-from orchestrator.clients.records import RecordId, record_key, record_value
+from orchestrator.evidence.clients.records import RecordId, record_key, record_value
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 

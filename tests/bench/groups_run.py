@@ -30,15 +30,15 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TranslatedPositions, WrittenOffsets
 from orchestrator.moves.results import TopicEnds as LandingEnds
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.replication.offset_map import OffsetMapBuilder
+from orchestrator.snapshot.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_failover
 from tests.bench.map_run import Stopwatch
 from tests.bench.watched import rounds
 from tests.kafka_broker import kafka_broker

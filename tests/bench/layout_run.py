@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.observed import ObservedEstate
-from orchestrator.planning.plan import canonical_json, to_json
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.observed import ObservedEstate
 from orchestrator.reconcile.applied import applied_now
 from orchestrator.reconcile.layout import plan_layout
+from orchestrator.runs.plan import canonical_json, to_json
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import single_losses
 from orchestrator.topology.loading import load_topology

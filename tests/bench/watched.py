@@ -8,13 +8,13 @@ from typing import Any
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.writer import RecordWriter
-from orchestrator.planning.samples import encode_sample
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.live.tidying import create_samples_topic
+from orchestrator.snapshot.samples import encode_sample
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.watch.reader import read_samples
 from orchestrator.watch.recorder import Recorder
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
-from orchestrator.watch.tidying import create_samples_topic
 
 ROUNDS = 10
 _WITHIN_S = 60.0

@@ -18,9 +18,9 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.audit.ledgers import positions_path, processed_path, sends_path
 from orchestrator.cli.main import run
-from orchestrator.clients.config import write_properties
+from orchestrator.evidence.audit.ledgers import positions_path, processed_path, sends_path
+from orchestrator.evidence.clients.config import write_properties
 from orchestrator.values import Acl, TopicPartition
 from tests.drill.rehearsal import ROOT
 from tests.kafka_broker import as_user, kafka_broker

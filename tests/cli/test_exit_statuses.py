@@ -18,14 +18,14 @@ import yaml
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations import coordination
-from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.holds import HOLDS_PATH, put_hold
-from orchestrator.operations.journal import lock_path
-from orchestrator.operations.layout import procedure
+from orchestrator.runs.live import coordination
+from orchestrator.runs.live.earlier_runs import earlier_runs
+from orchestrator.runs.live.holds import HOLDS_PATH, put_hold
+from orchestrator.runs.live.journal import lock_path
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Coordination as Ensemble
+from orchestrator.verbs.live import apply_procedure as procedure
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.planning.layout.layouts import active_active
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server

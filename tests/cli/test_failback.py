@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.moves.plans import plan_failback
-from orchestrator.operations import failback_procedure as operation
+from orchestrator.verbs.live import failback_procedure as operation
+from orchestrator.verbs.plans import plan_failback
 from tests.planning import failback_pictures, pictures
 from tests.planning.failback_pictures import REQUEST
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.cli import output
 from orchestrator.cli.main import run
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations import failover_procedure as operation
+from orchestrator.verbs.live import failover_procedure as operation
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, render_plan, render_result
-from orchestrator.moves.plans import plan_failback, plan_failover
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.planning.plan import RunEvent, to_json
-from orchestrator.planning.positions_back import BackPosition
+from orchestrator.replication.positions_back import BackPosition
+from orchestrator.runs.plan import RunEvent, to_json
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.plans import plan_failback, plan_failover
 from tests.planning import failback_pictures
 from tests.planning.pictures import REQUEST, observation, topology
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.operations.layout import procedure
-from orchestrator.planning.coordination_state import CoordinationState
+from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live import apply_procedure as procedure
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import a_record, write_run
 from tests.planning.layout.layouts import active_active

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.operations import (
+from orchestrator.runs.drawing import dot, mermaid
+from orchestrator.runs.plan import Plan, plan_from_json
+from orchestrator.verbs.live import (
+    apply,
     failback_procedure,
     failover_procedure,
     fence_procedure,
     switchover_procedure,
 )
-from orchestrator.operations.layout import apply
-from orchestrator.planning.drawing import dot, mermaid
-from orchestrator.planning.plan import Plan, plan_from_json
 from tests.engine.test_any_exception import plans
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.run_end import end_with
-from orchestrator.engine import RunState
-from orchestrator.engine.summary import run_reason
 from orchestrator.errors import DcctlError, IncompleteError
-from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.runs.engine import RunState
+from orchestrator.runs.engine.summary import run_reason
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import REQUEST, observation, topology
 
 RESULT = FailoverResult(

@@ -15,7 +15,7 @@ from orchestrator.cli.status_view import render_status
 
 
 def mirror(**changes: Any) -> dict[str, Any]:
-    """A healthy mirror, as `operations.status` tells it."""
+    """A healthy mirror, as `watch.status` tells it."""
     return {
         "source": "west",
         "target": "east",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.clients.canary import canary_consumer, canary_producer
-from orchestrator.clients.config import in_its_life, read_properties, write_properties
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.evidence.clients.canary import canary_consumer, canary_producer
+from orchestrator.evidence.clients.config import in_its_life, read_properties, write_properties
 from orchestrator.topology.loading import load_topology
 from tests.drill.rehearsal import ROOT
 

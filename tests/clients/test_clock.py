@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.clients.clock import PlaceClock, compare_clocks
+from orchestrator.evidence.clients.clock import PlaceClock, compare_clocks
 
 
 def test_a_disk_of_this_machine_has_its_clock(tmp_path: Path) -> None:

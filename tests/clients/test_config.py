@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.clients.config import ConsumerConfig, in_its_life, life_now
+from orchestrator.evidence.clients.config import ConsumerConfig, in_its_life, life_now
 
 
 @pytest.mark.parametrize(

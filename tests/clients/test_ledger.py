@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.audit.ledgers import END_MARK, completeness
-from orchestrator.clients.ledger import LedgerWriter
-from orchestrator.clients.outbox import read_outbox
+from orchestrator.evidence.audit.ledgers import END_MARK, completeness
+from orchestrator.evidence.clients.ledger import LedgerWriter
+from orchestrator.evidence.clients.outbox import read_outbox
 
 COLUMNS = ("event", "sequence", "end")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.ledgers import SENDS_COLUMNS
-from orchestrator.clients.ledger import LedgerWriter
-from orchestrator.clients.outbox import read_outbox
+from orchestrator.evidence.audit.ledgers import SENDS_COLUMNS
+from orchestrator.evidence.clients.ledger import LedgerWriter
+from orchestrator.evidence.clients.outbox import read_outbox
 
 
 def announce(ledger: LedgerWriter, first: int, until: int) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.audit.ledgers import sends_path
-from orchestrator.audit.sends import read_send_notes
-from orchestrator.clients import producer
-from orchestrator.clients.config import ProducerConfig
-from orchestrator.clients.outbox import read_outbox
-from orchestrator.clients.producer import WorkloadProducer
+from orchestrator.evidence.audit.ledgers import sends_path
+from orchestrator.evidence.audit.sends import read_send_notes
+from orchestrator.evidence.clients import producer
+from orchestrator.evidence.clients.config import ProducerConfig
+from orchestrator.evidence.clients.outbox import read_outbox
+from orchestrator.evidence.clients.producer import WorkloadProducer
 
 ROOM = 30
 

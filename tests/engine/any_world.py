@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.engine import Results, StepOutcome
-from orchestrator.planning.plan import Plan, Step
+from orchestrator.runs.engine import Results, StepOutcome
+from orchestrator.runs.plan import Plan, Step
 from tests.engine.crashes import CrashingJournal
 
 _HALF = StepOutcome("partial", "still there: bob; lifted: ada")

@@ -12,9 +12,9 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.engine import Ports, RunEnd, UndoAsked, run_plan
 from orchestrator.errors import CoordinationError, LockLostError
-from orchestrator.planning.plan import Plan, RunEvent
+from orchestrator.runs.engine import Ports, RunEnd, UndoAsked, run_plan
+from orchestrator.runs.plan import Plan, RunEvent
 
 ABORT = UndoAsked("a person wants it back")
 

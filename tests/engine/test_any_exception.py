@@ -15,14 +15,14 @@ from typing import Literal, get_args
 
 import pytest
 
-from orchestrator.engine import Results, RunEnd, StepOutcome
 from orchestrator.errors import ClusterError
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.fence_gates import AccessState
-from orchestrator.planning.plan import Plan, Step
+from orchestrator.moves.fence_gates import AccessState
+from orchestrator.runs.engine import Results, RunEnd, StepOutcome
+from orchestrator.runs.plan import Plan, Step
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, run_inline
 from tests.moves import test_ways

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.engine import Ports, RunEnd, UndoAsked, run_plan
 from orchestrator.errors import CoordinationError
-from orchestrator.planning.plan import Plan
+from orchestrator.runs.engine import Ports, RunEnd, UndoAsked, run_plan
+from orchestrator.runs.plan import Plan
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import ABORT, InlineExecutor
 from tests.engine.test_failover_crashes import PLAN as FAILOVER

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.engine import Ports, Results, RunEnd, StepOutcome, run_plan
 from orchestrator.errors import CoordinationError, GateRefusedError
-from orchestrator.planning.plan import GateResult, Plan, RunEvent, Step
+from orchestrator.runs.engine import Ports, Results, RunEnd, StepOutcome, run_plan
+from orchestrator.runs.plan import GateResult, Plan, RunEvent, Step
 from tests.engine.crashes import CrashingJournal, crash_everywhere, run_inline
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.engine import Results, StepOutcome
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.plan import Step
 from orchestrator.replication.connectors import connector_names
+from orchestrator.runs.engine import Results, StepOutcome
+from orchestrator.runs.plan import Step
+from orchestrator.verbs.plans import plan_failover
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, CrashingJournal, crash_everywhere, run_inline, stall_everywhere
 from tests.planning.known_names import assert_all_known

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.engine import StepOutcome
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.plan import Plan
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.plan import Plan
+from orchestrator.verbs.plans import plan_failover
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
 from tests.planning.sick_pictures import FILE, NO_CONTROLLER, PARTITIONS, REQUEST, left, picture

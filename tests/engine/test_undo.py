@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.engine import Results, StepOutcome, UndoAsked, kept_by, standing, state_from_journal
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations.refusals import refuse_unless_undoable
-from orchestrator.planning.plan import Outcome, Plan, Step
+from orchestrator.runs.engine import Results, StepOutcome, UndoAsked, kept_by, standing, state_from_journal
+from orchestrator.runs.live.refusals import refuse_unless_undoable
+from orchestrator.runs.plan import Outcome, Plan, Step
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, kinds_of, run_inline, run_until, stall_everywhere
 from tests.engine.test_engine import a_plan

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations.history import coordination_of
-from orchestrator.operations.journal import lock_path
+from orchestrator.runs.live.history import coordination_of
+from orchestrator.runs.live.journal import lock_path
 from orchestrator.simulation.drill import only_datacenter
 from orchestrator.simulation.return_audit import AuditedReturns, audit_returns
 from orchestrator.simulation.simulation import Simulation, open_simulation

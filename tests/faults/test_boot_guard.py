@@ -11,9 +11,9 @@ import pytest
 
 from orchestrator.adapters.kafka import produce_records
 from orchestrator.errors import ClusterError
-from orchestrator.operations.guard_reading import guards_said
-from orchestrator.operations.history import coordination_of
-from orchestrator.planning.guarding import WAITED_FOR_S
+from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.guards.live.guard_reading import guards_said
+from orchestrator.runs.live.history import coordination_of
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import client_programs
 from orchestrator.simulation.workload.progress import workload_progress

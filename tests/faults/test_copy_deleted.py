@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import client_programs, stop_producers
-from orchestrator.watch.estate import connect_cluster
 from tests.faults.estate import Estate, at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]

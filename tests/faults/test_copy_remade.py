@@ -13,14 +13,14 @@ from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
-from orchestrator.operations.translate import current_map
-from orchestrator.planning.known_gaps import sampled_gaps
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import stop_producers
+from orchestrator.snapshot.known_gaps import sampled_gaps
+from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import Acl, TopicPartition
-from orchestrator.watch.estate import connect_cluster
-from orchestrator.watch.reader import read_samples
+from orchestrator.verbs.live.translate import current_map
 from tests.faults.estate import at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]

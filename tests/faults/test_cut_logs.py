@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.history import coordination_of
-from orchestrator.planning.estate_record import logs_left
+from orchestrator.runs.estate_record import logs_left
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.history import coordination_of
 from orchestrator.values import TopicPartition
 from tests.gates import breaking
 from tests.gates.world import Answer, Asked, World, world_at_work

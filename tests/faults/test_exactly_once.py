@@ -14,11 +14,11 @@ from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.errors import DcctlError
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.simulation.simulation import Simulation
+from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import Acl
-from orchestrator.watch.estate import connect_cluster
-from orchestrator.watch.reader import read_samples
 from tests.faults.estate import Estate, at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]

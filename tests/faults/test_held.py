@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.holds import put_hold
+from orchestrator.runs.live.holds import put_hold
 from tests.faults.estate import DCCTL, ROOT, Estate, at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]

@@ -74,7 +74,7 @@ def not_restarted(simulation: Simulation, folder: Path, name: str) -> Iterator[s
     config = folder / f"{name}.json"
     config.write_bytes((site.folder / "clients" / f"producer-{name}.json").read_bytes())
     site.stop([f"producer-{name}"])
-    command = [sys.executable, "-m", "orchestrator.clients.producer", str(config)]
+    command = [sys.executable, "-m", "orchestrator.evidence.clients.producer", str(config)]
     with subprocess.Popen(command, env=dict(os.environ), cwd=ROOT) as process:
         try:
             awaited_writing(simulation, name)

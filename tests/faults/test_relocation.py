@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import numbered, unfinished
-from orchestrator.operations.relocation import relocation_record
+from orchestrator.applications.spark.live.relocation import relocation_record
 from orchestrator.simulation.workload.progress import workload_progress
 from tests.faults.estate import SMALL_SPARK, Estate, at_work
 

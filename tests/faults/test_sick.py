@@ -18,17 +18,17 @@ from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka import read_records
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.audit.ledgers import END_MARK, sends_path
-from orchestrator.audit.run import run_audit
-from orchestrator.audit.verdict import judge
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.run_audit import run_inputs
+from orchestrator.evidence.audit.ledgers import END_MARK, sends_path
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.audit.verdict import judge
+from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.simulation.drill_audit import start_spark
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, workload_progress
+from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import TopicPartition
-from orchestrator.watch.reader import read_samples
+from orchestrator.verbs.live.failover_result import FailoverResult
 from tests.drill.rehearsal import EXAMPLE, ROOT
 from tests.faults.estate import Estate, at_work
 

@@ -15,14 +15,14 @@ from confluent_kafka.admin import AdminClient
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
-from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.journal import about_this_process, lock_path
-from orchestrator.planning.estate_record import ClusterIds
-from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.admin_values import NewTopic
+from orchestrator.runs.estate_record import ClusterIds
+from orchestrator.runs.live.coordination import coordination_connection
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.live.journal import about_this_process, lock_path
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import Acl
-from orchestrator.watch.reader import read_samples
 from tests.gates.world import AUDITOR, Asked, World
 from tests.topic_settings import set_topic_config
 

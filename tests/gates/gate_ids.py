@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.observation import AccessState
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.ports.part import Part
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.observation import AccessState
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned
 from tests.planning.pictures import part

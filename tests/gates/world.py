@@ -16,11 +16,11 @@ import yaml
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.errors import DcctlError
-from orchestrator.operations.coordination import coordination_connection
-from orchestrator.operations.estate_facts import read_primaries
+from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.runs.live.coordination import coordination_connection
+from orchestrator.runs.live.estate_facts import read_primaries
 from orchestrator.simulation.simulation import Simulation
 from orchestrator.topology.model import Replication
-from orchestrator.watch.estate import connect_cluster
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate
 

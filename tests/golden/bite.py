@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import networkx as nx
 
-from orchestrator.planning.plan import NEEDS_RESULT
+from orchestrator.runs.plan import NEEDS_RESULT
 from tests.golden.order import judge, move_of
 from tests.golden.play import PlayedRun, play
 from tests.golden.situations import groups

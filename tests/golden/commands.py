@@ -11,8 +11,8 @@ from typer.main import get_command
 
 from orchestrator.cli import failback, failover, fence, runs, switchover
 from orchestrator.cli.said_words import said_in
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.planning.overrides import acknowledgement
+from orchestrator.runs.overrides import acknowledgement
+from orchestrator.verbs.live.failover_result import FailoverResult
 from tests.twin.operator import Operator
 
 _RENAMED = {"attest_down": "attested", "attest_sick": "sick", "principal": "principals"}

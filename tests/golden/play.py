@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.planning.plan import Plan
+from orchestrator.runs.plan import Plan
 from orchestrator.topology.loading import parse_topology
+from orchestrator.verbs.live.failover_result import FailoverResult
 from tests.golden.commands import give
 from tests.golden.files import topology_text
 from tests.golden.witness import Done, Witness, look_closer

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.operations.holds import HOLDS_PATH
+from orchestrator.runs.live.holds import HOLDS_PATH
 from orchestrator.values import Acl, TopicPartition
 from tests.twin.connect import Connector
 from tests.twin.estate import TwinEstate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka.client import client_properties, logger
-from orchestrator.operations.layout.observe import java_admin
+from orchestrator.estate.live.observe import java_admin
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS, shapes_of
 from orchestrator.topology.model import Topology
 

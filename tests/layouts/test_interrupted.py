@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
-from orchestrator.operations.layout.apply import plan_apply, run_apply
-from orchestrator.operations.layout.observe import observe_layout
+from orchestrator.estate.live.observe import observe_layout
 from orchestrator.topology.loading import load_topology
+from orchestrator.verbs.live.apply import plan_apply, run_apply
 from tests.drill.rehearsal import ROOT, processes_of
 from tests.layouts.estate import Estate
 from tests.layouts.interrupting import Interrupted, go_on, kill_apply

@@ -10,13 +10,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from orchestrator.engine import RunState, state_from_journal
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import Effect, Held
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.procedure import plan_of_run
-from orchestrator.planning.plan import Plan, RunEvent, Step
+from orchestrator.runs.effect import Effect, Held
+from orchestrator.runs.engine import RunState, state_from_journal
+from orchestrator.runs.live.procedure import plan_of_run
+from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.topology.loading import parse_topology
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.golden.bite import SAMPLE
 from tests.golden.commands import give
 from tests.golden.files import topology_text

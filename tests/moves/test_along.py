@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.along import TranslateAlong
-from orchestrator.moves.effect import Done, Failed, Handle
+from orchestrator.applications.groups.along import TranslateAlong
 from orchestrator.moves.ports import FinalMap, Maps, Workers
 from orchestrator.moves.results import RecordedPositions
-from orchestrator.moves.run_ports import Clusters
 from orchestrator.moves.way import Leg, Route
-from orchestrator.planning.mirror_ref import MirrorRef
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import Done, Failed, Handle
+from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
 from tests.moves.test_ways import AGAINST_THEN_SOUTH, WEST_EAST, WEST_SOUTH, three

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves import returning
-from orchestrator.moves.effect import Done, Failed, Handle, Outcome, Unknown
-from orchestrator.moves.plans import plan_failback
+from orchestrator.mirrors import returning
+from orchestrator.mirrors.returning import CompareReturned
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import ReturnedLogs
-from orchestrator.moves.returning import CompareReturned
-from orchestrator.moves.run_ports import Clusters, EstateRecord
-from orchestrator.planning.estate_record import LogsCut
-from orchestrator.planning.mirror_ref import MirrorRef, source_partitions
-from orchestrator.planning.plan import GateResult
 from orchestrator.ports.part import Part
+from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
+from orchestrator.runs.effect import Done, Failed, Handle, Outcome, Unknown
+from orchestrator.runs.estate_record import LogsCut
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_failback
 from tests.planning.failback_pictures import END, REQUEST, picture, topology
 from tests.planning.pictures import AHEAD, MIRROR, MIRRORED, part, with_cluster, with_mirror
 

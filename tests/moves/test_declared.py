@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.effect import Effect, Look, Nothing, Outcome, Reversible, Running
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.runs.effect import Effect, Look, Nothing, Outcome, Reversible, Running
+from orchestrator.verbs.registration import MOVE_EFFECTS
 
 
 @pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)

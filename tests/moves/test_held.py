@@ -19,19 +19,19 @@ from rich.console import Console
 from orchestrator.cli.failover_view import RunView, render_undo
 from orchestrator.cli.run_end import end_with
 from orchestrator.cli.story_view import render_story
-from orchestrator.engine import RunState, state_from_journal
 from orchestrator.errors import GateRefusedError
-from orchestrator.moves.effect import Effect, Held, Look
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations import where_now as telling
-from orchestrator.operations.guard_reading import GuardFacts, GuardReading
-from orchestrator.operations.history import run_records
-from orchestrator.operations.run_story import run_story
-from orchestrator.operations.runs import abort_run
-from orchestrator.operations.status import mirror_status
-from orchestrator.planning.boot_guard import GUARD_FACTS
-from orchestrator.planning.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
-from orchestrator.planning.plan import RunEvent, Step
+from orchestrator.guards.boot_guard import GUARD_FACTS
+from orchestrator.guards.live.guard_reading import GuardFacts, GuardReading
+from orchestrator.runs.effect import Effect, Held, Look
+from orchestrator.runs.engine import RunState, state_from_journal
+from orchestrator.runs.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
+from orchestrator.runs.live import where_now as telling
+from orchestrator.runs.live.history import run_records
+from orchestrator.runs.plan import RunEvent, Step
+from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.live.runs import abort_run
+from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.watch.status import mirror_status
 from tests.golden.play import Situation
 from tests.moves import test_ways
 from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told, told_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.effect import Done, Handle
 from orchestrator.moves.ends import RecordLogsLeft
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import StandingLogs
-from orchestrator.moves.run_ports import EstateRecord
-from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import Done, Handle
+from orchestrator.runs.ports import EstateRecord
 from orchestrator.values import LogEnd, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.errors import DcctlError
-from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effect import Handle, Held
-from orchestrator.moves.held import held_in_words, still_held
-from orchestrator.moves.registry import Registry
-from orchestrator.moves.runbook import Runbook, behind
-from orchestrator.planning.plan import NEEDS_RESULT, Plan, Step, plan_from_json, to_json
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.effect import Handle, Held
+from orchestrator.runs.engine import Results, StepOutcome, state_from_journal
+from orchestrator.runs.held import held_in_words, still_held
+from orchestrator.runs.plan import NEEDS_RESULT, Plan, Step, plan_from_json, to_json
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.runbook import Runbook, behind
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_effects import LEDGERS, CloseLedger, OpenLedger, ReadPage, Say, Shelves, ToyWorld, TurnTo
 

@@ -14,30 +14,30 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.moves.acting import World
-from orchestrator.moves.effects import effects_with
 from orchestrator.moves.participants import Participants, Ports
+from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from orchestrator.moves.situation import Situation
-from orchestrator.operations import coordination
-from orchestrator.operations.alone import local_journal
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.failback_procedure import run_failback
-from orchestrator.operations.failover_procedure import run_failover
-from orchestrator.operations.failover_result import failover_result
-from orchestrator.operations.history import run_records
-from orchestrator.operations.history_import import import_journal
-from orchestrator.operations.move_procedure import MoveProcedure
-from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
-from orchestrator.operations.run_story import run_story
-from orchestrator.operations.runs import resume_run
-from orchestrator.operations.status import mirror_status
-from orchestrator.operations.switchover_procedure import run_switchover
-from orchestrator.planning.estate_record import DenialLifted
-from orchestrator.planning.gate import gate_result
-from orchestrator.planning.plan import AskedAgain, GateResult, Plan
-from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.runs.acting import World
+from orchestrator.runs.engine import state_from_journal
+from orchestrator.runs.estate_record import DenialLifted
+from orchestrator.runs.gate import gate_result
+from orchestrator.runs.live import coordination
+from orchestrator.runs.live.alone import local_journal
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.history import run_records
+from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_procedure, run_procedure
+from orchestrator.runs.plan import AskedAgain, GateResult, Plan
+from orchestrator.verbs.live.failback_procedure import run_failback
+from orchestrator.verbs.live.failover_procedure import run_failover
+from orchestrator.verbs.live.failover_result import failover_result
+from orchestrator.verbs.live.history_import import import_journal
+from orchestrator.verbs.live.move_procedure import MoveProcedure
+from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.live.runs import resume_run
+from orchestrator.verbs.live.switchover_procedure import run_switchover
+from orchestrator.verbs.registration import effects_with
+from orchestrator.watch.status import mirror_status
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.moves.toy_world import (

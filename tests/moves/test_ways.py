@@ -15,17 +15,17 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
+from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.moves.participants import Accepted
-from orchestrator.moves.runbook import Runbook
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
-from orchestrator.planning.fence import Fenced, fenced
-from orchestrator.planning.mirror_ref import MirrorRef
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.runbook import Runbook
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import load_topology, parse_topology
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 OPENING = Opening(since_s=1_000.0, wait_s=0.1, look_s=0.1)

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
 from scripts.measure.coupling import read_by_string
 from scripts.measure.source import read_product
 
 ROOT = Path(__file__).parents[2] / "orchestrator"
 MOVES = ROOT / "moves"
-PACKAGES = (MOVES / "kinds", MOVES / "engines")
-REGISTRY = MOVES / "effects.py"
+PACKAGES = (ROOT / "applications", ROOT / "mirrors")
+REGISTRY = ROOT / "verbs" / "registration.py"
+OF_EFFECTS = (MOVES, ROOT / "runs", *PACKAGES)
 RUNBOOKS = (
     "failover_runbook",
     "switchover_runbook",
@@ -57,22 +58,15 @@ def names(file: Path) -> Iterator[str]:
                 yield other or ""
 
 
-def participants() -> dict[str, Path]:
-    """The classes of kinds and engines, with their modules."""
-    return {
-        node.name: file
-        for package in PACKAGES
-        for file in package.glob("*.py")
-        for node in ast.walk(tree(file))
-        if isinstance(node, ast.ClassDef)
-    }
+def participants() -> set[str]:
+    """The classes of kinds and engines."""
+    return {type(each).__name__ for each in (*PARTICIPANTS.kinds, *PARTICIPANTS.engines)}
 
 
 def test_a_participant_is_named_where_it_is_registered_only() -> None:
     """Who wants another one adds a module and registers it."""
     known = participants()
-    assert {"ConsumerGroups", "MirrorMaker2"} <= known.keys()
-    assert known.keys() & set(imported_names(REGISTRY)) >= {"ConsumerGroups", "MirrorMaker2"}
+    assert {"ConsumerGroups", "MirrorMaker2"} <= known <= set(imported_names(REGISTRY))
     others = [
         file
         for file in ROOT.rglob("*.py")
@@ -80,9 +74,19 @@ def test_a_participant_is_named_where_it_is_registered_only() -> None:
     ]
     assert len(others) > 300
     for file in others:
-        assert not known.keys() & set(names(file)), file
-        found = [name for name in imported(file) if name.startswith(tuple(_dotted(p) for p in PACKAGES))]
-        assert found == [], file
+        assert not known & set(names(file)), file
+
+
+def test_nothing_below_knows_the_package_of_a_participant() -> None:
+    """Connections, checkpoints on a disk and what is observed are put together where verbs are carried out."""
+    knowing = {
+        file.relative_to(ROOT).parts[:2]
+        for file in ROOT.rglob("*.py")
+        if file != REGISTRY and not any(package in file.parents for package in PACKAGES)
+        for name in imported(file)
+        if name.startswith(tuple(_dotted(package) for package in PACKAGES))
+    }
+    assert knowing == {("verbs", "live"), ("cli", "relocate.py"), ("reconcile", "connectors.py")}
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS)
@@ -128,9 +132,10 @@ def test_nothing_above_moves_names_an_effect() -> None:
     naming = {
         (file.relative_to(ROOT).as_posix(), name)
         for file in ROOT.rglob("*.py")
-        if MOVES not in file.parents
+        if file != REGISTRY and not any(package in file.parents for package in OF_EFFECTS)
         for name in imported(file)
-        if name.startswith("orchestrator.moves.") and name.rpartition(".")[2] in known
+        if name.startswith(tuple(_dotted(package) for package in OF_EFFECTS))
+        and name.rpartition(".")[2] in known
     }
     assert naming == set()
 
@@ -138,4 +143,4 @@ def test_nothing_above_moves_names_an_effect() -> None:
 def test_no_result_of_a_step_is_read_by_string() -> None:
     """But for runs of earlier versions, which had no types: one module reads these."""
     found = {path for path, _ in read_by_string(read_product(ROOT.parent))}
-    assert found == {"orchestrator/operations/earlier_results.py"}
+    assert found == {"orchestrator/runs/live/earlier_results.py"}

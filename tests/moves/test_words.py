@@ -17,10 +17,12 @@ from orchestrator.cli.main import run
 from orchestrator.cli.run_end import end_with
 from orchestrator.cli.said_words import word_options
 from orchestrator.cli.story_view import render_story
-from orchestrator.engine import state_from_journal
 from orchestrator.errors import DcctlError, GateRefusedError, IncompleteError, UsageError
-from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effect import (
+from orchestrator.moves.participants import Ground
+from orchestrator.moves.request import FailbackRequest, SwitchoverRequest
+from orchestrator.moves.way import Way
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -31,25 +33,23 @@ from orchestrator.moves.effect import (
     Outcome,
     Running,
 )
-from orchestrator.moves.effects import MOVE_EFFECTS, effects_with
-from orchestrator.moves.participants import Ground
-from orchestrator.moves.registry import Registry
-from orchestrator.moves.runbook import After, Runbook
-from orchestrator.moves.way import Way
-from orchestrator.moves.word import Awaited, Word
-from orchestrator.operations import runs
-from orchestrator.operations.failback_procedure import run_failback
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.history import run_records
-from orchestrator.operations.procedure import plan_of_run
-from orchestrator.operations.run_story import run_story
-from orchestrator.operations.runs import resume_run
-from orchestrator.operations.status import mirror_status
-from orchestrator.operations.switchover_procedure import run_switchover
-from orchestrator.operations.words import words_given, words_wanted
-from orchestrator.planning.overrides import OPTIONS
-from orchestrator.planning.plan import Plan, RunEvent, Step
-from orchestrator.planning.request import FailbackRequest, SwitchoverRequest
+from orchestrator.runs.engine import state_from_journal
+from orchestrator.runs.live.history import run_records
+from orchestrator.runs.live.procedure import plan_of_run
+from orchestrator.runs.live.words import words_given, words_wanted
+from orchestrator.runs.overrides import OPTIONS
+from orchestrator.runs.plan import Plan, RunEvent, Step
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.runbook import After, Runbook
+from orchestrator.runs.word import Awaited, Word
+from orchestrator.verbs.live import runs
+from orchestrator.verbs.live.failback_procedure import run_failback
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.live.runs import resume_run
+from orchestrator.verbs.live.switchover_procedure import run_switchover
+from orchestrator.verbs.registration import MOVE_EFFECTS, effects_with
+from orchestrator.watch.status import mirror_status
 from tests.golden.commands import commands
 from tests.moves.toy_applications import ToyApplications
 from tests.moves.toy_world import AWAY, FILE, HOME, TALLIES, ToyEstate

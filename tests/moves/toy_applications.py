@@ -12,8 +12,15 @@ from typing import Any
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.acting import World
-from orchestrator.moves.effect import (
+from orchestrator.moves.participants import Ground, Left, Ports, Reread
+from orchestrator.moves.ports import Looks
+from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
+from orchestrator.moves.situation import Situation
+from orchestrator.moves.way import Place, Route, Way
+from orchestrator.ports.clock import Clock
+from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.runs.acting import World
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -29,17 +36,10 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.participants import Ground, Left, Ports, Reread
-from orchestrator.moves.ports import Looks
-from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
-from orchestrator.moves.run_ports import EstateRecord
-from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.moves.situation import Situation
-from orchestrator.moves.way import Place, Route, Way
-from orchestrator.planning.estate_record import Body, DenialLifted
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.ports.clock import Clock
+from orchestrator.runs.estate_record import Body, DenialLifted
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.ports import EstateRecord
+from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import TwinCluster

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.effect import (
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -26,8 +26,8 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.registry import Registry
-from orchestrator.moves.word import V, Word
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.word import V, Word
 from tests.engine.crashes import CrashingJournal
 
 P = TypeVar("P")
@@ -198,7 +198,7 @@ LEDGERS = Registry(CloseLedger, ReadPage, TurnTo, OpenLedger, Say)
 
 @dataclass
 class ToyWorld(CrashingJournal):
-    """Journal, lock, clock and shelves that survive a crash; `orchestrator.moves.acting.World` as well."""
+    """Journal, lock, clock and shelves that survive a crash; `orchestrator.runs.acting.World` as well."""
 
     shelves: Shelves = field(default_factory=Shelves)
     run_id: str = "run-1"

@@ -9,8 +9,22 @@ from typing import Any
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.acting import World
-from orchestrator.moves.effect import (
+from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
+from orchestrator.moves.results import (
+    LossCounted,
+    MirrorEnd,
+    MirrorStarts,
+    PartlyStanding,
+    ReturnedLogs,
+    RulesHeard,
+    StandingLogs,
+)
+from orchestrator.moves.situation import Situation
+from orchestrator.moves.way import Way
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.offsets_json import Offsets
+from orchestrator.runs.acting import World
+from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
@@ -25,23 +39,9 @@ from orchestrator.moves.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
-from orchestrator.moves.results import (
-    LossCounted,
-    MirrorEnd,
-    MirrorStarts,
-    PartlyStanding,
-    ReturnedLogs,
-    RulesHeard,
-    StandingLogs,
-)
-from orchestrator.moves.run_ports import Clusters
-from orchestrator.moves.runbook import After, Runbook, behind
-from orchestrator.moves.situation import Situation
-from orchestrator.moves.way import Way
-from orchestrator.planning.mirror_ref import MirrorRef
-from orchestrator.planning.offsets_json import Offsets
-from orchestrator.planning.plan import GateResult
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.ports import Clusters
+from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import TwinCluster

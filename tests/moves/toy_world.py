@@ -10,24 +10,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from orchestrator.engine import Results, StepOutcome, state_from_journal
-from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effects import PARTICIPANTS, effects_with
-from orchestrator.moves.engines import MirrorMaker2
-from orchestrator.moves.kinds import Producers
+from orchestrator.applications import Producers
+from orchestrator.mirrors import MirrorMaker2
 from orchestrator.moves.participants import Participants
-from orchestrator.operations.failback_procedure import FailbackProcedure
-from orchestrator.operations.failover_procedure import FailoverProcedure
-from orchestrator.operations.move_procedure import MoveProcedure
-from orchestrator.operations.procedure import preview
-from orchestrator.operations.run import Run
-from orchestrator.operations.switchover_procedure import SwitchoverProcedure
-from orchestrator.operations.where_now import where_now
-from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.plan import Plan, Step
-from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.engine import Results, StepOutcome, state_from_journal
+from orchestrator.runs.live.procedure import preview
+from orchestrator.runs.live.run import Run
+from orchestrator.runs.live.where_now import where_now
+from orchestrator.runs.plan import Plan, Step
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.failback_procedure import FailbackProcedure
+from orchestrator.verbs.live.failover_procedure import FailoverProcedure
+from orchestrator.verbs.live.move_procedure import MoveProcedure
+from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
+from orchestrator.verbs.registration import PARTICIPANTS, effects_with
 from tests.engine.crashes import CrashingJournal
 from tests.moves.toy_applications import Tallies, ToyApplications
 from tests.moves.toy_engine import Copiers, ToyEngine

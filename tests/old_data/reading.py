@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.operations.coordination_state import read_coordination
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.guard_reading import GuardReading
-from orchestrator.operations.journal import journal_records
-from orchestrator.operations.run_story import run_story
-from orchestrator.planning.coordination_state import newest_move
-from orchestrator.planning.estate_record import log_cuts, logs_left, reverse_starts
-from orchestrator.planning.fact_copy import decode_copy, is_copy
-from orchestrator.planning.primary import primary_rows
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.working_side import working_side
+from orchestrator.guards.live.guard_reading import GuardReading
+from orchestrator.moves.primary_gate import primary_rows
+from orchestrator.moves.working_side import working_side
+from orchestrator.runs.coordination_state import newest_move
+from orchestrator.runs.estate_record import log_cuts, logs_left, reverse_starts
+from orchestrator.runs.fact_copy import decode_copy, is_copy
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.journal import journal_records
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.coordination_state import read_coordination
+from orchestrator.verbs.live.run_story import run_story
 from tests.old_data.samples_file import SAMPLES, SampleRecord, read_samples_file
 from tests.old_data.tree import Node, read_tree
 

@@ -12,7 +12,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from orchestrator.planning.plan import canonical_json, digest
+from orchestrator.runs.plan import canonical_json, digest
 from orchestrator.topology.loading import dump_topology, parse_topology
 from tests.old_data.samples_file import SampleRecord
 from tests.old_data.tree import Node

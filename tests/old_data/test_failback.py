@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.estate_record import estate_path
-from orchestrator.planning.estate_record import (
+from orchestrator.runs.estate_record import (
     KIND_OF,
     ClusterIds,
     Fact,
@@ -23,7 +21,9 @@ from orchestrator.planning.estate_record import (
     ReverseStarts,
     body_to_json,
 )
-from orchestrator.planning.plan import canonical_json
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.estate_record import estate_path
+from orchestrator.runs.plan import canonical_json
 from tests.old_data.reading import FOLDERS, OldData
 from tests.old_data.scrub import SECRET_VARIABLE
 from tests.old_data.tree import Node, cut, in_memory

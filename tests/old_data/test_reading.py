@@ -12,14 +12,14 @@ import pytest
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations import coordination
-from orchestrator.operations.canaries.report import finished_run
-from orchestrator.operations.journal import unpacked
-from orchestrator.operations.layout.apply import read_plan, topology_of
-from orchestrator.operations.layout.record import applied_path, read_applied
-from orchestrator.operations.standing_denials import fence_rows
-from orchestrator.operations.status import mirror_status
-from orchestrator.planning.plan import plan_from_json, to_json
+from orchestrator.evidence.canaries.report import finished_run
+from orchestrator.reconcile.live.record import applied_path, read_applied
+from orchestrator.runs.live import coordination
+from orchestrator.runs.live.journal import unpacked
+from orchestrator.runs.plan import plan_from_json, to_json
+from orchestrator.verbs.live.apply import read_plan, topology_of
+from orchestrator.verbs.live.standing_denials import fence_rows
+from orchestrator.watch.status import mirror_status
 from tests.old_data import golden, reading
 from tests.old_data.reading import FOLDERS, OldData
 from tests.old_data.scrub import SECRET_VARIABLE
@@ -321,7 +321,7 @@ def test_an_unfinished_run_is_gone_on_with_by_a_version_that_can(
     file = data.folder / "changed.yaml" if _is_of(data, run_id, "apply") else data.file
     monkeypatch.setattr("sys.stdin", _Terminal("n\n"))
     for module in ("observe", "fence_procedure"):
-        monkeypatch.setattr(f"orchestrator.operations.{module}.REACHED_WITHIN_S", 0.2)
+        monkeypatch.setattr(f"orchestrator.verbs.live.{module}.REACHED_WITHIN_S", 0.2)
     version = data.about["dcctl_version"]
     for verb in ("resume", "abort"):
         status = run([verb, run_id, str(file), "--json"])

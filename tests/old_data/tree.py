@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 
-from orchestrator.planning.plan import canonical_json
+from orchestrator.runs.plan import canonical_json
 from tests.operations.memory_ensemble import MemoryEnsemble
 
 

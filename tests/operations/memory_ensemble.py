@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
-from orchestrator.operations.run_journal import RunJournal
-from orchestrator.planning.plan import EventKind, RunEvent
+from orchestrator.runs.live.run_journal import RunJournal
+from orchestrator.runs.plan import EventKind, RunEvent
 
 
 class MemoryEnsemble(Coordination):

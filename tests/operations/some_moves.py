@@ -9,25 +9,25 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from orchestrator.engine import Results, StepOutcome
-from orchestrator.moves.acting import EffectActions, World
-from orchestrator.moves.effect import Handle
-from orchestrator.moves.effects import MOVE_EFFECTS, PARTICIPANTS
-from orchestrator.moves.first_writes import ATTEST_WRITING
-from orchestrator.moves.plans import way_along
-from orchestrator.moves.word import V, Word
-from orchestrator.operations.move_estate import Estate
-from orchestrator.operations.move_session import MoveSession
-from orchestrator.operations.run import Run
-from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.servers import Servers
-from orchestrator.planning.mirror_ref import ref_to
-from orchestrator.planning.plan import Step
-from orchestrator.planning.returned import Past
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.applications.producers.first_writes import ATTEST_WRITING
 from orchestrator.ports.part import Part
+from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.runs.acting import EffectActions, World
+from orchestrator.runs.effect import Handle
+from orchestrator.runs.engine import Results, StepOutcome
+from orchestrator.runs.live.run import Run
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.plan import Step
+from orchestrator.runs.word import V, Word
+from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.live.move_session import MoveSession
+from orchestrator.verbs.plans import way_along
+from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.pictures import with_mirror
 
@@ -65,7 +65,7 @@ def a_session(
 
 @dataclass(frozen=True)
 class WithPorts:
-    """A session of which some ports are a test's own; see `moves.acting.World`."""
+    """A session of which some ports are a test's own; see `runs.acting.World`."""
 
     session: RunSession
     ports: Mapping[type[Any], Any] = field(default_factory=dict)

@@ -11,8 +11,8 @@ from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.probe import Listening
-from orchestrator.operations.real_servers import RealServers, RealThreads
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.real_servers import RealServers, RealThreads
 
 
 class ClockAt(SystemClock):

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.mirrors.mirrors import StopConnectors
 from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
-from orchestrator.moves.mirrors import StopConnectors
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import FinalMap, Maps
-from orchestrator.moves.registry import arguments_of
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
-from orchestrator.operations.move_session import MoveSession
-from orchestrator.planning.mirror_ref import ref_to, source_partitions
 from orchestrator.ports.servers import TopicDescription
+from orchestrator.replication.mirror_ref import ref_to, source_partitions
 from orchestrator.replication.offset_map import OffsetMapBuilder
+from orchestrator.runs.registry import arguments_of
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.live.move_session import MoveSession
+from orchestrator.verbs.plans import plan_failover
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.operations.some_moves import WithPorts, a_session, performed, undone
 from tests.operations.some_servers import Hosts, OneByOne, PassingClock, SomeServers

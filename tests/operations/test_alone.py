@@ -15,30 +15,15 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.engine import Results, StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
-from orchestrator.moves.acting import EffectActions
-from orchestrator.moves.effect import Handle
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import BootGuards
-from orchestrator.moves.registry import result_to_json
 from orchestrator.moves.way import Way
-from orchestrator.operations import coordination, move_procedure
-from orchestrator.operations.alone import IMPORTED, LocalLock, local_journal, read_local_journal
-from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.estate_facts import read_facts, read_primaries
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.failover_procedure import FailoverProcedure, run_failover
-from orchestrator.operations.history_import import import_journal, import_rows
-from orchestrator.operations.journal import journal_records
-from orchestrator.operations.move_estate import Estate
-from orchestrator.operations.real_servers import REAL_SERVERS
-from orchestrator.operations.run_session import RunSession
-from orchestrator.operations.runs import abort_run, resume_run
-from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.estate_record import (
+from orchestrator.ports.part import Part
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.effect import Handle
+from orchestrator.runs.engine import Results, StepOutcome
+from orchestrator.runs.estate_record import (
     Fact,
     PrimaryMoved,
     ReverseStarts,
@@ -46,12 +31,28 @@ from orchestrator.planning.estate_record import (
     body_to_json,
     cluster_ids,
 )
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.plan import RunEvent, Step, canonical_json, to_json
-from orchestrator.planning.primaries import primaries_of
-from orchestrator.planning.snapshot import Snapshot
-from orchestrator.ports.part import Part
+from orchestrator.runs.live import coordination
+from orchestrator.runs.live.alone import IMPORTED, LocalLock, local_journal, read_local_journal
+from orchestrator.runs.live.earlier_runs import earlier_runs
+from orchestrator.runs.live.estate_facts import read_facts, read_primaries
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.live.journal import journal_records
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.plan import RunEvent, Step, canonical_json, to_json
+from orchestrator.runs.primaries import primaries_of
+from orchestrator.runs.registry import result_to_json
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
+from orchestrator.verbs.live import move_procedure
+from orchestrator.verbs.live.failover_procedure import FailoverProcedure, run_failover
+from orchestrator.verbs.live.history_import import import_journal, import_rows
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.runs import abort_run, resume_run
+from orchestrator.verbs.plans import plan_failover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run

@@ -10,11 +10,11 @@ from time import time
 import pytest
 
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations.history import run_records, run_rows
-from orchestrator.operations.layout import procedure
-from orchestrator.operations.layout.apply import run_apply
-from orchestrator.operations.real_servers import RealServers
-from orchestrator.planning.plan import Plan, Predicted
+from orchestrator.runs.live.history import run_records, run_rows
+from orchestrator.runs.plan import Plan, Predicted
+from orchestrator.verbs.live import apply_procedure as procedure
+from orchestrator.verbs.live.apply import run_apply
+from orchestrator.verbs.live.real_servers import RealServers
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.some_servers import ClockAt
 from tests.planning.layout.layouts import active_active

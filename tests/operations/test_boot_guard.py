@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from orchestrator.engine import StepOutcome
+from orchestrator.guards.live.guard_reading import guards_path, guards_said, is_new
+from orchestrator.guards.live.guarded_broker import broker_id, listens
 from orchestrator.moves.opening import AwaitOpen
-from orchestrator.moves.runbook import Runbook
-from orchestrator.operations.guard_reading import guards_path, guards_said, is_new
-from orchestrator.operations.guarded_broker import broker_id, listens
-from orchestrator.planning.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
 from orchestrator.ports.servers import TopicDescription
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.guards import OPENS_WITHIN_S, GuardSaid, concerning, kept_closed
+from orchestrator.runs.runbook import Runbook
 from orchestrator.topology.loading import load_topology
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import SMALL
@@ -49,7 +49,7 @@ def guarded(tmp_path: Path, data: Path, *command: str, **changed: str) -> subpro
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     options += ["--", *(command or ("echo", "with {properties}"))]
     return subprocess.run(
-        [sys.executable, "-m", "orchestrator.operations.boot_guard", *options],
+        [sys.executable, "-m", "orchestrator.guards.live.boot_guard", *options],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -112,7 +112,7 @@ def test_a_command_without_a_place_for_the_properties_is_not_started(tmp_path: P
 
 def test_help_explains_each_option() -> None:
     """With units and defaults."""
-    command = [sys.executable, "-m", "orchestrator.operations.boot_guard", "--help"]
+    command = [sys.executable, "-m", "orchestrator.guards.live.boot_guard", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     shown = " ".join(done.stdout.split())
     assert "--wait-s SECONDS how long the ensemble may take to answer" in shown

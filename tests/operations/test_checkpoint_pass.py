@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, copy_of
-from orchestrator.moves.plans import plan_failover
+from orchestrator.applications.spark.live.checkpoint_pass import copy_whole_apart
 from orchestrator.moves.results import Stopped
-from orchestrator.operations.checkpoint_pass import copy_whole_apart
-from orchestrator.operations.move_session import MoveSession
+from orchestrator.verbs.live.move_session import MoveSession
+from orchestrator.verbs.plans import plan_failover
 from tests.adapters.test_checkpoint_copy import FakeQuery, consistent_batch
 from tests.operations.some_moves import a_session, performed
 from tests.operations.some_servers import SomeServers

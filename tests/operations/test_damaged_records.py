@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.operations.journal import journal_records, runs_path, unpacked
-from orchestrator.operations.layout.record import applied_path, read_applied
+from orchestrator.reconcile.live.record import applied_path, read_applied
+from orchestrator.runs.live.journal import journal_records, runs_path, unpacked
 from tests.operations.memory_ensemble import MemoryEnsemble
 
 TORN = zlib.compress(b'{"kind": "run-started"}' * 100)[:40]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.operations import fact_copies
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.fact_copies import FactCopier
-from orchestrator.planning.estate_record import PrimaryMoved
-from orchestrator.watch.fact_copies import read_fact_copies
+from orchestrator.runs.estate_record import PrimaryMoved
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.snapshot.live.fact_copy import read_fact_copies
+from orchestrator.verbs.live import fact_copier as fact_copies
+from orchestrator.verbs.live.fact_copier import FactCopier
 from orchestrator.watch.log import watch_log
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.pictures import MIRROR, topology

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
-from orchestrator.planning.coordination_state import newest_move
+from orchestrator.runs.coordination_state import newest_move
+from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 
 WEST_TO_EAST = {"verb": "failover", "source": "west", "target": "east"}

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.alone import LocalRecord
-from orchestrator.operations.estate_facts import begun_runs, old_primary_path, read_facts, read_primaries
-from orchestrator.operations.estate_record import FactName, estate_path, fact_names
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.planning.estate_record import (
+from orchestrator.runs.estate_record import (
     LogsLeft,
     PrimaryMoved,
     ReverseStarts,
@@ -24,8 +20,12 @@ from orchestrator.planning.estate_record import (
     reverse_starts,
     rows,
 )
-from orchestrator.planning.plan import RunEvent
-from orchestrator.planning.primaries import PrimaryRecord
+from orchestrator.runs.live.alone import LocalRecord
+from orchestrator.runs.live.estate_facts import begun_runs, old_primary_path, read_facts, read_primaries
+from orchestrator.runs.live.estate_record import FactName, estate_path, fact_names
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.plan import RunEvent
+from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.values import TopicPartition
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 

@@ -13,17 +13,17 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError, CoordinationError
-from orchestrator.operations import fact_copies
-from orchestrator.operations.estate_facts import read_facts
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.fact_copies import FactCopier
-from orchestrator.planning.estate_record import ClusterIds, LogsLeft, PrimaryMoved, life_of, standing
+from orchestrator.runs.estate_record import ClusterIds, LogsLeft, PrimaryMoved, life_of, standing
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.snapshot.live.fact_copy import read_fact_copies
+from orchestrator.snapshot.live.identity import KnownClusters
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.live.tidying import SAMPLES_CONFIG, create_samples_topic
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.watch.fact_copies import read_fact_copies
-from orchestrator.watch.identity import KnownClusters
+from orchestrator.verbs.live import fact_copier as fact_copies
+from orchestrator.verbs.live.fact_copier import FactCopier
 from orchestrator.watch.log import watch_log
-from orchestrator.watch.reader import read_samples
-from orchestrator.watch.tidying import SAMPLES_CONFIG, create_samples_topic
 from tests.kafka_broker import kafka_broker
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 from tests.planning.pictures import MIRROR, topology

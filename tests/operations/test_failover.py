@@ -10,26 +10,27 @@ from typing import Any, NoReturn
 
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError, UsageError
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
 from orchestrator.moves.way import Way
-from orchestrator.operations import coordination, move_procedure, procedure, runs
-from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
-from orchestrator.operations.failover_procedure import run_failover
-from orchestrator.operations.journal import journal_records
-from orchestrator.operations.move_estate import Estate
-from orchestrator.operations.real_servers import RealServers
-from orchestrator.operations.runs import abort_run, resume_run
-from orchestrator.operations.state_folder import run_folder
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.plan import Plan, canonical_json, to_json
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.live import coordination, procedure
+from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
+from orchestrator.runs.live.journal import journal_records
+from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.plan import Plan, canonical_json, to_json
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.values import TopicPartition
+from orchestrator.verbs.live import move_procedure, runs
+from orchestrator.verbs.live.failover_procedure import run_failover
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.live.real_servers import RealServers
+from orchestrator.verbs.live.runs import abort_run, resume_run
+from orchestrator.verbs.plans import plan_failover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.operations.some_moves import in_journal
 from tests.operations.some_servers import ClockAt

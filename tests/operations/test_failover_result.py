@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.engine import RunEnd, state_from_journal
-from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.failover_result import FailoverResult, failover_result
-from orchestrator.operations.procedure import Ended, Timing
-from orchestrator.planning.plan import EventKind, Outcome, RunEvent
+from orchestrator.runs.engine import RunEnd, state_from_journal
+from orchestrator.runs.live.procedure import Ended, Timing
+from orchestrator.runs.plan import EventKind, Outcome, RunEvent
+from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)

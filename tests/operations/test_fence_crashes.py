@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome, state_from_journal
-from orchestrator.engine import standing as standing_steps
-from orchestrator.moves.acting import EffectActions
+from orchestrator.guards.boot_guard import Disk, guard_word
+from orchestrator.moves.fence import FenceRequest, fenced
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
 from orchestrator.moves.fencing import rules_in_words
-from orchestrator.operations.run_session import RunSession
-from orchestrator.planning.boot_guard import Disk, guard_word
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.estate_record import (
+from orchestrator.ports.servers import TopicDescription
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.engine import Results, StepOutcome, state_from_journal
+from orchestrator.runs.engine import standing as standing_steps
+from orchestrator.runs.estate_record import (
     Body,
     DenialInForce,
     Fact,
@@ -27,11 +28,11 @@ from orchestrator.planning.estate_record import (
     is_about_the_same,
     standing,
 )
-from orchestrator.planning.fence import FenceRequest, fenced
-from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
-from orchestrator.planning.writers import denied_principals, denied_topics, writers_at
-from orchestrator.ports.servers import TopicDescription
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.runs.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.runs.writers import denied_principals, denied_topics, writers_at
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -187,7 +188,7 @@ class _Instant(RunSession):
     """The world in place of connections; what is not there now will not come."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(FILE, Path("/nowhere"), run_id="run-1", estate_record=world)
+        super().__init__(FILE, Path("/nowhere"), run_id="run-1", estate_record=world, servers=REAL_SERVERS)
         self._world: Any = world
 
     def cluster(self, name: str) -> Any:

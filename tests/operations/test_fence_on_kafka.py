@@ -18,10 +18,10 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import GateRefusedError
-from orchestrator.operations.fence_procedure import run_fence
-from orchestrator.planning.fence import FenceRequest
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.topology.model import Coordination, Topology
 from orchestrator.values import Acl, TopicPartition
+from orchestrator.verbs.live.fence_procedure import run_fence
 from tests.kafka_broker import as_user, kafka_broker
 from tests.planning.pictures import topology
 from tests.zookeeper_server import zookeeper_server

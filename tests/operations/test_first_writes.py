@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
-from orchestrator.planning.mirror_ref import source_partitions
+from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.topology.model import Producer, RecordMark
 from orchestrator.values import TopicPartition
+from orchestrator.verbs.plans import plan_failover
 from tests.operations.some_moves import a_session, performed
 from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology

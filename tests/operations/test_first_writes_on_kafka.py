@@ -16,13 +16,13 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.results import TopicEnds
-from orchestrator.operations.move_session import MoveSession
+from orchestrator.runs.engine import StepOutcome
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition
+from orchestrator.verbs.live.move_session import MoveSession
+from orchestrator.verbs.plans import plan_failover
 from tests.kafka_broker import as_user, kafka_broker
 from tests.operations.some_moves import a_session, performed, result_of
 from tests.operations.some_servers import SomeServers

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.alone import LocalRecord
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.guard_reading import GuardReading
-from orchestrator.planning.boot_guard import Disk
-from orchestrator.planning.estate_record import DenialInForce, DenialLifted, PrimaryMoved
-from orchestrator.planning.fence import fenced
-from orchestrator.planning.plan import RunEvent
-from orchestrator.planning.writers import denied_principals, denied_topics, opened_topics, writers_at
+from orchestrator.guards.boot_guard import Disk
+from orchestrator.guards.live.guard_reading import GuardReading
+from orchestrator.moves.fence import fenced
+from orchestrator.runs.estate_record import DenialInForce, DenialLifted, PrimaryMoved
+from orchestrator.runs.live.alone import LocalRecord
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.plan import RunEvent
+from orchestrator.runs.writers import denied_principals, denied_topics, opened_topics, writers_at
 from orchestrator.values import Acl
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.planning.pictures import topology

@@ -21,11 +21,11 @@ from orchestrator.adapters.child_process import descendants
 from orchestrator.adapters.processes import ProcessId, end_all, process_id
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import DcctlError
-from orchestrator.operations import boot_guard, guarded_broker
-from orchestrator.operations.boot_guard import Guarded
-from orchestrator.operations.guard_reading import guards_said
-from orchestrator.operations.guarded_broker import GuardedBroker
-from orchestrator.operations.journal import runs_path
+from orchestrator.guards.live import boot_guard, guarded_broker
+from orchestrator.guards.live.boot_guard import Guarded
+from orchestrator.guards.live.guard_reading import guards_said
+from orchestrator.guards.live.guarded_broker import GuardedBroker
+from orchestrator.runs.live.journal import runs_path
 from tests.faults.estate import SMALL
 from tests.operations.memory_ensemble import MemoryEnsemble
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError
-from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.estate_facts import read_primaries
-from orchestrator.operations.guard_reading import guards_path
-from orchestrator.planning.guarding import WAITED_FOR_S
-from orchestrator.planning.guards import GuardSaid, Said
-from orchestrator.planning.plan import Step
+from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.guards.live.guard_reading import guards_path
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.guards import GuardSaid, Said
+from orchestrator.runs.live.estate_facts import read_primaries
+from orchestrator.runs.plan import Step
+from orchestrator.verbs.plans import plan_failover
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.operations.some_moves import a_session, performed
 from tests.operations.some_servers import PassingClock, SomeServers

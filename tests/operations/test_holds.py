@@ -11,16 +11,16 @@ import pytest
 
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.cli.main import run
-from orchestrator.engine import OnEvent
 from orchestrator.errors import LockHeldError
-from orchestrator.operations import by_hand, history, holds
-from orchestrator.operations.group_offsets import Snapshot, write_snapshot
-from orchestrator.operations.holds import HOLDS_PATH, put_hold, release_hold
-from orchestrator.operations.layout.apply import plan_apply, run_apply
-from orchestrator.operations.moving import move_group
-from orchestrator.operations.runs import resume_run
-from orchestrator.planning.plan import RunEvent
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.live import by_hand, history, holds
+from orchestrator.runs.live.holds import HOLDS_PATH, put_hold, release_hold
+from orchestrator.runs.plan import RunEvent
 from orchestrator.topology.loading import dump_topology
+from orchestrator.verbs.live.apply import plan_apply, run_apply
+from orchestrator.verbs.live.group_offsets import Snapshot, write_snapshot
+from orchestrator.verbs.live.moving import move_group
+from orchestrator.verbs.live.runs import resume_run
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.layout.layouts import active_active

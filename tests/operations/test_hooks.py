@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.operations.holds import put_hold, release_hold
-from orchestrator.operations.layout.apply import run_apply
-from orchestrator.operations.runs import resume_run
-from orchestrator.planning.plan import RunEvent
+from orchestrator.runs.live.holds import put_hold, release_hold
+from orchestrator.runs.plan import RunEvent
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import dump_topology
+from orchestrator.verbs.live.apply import run_apply
+from orchestrator.verbs.live.runs import resume_run
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.planning.layout.layouts import active_active
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError, LockHeldError
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.history import run_records, run_rows
-from orchestrator.operations.journal import journal_records, lock_path
-from orchestrator.operations.move_estate import open_estate
-from orchestrator.operations.real_servers import REAL_SERVERS
-from orchestrator.operations.run import Run
-from orchestrator.operations.run_journal import RunJournal
-from orchestrator.planning.plan import EventKind, RunEvent
+from orchestrator.runs.live.earlier_runs import earlier_runs
+from orchestrator.runs.live.history import run_records, run_rows
+from orchestrator.runs.live.journal import journal_records, lock_path
+from orchestrator.runs.live.run import Run
+from orchestrator.runs.live.run_journal import RunJournal
+from orchestrator.runs.plan import EventKind, RunEvent
+from orchestrator.verbs.live.move_estate import open_estate
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.planning.pictures import AHEAD, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import ClusterError, PlaybookError
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, LeftClusters, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, Stopped
-from orchestrator.planning.clients import ClientHost
-from orchestrator.planning.left import LeftCluster, LeftPartition
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.ports.servers import Record
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.clients import ClientHost
+from orchestrator.snapshot.left import LeftCluster, LeftPartition
+from orchestrator.snapshot.samples import CheckpointCopy, Round, SampleHistory
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, LogReach, TopicPartition
+from orchestrator.verbs.plans import plan_failover
 from tests.operations.some_moves import WithPorts, a_session, performed, undone
 from tests.operations.some_servers import Hosts, PassingClock, SomeServers
 from tests.planning.pictures import (

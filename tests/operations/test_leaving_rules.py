@@ -9,14 +9,14 @@ from typing import Literal, Self
 
 import pytest
 
-from orchestrator.engine import StepOutcome
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.left_rules import DenyLeft
-from orchestrator.moves.plans import plan_failover
 from orchestrator.moves.ports import LeftClusters
 from orchestrator.moves.results import RulesFound
 from orchestrator.ports.admin_values import Quorum, Voter
+from orchestrator.runs.engine import StepOutcome
 from orchestrator.values import Acl
+from orchestrator.verbs.plans import plan_failover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.operations.some_moves import WithPorts, a_session, verified
 from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture

@@ -15,11 +15,11 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
-from orchestrator.operations.left import left_cluster
-from orchestrator.operations.real_servers import REAL_SERVERS
-from orchestrator.planning.left import LeftCluster
+from orchestrator.snapshot.left import LeftCluster
+from orchestrator.snapshot.live.left import left_cluster
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from tests.kafka_broker import as_user, frozen, kafka_broker
 from tests.planning.pictures import topology
 

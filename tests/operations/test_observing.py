@@ -11,15 +11,15 @@ import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
-from orchestrator.moves.effects import PARTICIPANTS
-from orchestrator.moves.plans import way_along
-from orchestrator.operations import observe as observing
-from orchestrator.operations.move_estate import Estate
-from orchestrator.operations.observe import observe
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.samples import SampleHistory
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.live import observe as observing
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.live.observe import observe
+from orchestrator.verbs.plans import way_along
+from orchestrator.verbs.registration import PARTICIPANTS
 from tests.planning.pictures import AHEAD, of, topology
 
 

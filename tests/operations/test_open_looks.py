@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.earlier_runs import earlier_runs
-from orchestrator.operations.failback_procedure import FailbackProcedure
-from orchestrator.operations.failover_procedure import FailoverProcedure
-from orchestrator.operations.move_estate import Estate
-from orchestrator.operations.procedure import Ended, abort_procedure, resume_procedure, run_procedure
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun, newest_move
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.plan import GateResult, Plan
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.live.earlier_runs import earlier_runs
+from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_procedure, run_procedure
+from orchestrator.runs.plan import GateResult, Plan
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.verbs.live.failback_procedure import FailbackProcedure
+from orchestrator.verbs.live.failover_procedure import FailoverProcedure
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning import failback_pictures, pictures

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.estate_facts import old_primary_path, read_primaries
-from orchestrator.operations.estate_record import estate_path
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.planning.estate_record import PrimaryMoved
-from orchestrator.planning.primaries import PrimaryRecord, primaries_of
+from orchestrator.runs.estate_record import PrimaryMoved
+from orchestrator.runs.live.estate_facts import old_primary_path, read_primaries
+from orchestrator.runs.live.estate_record import estate_path
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.primaries import PrimaryRecord, primaries_of
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock
 
 EAST = PrimaryMoved(home="west", primary="east", topics=("orders",))

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DcctlError
-from orchestrator.operations.relocation import (
+from orchestrator.applications.spark.live.relocation import (
     checkpoint_positions,
     copy_folder,
     note_left,
@@ -20,6 +19,7 @@ from orchestrator.operations.relocation import (
     seen_checkpoint,
     undo_relocation,
 )
+from orchestrator.errors import DcctlError
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.model import Consumer, Sink

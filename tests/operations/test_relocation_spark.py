@@ -16,7 +16,7 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime, spark_connector_jars
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.adapters.spark import spark_session
-from orchestrator.operations.relocation import checkpoint_positions, relocate_checkpoint
+from orchestrator.applications.spark.live.relocation import checkpoint_positions, relocate_checkpoint
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.model import Sink
 from orchestrator.values import TopicPartition

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DcctlError
-from orchestrator.operations.relocation import (
+from orchestrator.applications.spark.live.relocation import (
     checkpoint_positions,
     is_relocated_by,
     relocation_record,
     undo_relocation,
 )
+from orchestrator.errors import DcctlError
 from orchestrator.values import TopicPartition
 from tests.operations.test_relocation import aged, relocated, write_checkpoint_at
 

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from orchestrator.engine import StepOutcome
-from orchestrator.moves.plans import plan_failback
-from orchestrator.moves.run_ports import EstateRecord
-from orchestrator.planning.estate_record import LogsCut, LogsLeft
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.request import FailbackRequest
-from orchestrator.planning.returned import Past
+from orchestrator.moves.request import FailbackRequest
 from orchestrator.ports.part import Part
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.estate_record import LogsCut, LogsLeft
+from orchestrator.runs.ports import EstateRecord
+from orchestrator.snapshot.returned import Past
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_failback
 from tests.operations.some_moves import WithPorts, a_session, performed
 from tests.operations.some_servers import SomeServers
 from tests.planning.failback_pictures import END, REQUEST, picture, topology

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.operations.earlier_runs import earlier_runs, newest_runs
-from orchestrator.operations.estate_facts import begun_runs, read_facts
-from orchestrator.operations.run_outline import has_begun, outline_of, read_outline
-from orchestrator.planning.boot_guard import GUARD_FACTS, newest_begun
-from orchestrator.planning.estate_record import RunEnded
+from orchestrator.guards.boot_guard import GUARD_FACTS, newest_begun
+from orchestrator.runs.estate_record import RunEnded
+from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
+from orchestrator.runs.live.estate_facts import begun_runs, read_facts
+from orchestrator.runs.live.run_outline import has_begun, outline_of, read_outline
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.operations.test_earlier_runs import WEST_TO_EAST, forget_the_facts
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 
 from rich.console import Console
 
+from orchestrator.applications.producers.record_writers import FirstWrite, not_seen, told
 from orchestrator.cli.story_view import render_story
-from orchestrator.engine import StepOutcome
-from orchestrator.operations.run_story import run_story
-from orchestrator.planning.first_writes import FirstWrite, not_seen, told
-from orchestrator.planning.overrides import overrides
-from orchestrator.planning.plan import Plan, RunEvent, to_json
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.overrides import overrides
+from orchestrator.runs.plan import Plan, RunEvent, to_json
+from orchestrator.verbs.live.run_story import run_story
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import ABORT, run_inline, run_until
 from tests.engine.test_failover_crashes import PLAN as FAILOVER

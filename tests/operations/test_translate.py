@@ -14,17 +14,15 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError, DcctlError, UsageError
-from orchestrator.operations.group_offsets import (
-    Snapshot,
-    read_snapshot,
-    restore_snapshot,
-    take_snapshot,
-    write_snapshot,
+from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S
+from orchestrator.replication.formats import (
+    Checkpoint,
+    OffsetSync,
+    encode_offset_sync,
 )
-from orchestrator.operations.moving import move_group
-from orchestrator.operations.translate import snapshot_positions, translate_groups
-from orchestrator.planning.by_time import RECORD_TIME_MARGIN_S
-from orchestrator.planning.samples import (
+from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
+from orchestrator.snapshot.samples import (
     GroupPositions,
     Round,
     Sample,
@@ -32,15 +30,17 @@ from orchestrator.planning.samples import (
     WritersSeen,
     encode_sample,
 )
-from orchestrator.replication.formats import (
-    Checkpoint,
-    OffsetSync,
-    encode_offset_sync,
-)
-from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, Topic, Topology
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.tidying import create_samples_topic, withdraw_useless
+from orchestrator.verbs.live.group_offsets import (
+    Snapshot,
+    read_snapshot,
+    restore_snapshot,
+    take_snapshot,
+    write_snapshot,
+)
+from orchestrator.verbs.live.moving import move_group
+from orchestrator.verbs.live.translate import snapshot_positions, translate_groups
 from tests.kafka_broker import kafka_broker
 from tests.replication.mirror_records import encode_checkpoint
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.operations.left import voters_missing
 from orchestrator.ports.admin_values import Quorum, Voter
+from orchestrator.snapshot.live.left import voters_missing
 
 
 def quorum(*fetched_at_s: float | None) -> Quorum:

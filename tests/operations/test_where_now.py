@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from orchestrator.engine import RunState, state_from_journal
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.plans import plan_failover, plan_switchover
-from orchestrator.operations import where_now as telling
-from orchestrator.planning.plan import EventKind, Outcome, Plan, RunEvent, Step
+from orchestrator.runs.engine import RunState, state_from_journal
+from orchestrator.runs.live import where_now as telling
+from orchestrator.runs.plan import EventKind, Outcome, Plan, RunEvent, Step
+from orchestrator.verbs.plans import plan_failover, plan_switchover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.test_any_exception import plans
 from tests.operations.test_alone import nothing_found
 from tests.operations.test_fence_crashes import fence_plan

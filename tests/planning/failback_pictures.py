@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.estate_record import LogsLeft
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import AccessState, MirrorSettings, SourceProbe, TopicState
-from orchestrator.planning.request import FailbackRequest
-from orchestrator.planning.returned import Past
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
+from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.estate_record import LogsLeft
+from orchestrator.snapshot.observation import AccessState, MirrorSettings, SourceProbe, TopicState
+from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd
 from tests.planning import pictures

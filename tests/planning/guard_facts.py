@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from orchestrator.planning.boot_guard import Disk, GuardWord, guard_word
-from orchestrator.planning.estate_record import (
+from orchestrator.guards.boot_guard import Disk, GuardWord, guard_word
+from orchestrator.runs.estate_record import (
     Body,
     DenialInForce,
     DenialLifted,
@@ -16,7 +16,7 @@ from orchestrator.planning.estate_record import (
     RunEnded,
     Withdrawn,
 )
-from orchestrator.planning.writers import Topic
+from orchestrator.runs.writers import Topic
 
 ORDERS, PAYMENTS, REFUNDS = ("west", "orders"), ("west", "payments"), ("east", "refunds")
 TOPICS: tuple[Topic, ...] = (ORDERS, PAYMENTS, REFUNDS)

@@ -17,9 +17,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from orchestrator.planning.boot_guard import Disk, guard_word, newest_begun
-from orchestrator.planning.estate_record import DenialInForce, PrimaryMoved, primary_records
-from orchestrator.planning.guard_events import (
+from orchestrator.guards.boot_guard import Disk, guard_word, newest_begun
+from orchestrator.guards.guard_events import (
     Ask,
     Begun,
     Ended,
@@ -36,12 +35,13 @@ from orchestrator.planning.guard_events import (
     Ticked,
     TurnAnswered,
 )
-from orchestrator.planning.guarding import WAITED_FOR_S, Guard, decide
-from orchestrator.planning.guards import GuardSaid, kept_closed, may_open_yet, not_clear
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.opening import source_back
-from orchestrator.planning.primaries import primaries_of
-from orchestrator.planning.writers import Topic
+from orchestrator.guards.guarding import WAITED_FOR_S, Guard, decide
+from orchestrator.moves.brokers_starting import source_back
+from orchestrator.runs.estate_record import DenialInForce, PrimaryMoved, primary_records
+from orchestrator.runs.guards import GuardSaid, kept_closed, may_open_yet, not_clear
+from orchestrator.runs.primaries import primaries_of
+from orchestrator.runs.writers import Topic
+from orchestrator.snapshot.observation import SourceProbe
 from tests.planning.guard_facts import REFUNDS, TOPICS, WRITERS, Story
 
 TICK_S = 0.4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.effect import Reversible, Verified, VerifiedUndo
-from orchestrator.moves.effects import MOVE_EFFECTS
-from orchestrator.moves.registry import Registry
-from orchestrator.planning.plan import Plan
+from orchestrator.runs.effect import Reversible, Verified, VerifiedUndo
+from orchestrator.runs.plan import Plan
+from orchestrator.runs.registry import Registry
+from orchestrator.verbs.registration import MOVE_EFFECTS
 
 
 def assert_all_known(plan: Plan, effects: Registry = MOVE_EFFECTS) -> None:

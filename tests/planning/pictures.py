@@ -9,13 +9,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.clients import ClientHost
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.mirror_ref import MirrorRef, ref_to, source_partitions
-from orchestrator.planning.observation import AccessState, MirrorSettings, SourceProbe, TopicState
-from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.samples import (
+from orchestrator.moves.checkpoints import SeenCheckpoint
+from orchestrator.moves.request import FailoverRequest
+from orchestrator.ports.part import Part
+from orchestrator.relocation.spark_checkpoint import CheckpointContents
+from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.mirror_ref import MirrorRef, ref_to, source_partitions
+from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.snapshot.clients import ClientHost
+from orchestrator.snapshot.observation import AccessState, MirrorSettings, SourceProbe, TopicState
+from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
     Round,
@@ -23,13 +29,7 @@ from orchestrator.planning.samples import (
     SampleHistory,
     TopicEnds,
 )
-from orchestrator.planning.snapshot import ClusterView, MirrorView, Snapshot
-from orchestrator.ports.part import Part
-from orchestrator.relocation.spark_checkpoint import CheckpointContents
-from orchestrator.replication.connectors import connector_names
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
-from orchestrator.replication.made_anew import MadeAnew
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Coordination, Topology
 from orchestrator.values import LogEnd, TopicPartition

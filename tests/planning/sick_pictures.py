@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.planning.left import LeftCluster, LeftPartition
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import AccessState, SourceProbe
-from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.moves.request import FailoverRequest
 from orchestrator.ports.part import Part
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.snapshot.left import LeftCluster, LeftPartition
+from orchestrator.snapshot.observation import AccessState, SourceProbe
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.planning.gate import asked_again, gate_result
-from orchestrator.planning.plan import GateResult
+from orchestrator.runs.gate import asked_again, gate_result
+from orchestrator.runs.plan import GateResult
 from tests.engine.test_any_exception import plans
 
 ALWAYS = {"coordination", "not-held"}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.boot_guard import Disk, GuardWord, guard_word, newest_begun
-from orchestrator.planning.estate_record import DenialInForce, DenialLifted, PrimaryMoved
-from orchestrator.planning.writers import Topic
+from orchestrator.guards.boot_guard import Disk, GuardWord, guard_word, newest_begun
+from orchestrator.runs.estate_record import DenialInForce, DenialLifted, PrimaryMoved
+from orchestrator.runs.writers import Topic
 from tests.planning.guard_facts import ORDERS, PAYMENTS, REFUNDS, TOPICS, Story, writer_of
 
 Told = tuple[str, str, str, str, str]

@@ -7,9 +7,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.by_time import RECORD_TIME_MARGIN_S, lookup_times, not_behind
-from orchestrator.planning.samples import Round, SampledPosition, SampleHistory, TopicEnds
+from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S, lookup_times, not_behind
 from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.snapshot.samples import Round, SampledPosition, SampleHistory, TopicEnds
 from orchestrator.values import LogEnd, TopicPartition
 from tests.replication.mirror_model import PARTITION, build
 

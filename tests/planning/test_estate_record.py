@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.estate_record import (
+from orchestrator.replication.cuts import Cut
+from orchestrator.runs.estate_record import (
     Body,
     Fact,
     LogsCut,
@@ -29,9 +30,8 @@ from orchestrator.planning.estate_record import (
     standing,
     undone_runs,
 )
-from orchestrator.planning.fact_copy import decode_copy, encode_copy, is_copy
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.replication.cuts import Cut
+from orchestrator.runs.fact_copy import decode_copy, encode_copy, is_copy
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

@@ -7,17 +7,17 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
-from orchestrator.moves.plans import plan_failback
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import AccessState, MirrorSettings
-from orchestrator.planning.plan import Plan, plan_from_json, to_json
-from orchestrator.planning.request import FailbackRequest, mirror_to_fail_back
-from orchestrator.planning.returned import compare_returned, last_copied
+from orchestrator.moves.request import FailbackRequest, mirror_to_fail_back
 from orchestrator.replication.cuts import Cut
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.plan import Plan, plan_from_json, to_json
+from orchestrator.snapshot.observation import AccessState, MirrorSettings
+from orchestrator.snapshot.returned import compare_returned, last_copied
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_failback
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline, stall_everywhere
 from tests.planning import pictures

@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.clients import producer_clients
-from orchestrator.planning.first_writes import FirstWrite, Watch, Writers, landing_writers, not_seen, told
-from orchestrator.planning.plan import NEEDS_RESULT, Plan
-from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.applications.producers.record_writers import (
+    FirstWrite,
+    Watch,
+    Writers,
+    landing_writers,
+    not_seen,
+    told,
+)
+from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.runs.plan import NEEDS_RESULT, Plan
+from orchestrator.snapshot.clients import producer_clients
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import TopicPartition, WrittenRecord
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import MIRROR, REQUEST, observation, topology
 
 APP = "app"

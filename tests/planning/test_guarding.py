@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.planning.boot_guard import GuardWord
-from orchestrator.planning.guard_events import (
+from orchestrator.guards.boot_guard import GuardWord
+from orchestrator.guards.guard_events import (
     Ask,
     Begun,
     Ended,
@@ -26,7 +26,7 @@ from orchestrator.planning.guard_events import (
     Told,
     TurnAnswered,
 )
-from orchestrator.planning.guarding import GOOD_FOR_S, SETTLES_AFTER_S, Guard, decide
+from orchestrator.guards.guarding import GOOD_FOR_S, SETTLES_AFTER_S, Guard, decide
 
 OPEN = GuardWord(True, "nothing has led away")
 CLOSED = GuardWord(False, "east has taken over")

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_fence
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.holds import Hold, hold_scope, standing_on
-from orchestrator.planning.plan import Plan
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.layout import plan_layout
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.holds import Hold, hold_scope, standing_on
+from orchestrator.runs.plan import Plan
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.layout.estates import empty
 from tests.planning.pictures import (

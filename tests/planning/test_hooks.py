@@ -7,18 +7,18 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
-from orchestrator.engine import StepOutcome
-from orchestrator.moves.effects import MOVE_EFFECTS
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
-from orchestrator.moves.hooks import RunHook
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.plan import Plan, plan_from_json, to_json
 from orchestrator.reconcile.effects import LAYOUT_EFFECTS
 from orchestrator.reconcile.layout import plan_layout
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.hooks import RunHook
+from orchestrator.runs.plan import Plan, plan_from_json, to_json
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.planning.known_gaps import known_gaps, sampled_gaps
-from orchestrator.planning.sample_tidying import useless_records
-from orchestrator.planning.samples import (
+from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.snapshot.known_gaps import known_gaps, sampled_gaps
+from orchestrator.snapshot.sample_tidying import useless_records
+from orchestrator.snapshot.samples import (
     Round,
     SampleHistory,
     TopicEnds,
@@ -14,7 +15,6 @@ from orchestrator.planning.samples import (
     decode_sample,
     encode_sample,
 )
-from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import MIRROR, topology
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.observation import MirrorSettings
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.samples import SampleHistory, WritersSeen
-from orchestrator.planning.snapshot import Snapshot
 from orchestrator.ports.part import Part
 from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.runs.plan import GateResult
+from orchestrator.snapshot.observation import MirrorSettings
+from orchestrator.snapshot.samples import SampleHistory, WritersSeen
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import ABSENT, REQUEST, history, observation, part, topology, with_parts
 
 COPY = TopicWriters("id", 3)

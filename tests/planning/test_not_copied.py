@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.planning.not_copied import passed_over
+from orchestrator.moves.not_copied import passed_over
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import MIRROR, topology

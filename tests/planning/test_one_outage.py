@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.engine import state_from_journal
-from orchestrator.moves.plans import plan_failover
-from orchestrator.operations.refusals import gates_to_go_on
-from orchestrator.planning.gate import GateResult
-from orchestrator.planning.overrides import SOURCE_LAST_PLACE, attested_down, is_attested
-from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.samples import Round, SampleHistory
+from orchestrator.runs.engine import state_from_journal
+from orchestrator.runs.gate import GateResult
+from orchestrator.runs.live.refusals import gates_to_go_on
+from orchestrator.runs.overrides import SOURCE_LAST_PLACE, attested_down, is_attested
+from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.snapshot.samples import Round, SampleHistory
+from orchestrator.verbs.plans import plan_failover
 from tests.planning import pictures
 
 SEEN_S = pictures.LOST_AT_S

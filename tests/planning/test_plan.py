@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
-from orchestrator.planning.plan import (
+from orchestrator.runs.plan import (
     GateResult,
     Plan,
     Predicted,

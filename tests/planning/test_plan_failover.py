@@ -10,23 +10,23 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.effects import PARTICIPANTS
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.guarding import WAITED_FOR_S
-from orchestrator.planning.guards import GuardSaid
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
-from orchestrator.planning.request import FailoverRequest
-from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.moves.checkpoints import SeenCheckpoint
+from orchestrator.moves.request import FailoverRequest
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.replication.offset_map import OffsetMapBuilder
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.guards import GuardSaid
+from orchestrator.runs.plan import GateOutcome, Plan, plan_from_json, to_json
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_failover
+from orchestrator.verbs.registration import PARTICIPANTS
 from tests.planning.pictures import (
     ABSENT,
     LOST_AT_S,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.positions_back import BothMaps, landing_position, positions_back
 from orchestrator.replication.cuts import Cut
+from orchestrator.replication.positions_back import BothMaps, landing_position, positions_back
 from orchestrator.values import LogEnd
 from tests.planning.two_clusters import BACK, GROUP, MIRROR, OWN, Estate
 from tests.replication.mirror_model import build

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.prediction import predict_loss, predict_reread
-from orchestrator.planning.samples import GroupPositions, Round, SampledPosition, SampleHistory, TopicEnds
+from orchestrator.moves.prediction import predict_loss, predict_reread
+from orchestrator.snapshot.samples import GroupPositions, Round, SampledPosition, SampleHistory, TopicEnds
 from orchestrator.values import LogEnd, TopicPartition
 
 FLUSH_S = 1.0

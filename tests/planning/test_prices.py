@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.plan import Plan, Predicted
-from orchestrator.planning.prices import grown_since
+from orchestrator.runs.plan import Plan, Predicted
+from orchestrator.runs.prices import grown_since
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)

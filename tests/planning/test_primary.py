@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.primaries import Primaries, PrimaryRecord, primaries_of
-from orchestrator.planning.primary import Reality, grown_since_left, primary_drift, primary_rows
+from orchestrator.moves.primary_gate import Reality, grown_since_left, primary_drift, primary_rows
 from orchestrator.ports.part import Part
 from orchestrator.replication.connectors import connector_names
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.plan import Plan
+from orchestrator.runs.primaries import Primaries, PrimaryRecord, primaries_of
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, MIRROR, REQUEST, observation, part, topology, with_parts
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.overrides import acknowledgement, left_standing, overrides
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.quiet import not_flapping
+from orchestrator.moves.quiet import not_flapping
 from orchestrator.ports.part import Part
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.overrides import acknowledgement, left_standing, overrides
+from orchestrator.runs.plan import Plan
 from orchestrator.topology.model import QUIET_AFTER_MOVE_S
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.planning import failback_pictures, test_switchover
 from tests.planning.pictures import ABSENT, NOW_S, REQUEST, observation, part, topology
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.estate_record import Fact, LogsCut, LogsLeft, RunEnded, cut_rows, cuts_since_left
-from orchestrator.planning.returned import Returned, compare_returned
 from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.runs.estate_record import Fact, LogsCut, LogsLeft, RunEnded, cut_rows, cuts_since_left
+from orchestrator.snapshot.returned import Returned, compare_returned
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

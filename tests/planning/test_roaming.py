@@ -7,14 +7,14 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
-from orchestrator.engine import StepOutcome
-from orchestrator.moves.effects import MOVE_EFFECTS
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.observation import AccessState
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.primary import STEP as RECORD_PRIMARY
+from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.observation import AccessState
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
+from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover

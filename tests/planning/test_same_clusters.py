@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
-from orchestrator.moves.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.observation import SourceProbe
-from orchestrator.planning.overrides import overrides
-from orchestrator.planning.plan import GateResult, Plan
-from orchestrator.planning.request import SwitchoverRequest
-from orchestrator.planning.same_clusters import accepted_clusters, same_clusters
+from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.ports.part import Part
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.overrides import overrides
+from orchestrator.runs.plan import GateResult, Plan
+from orchestrator.runs.same_clusters import accepted_clusters, same_clusters
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.planning import failback_pictures, pictures
 from tests.planning.layout.estates import as_described, planned, with_cluster
 from tests.planning.pictures import NOW_S, part

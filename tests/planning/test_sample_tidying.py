@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.planning.sample_tidying import useless_records
-from orchestrator.planning.samples import (
+from orchestrator.snapshot.sample_tidying import useless_records
+from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
     Round,

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.fact_copy import is_copy
-from orchestrator.planning.rates import mean_rate
-from orchestrator.planning.samples import (
+from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.runs.fact_copy import is_copy
+from orchestrator.snapshot.rates import mean_rate
+from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
     Round,
@@ -25,7 +26,6 @@ from orchestrator.planning.samples import (
     group_subject,
     topic_subject,
 )
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.values import LogEnd, TopicPartition
 
 names = st.text(min_size=1, max_size=20)

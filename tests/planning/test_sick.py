@@ -8,17 +8,17 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.left import LeftCluster, answering, places_of
-from orchestrator.planning.losses import account_loss, loss_in_words, losses_to_json
-from orchestrator.planning.observation import AccessState
-from orchestrator.planning.overrides import overrides
-from orchestrator.planning.plan import GateOutcome, Plan, plan_from_json, to_json
-from orchestrator.planning.request import FailoverRequest, mirror_to_fail_over
-from orchestrator.planning.samples import CheckpointCopy, Round, SampleHistory
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.moves.losses import account_loss, loss_in_words, losses_to_json
+from orchestrator.moves.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.runs.overrides import overrides
+from orchestrator.runs.plan import GateOutcome, Plan, plan_from_json, to_json
+from orchestrator.snapshot.left import LeftCluster, answering, places_of
+from orchestrator.snapshot.observation import AccessState
+from orchestrator.snapshot.samples import CheckpointCopy, Round, SampleHistory
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Failover, MaxLoss
 from orchestrator.values import BrokerView, PartitionPlace, TopicPartition
+from orchestrator.verbs.plans import plan_failover
 from tests.planning.known_names import assert_all_known
 from tests.planning.pictures import (
     ABSENT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.standstill import Standstill, beyond_in_words
+from orchestrator.moves.log_standstill import Standstill, beyond_in_words
 from orchestrator.values import LogReach, TopicPartition
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.planning.support import SUPPORT, refuse_unsupported
+from orchestrator.moves.support import SUPPORT, refuse_unsupported
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 

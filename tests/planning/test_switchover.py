@@ -7,17 +7,17 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
-from orchestrator.engine import StepOutcome
 from orchestrator.errors import UsageError
-from orchestrator.moves.plans import plan_switchover
-from orchestrator.planning.checkpoints import SeenCheckpoint
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import AccessState, SourceProbe
-from orchestrator.planning.plan import Plan, plan_from_json, to_json
-from orchestrator.planning.request import SwitchoverRequest
-from orchestrator.planning.snapshot import Snapshot
+from orchestrator.moves.checkpoints import SeenCheckpoint
+from orchestrator.moves.request import SwitchoverRequest
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.plan import Plan, plan_from_json, to_json
+from orchestrator.snapshot.observation import AccessState, SourceProbe
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.plans import plan_switchover
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, stall_everywhere
 from tests.planning.known_names import assert_all_known

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_unfence
-from orchestrator.planning.coordination_state import CoordinationState
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.overrides import overrides
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.primaries import Primary
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.overrides import overrides
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.primaries import Primary
 from tests.planning.pictures import ABSENT, of_a_fence, part, topology
 
 FILE = topology()

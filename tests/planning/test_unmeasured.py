@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.plans import plan_failover, plan_switchover
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.request import SwitchoverRequest
+from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.ports.part import Part
+from orchestrator.runs.plan import GateResult
+from orchestrator.verbs.plans import plan_failover, plan_switchover
 from tests.planning import pictures
 from tests.planning.test_switchover import picture
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.planning.coordination_state import EarlierRun
-from orchestrator.planning.working_side import working_side
+from orchestrator.moves.working_side import working_side
+from orchestrator.runs.coordination_state import EarlierRun
 
 RUN = EarlierRun(run_id="r1", verb="failover", source="west", target="east", started_at_s=9, outcome="ok")
 AT_HOME = {"topic": "a", "primary": "west", "since_s": None, "run_id": ""}

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.planning.positions_back import (
+from orchestrator.replication.cuts import Cut
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.positions_back import (
     BackPosition,
     BothMaps,
     landing_position,
     positions_back,
     reverse_mirror,
 )
-from orchestrator.replication.cuts import Cut
-from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.topology.model import Consumer, Replication
 from orchestrator.values import LogEnd, TopicPartition
 from tests.replication.mirror_model import build

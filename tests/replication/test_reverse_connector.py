@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.planning.positions_back import reverse_mirror
 from orchestrator.replication.connectors import connector_names, desired_connectors
+from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.replication.reverse_connector import reverse_connector
 from tests.planning.pictures import MIRROR, topology
 

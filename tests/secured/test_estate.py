@@ -18,11 +18,11 @@ from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.adapters.secrets import resolve_secrets
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, ConnectError, DcctlError
-from orchestrator.operations.history import coordination_of, run_rows
+from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
+from orchestrator.runs.live.history import coordination_of, run_rows
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogReach
-from orchestrator.watch.estate import connect_cluster, kafka_cluster
 from tests.drill.rehearsal import ROOT, processes_of
 from tests.layouts.estate import Estate
 from tests.secured import leaks

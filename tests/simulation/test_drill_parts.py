@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import GateRefusedError, SimulationError, UsageError
-from orchestrator.operations.report import parse_report
-from orchestrator.planning.samples import Round, SampleHistory, TopicEnds, WritersSeen
+from orchestrator.evidence.report import parse_report
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.sabotage import NONE, sabotage_named
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
+from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogEnd
 from tests.planning.pictures import MIRROR, history, topology

@@ -1,6 +1,6 @@
 """An estate in memory, on which the verbs run as they are: observe, plan, gates, engine, actions, journal, abort.
 
-Only the servers are not real (`orchestrator.operations.servers.Servers`), and time is virtual. Use it so:
+Only the servers are not real (`orchestrator.runs.live.servers.Servers`), and time is virtual. Use it so:
 
     def test_…(estates: Estates) -> None:                  # fixture of tests/twin/conftest.py
         operator = estates.at_work(ACTIVE_PASSIVE)         # a topology file (or a `Topology`), 30 s of normal work

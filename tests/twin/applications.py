@@ -15,8 +15,8 @@ from typing import Any
 
 from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
-from orchestrator.planning.clients import group_client, producer_client, producer_clients, query_client
-from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.snapshot.clients import group_client, producer_client, producer_clients, query_client
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import State, TwinCluster, TwinRecord
@@ -271,7 +271,7 @@ def _write(file: Path, text: str, now_s: float) -> None:
 
 
 class TwinPlaybooks:
-    """See `operations.servers.Playbooks`: starts and stops applications at once."""
+    """See `runs.live.servers.Playbooks`: starts and stops applications at once."""
 
     def __init__(self, applications: Applications, record: Record, crew: Crew) -> None:
         self._applications, self._record, self._crew = applications, record, crew

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.engine import StepOutcome
+from orchestrator.applications.spark.live.checkpoint_pass import copy_whole
+from orchestrator.applications.spark.live.relocation import relocate_checkpoint, undo_relocation
 from orchestrator.errors import DcctlError, OutcomeUnknownError
-from orchestrator.operations.checkpoint_pass import copy_whole
-from orchestrator.operations.relocation import relocate_checkpoint, undo_relocation
-from orchestrator.operations.servers import AwaitTrue
 from orchestrator.relocation.report import RelocationReport
+from orchestrator.runs.engine import StepOutcome
+from orchestrator.runs.live.servers import AwaitTrue
 from orchestrator.topology.model import Sink
 from orchestrator.values import TopicPartition
 from tests.twin.crew import EPOCH_S, Crew
@@ -19,7 +19,7 @@ from tests.twin.record import Record
 
 
 class TwinCheckpoints:
-    """See `operations.servers.Checkpoints`. `is_readable` says whether a folder's site is there."""
+    """See `runs.live.servers.Checkpoints`. `is_readable` says whether a folder's site is there."""
 
     def __init__(self, record: Record, crew: Crew, is_readable: Callable[[Path], bool]) -> None:
         self._record, self._crew, self._is_readable = record, crew, is_readable

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from orchestrator.planning.layout.desired_acls import desired_acls
-from orchestrator.planning.layout.desired_topics import desired_topics
+from orchestrator.estate.desired_acls import desired_acls
+from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, EpochEnd, TopicPartition
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from queue import Empty
 from typing import Any, TypeVar
 
-from orchestrator.engine import Event, Inbox
+from orchestrator.runs.engine import Event, Inbox
 
 T = TypeVar("T")
 # Later than any file that a test writes while it runs: what the machine dates is always old.
@@ -148,7 +148,7 @@ class TwinClock:
 
 
 class TwinThreads:
-    """See `operations.servers.Threads`."""
+    """See `runs.live.servers.Threads`."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
@@ -208,7 +208,7 @@ class _Future(Future[T]):
 
 
 class _Inbox:
-    """See `engine.ports.Inbox`."""
+    """See `runs.engine.ports.Inbox`."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew

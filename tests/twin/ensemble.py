@@ -10,9 +10,9 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import HeldLock, Holder
 from orchestrator.errors import CoordinationError, LockHeldError, LockLostError, NoAnswerError
-from orchestrator.operations.estate_record import FactName
-from orchestrator.operations.journal import unpacked
-from orchestrator.planning.plan import canonical_json
+from orchestrator.runs.live.estate_record import FactName
+from orchestrator.runs.live.journal import unpacked
+from orchestrator.runs.plan import canonical_json
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import Kind, Record

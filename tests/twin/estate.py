@@ -9,10 +9,10 @@ from pathlib import Path
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination as Ensemble
 from orchestrator.errors import ConnectError, CoordinationError
-from orchestrator.operations.holds import HOLDS_PATH
-from orchestrator.operations.servers import Servers
-from orchestrator.planning.holds import Hold
 from orchestrator.replication.connectors import desired_connectors
+from orchestrator.runs.holds import Hold
+from orchestrator.runs.live.holds import HOLDS_PATH
+from orchestrator.runs.live.servers import Servers
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
@@ -32,7 +32,7 @@ _TICK_S = 0.5
 
 @dataclass
 class TwinServers:
-    """See `operations.servers.Servers`."""
+    """See `runs.live.servers.Servers`."""
 
     estate: TwinEstate
     clock: TwinClock

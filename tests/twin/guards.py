@@ -6,10 +6,10 @@ What they may do is decided by dcctl's own `guard_word`; how a broker is started
 from __future__ import annotations
 
 from orchestrator.errors import CoordinationError
-from orchestrator.operations.guard_reading import GuardFacts, guards_path
-from orchestrator.planning.boot_guard import Disk, GuardWord, guard_word
-from orchestrator.planning.guards import GuardSaid, Said
-from orchestrator.planning.writers import writers_at
+from orchestrator.guards.boot_guard import Disk, GuardWord, guard_word
+from orchestrator.guards.live.guard_reading import GuardFacts, guards_path
+from orchestrator.runs.guards import GuardSaid, Said
+from orchestrator.runs.writers import writers_at
 from orchestrator.topology.model import Topology
 from tests.twin.clusters import Broker, TwinCluster
 from tests.twin.crew import EPOCH_S

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.operations.failback_procedure import run_failback
-from orchestrator.operations.failover_procedure import run_failover
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.fence_procedure import FenceVerb, run_fence
-from orchestrator.operations.runs import abort_run, resume_run
-from orchestrator.operations.switchover_procedure import run_switchover
-from orchestrator.planning.fence import FenceRequest
-from orchestrator.planning.plan import Plan, RunEvent
-from orchestrator.planning.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.moves.fence import FenceRequest
+from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.verbs.live.failback_procedure import run_failback
+from orchestrator.verbs.live.failover_procedure import run_failover
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.fence_procedure import FenceVerb, run_fence
+from orchestrator.verbs.live.runs import abort_run, resume_run
+from orchestrator.verbs.live.switchover_procedure import run_switchover
 from tests.twin.estate import TwinEstate
 
 _WHO = {"by": "ada", "reason": "a rehearsal"}

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import GateRefusedError, NoAnswerError
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.standing_denials import denied_rules, fence_rows
-from orchestrator.operations.status import mirror_status
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
+from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.standing_denials import denied_rules, fence_rows
+from orchestrator.watch.status import mirror_status
 from tests.twin import truths
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates

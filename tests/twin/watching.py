@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
-from orchestrator.operations.estate_record import FIRST, FactName, fact_names, is_known, read_fact
-from orchestrator.planning.estate_record import life_of
-from orchestrator.planning.fact_copy import encode_copy
-from orchestrator.planning.positions_back import reverse_mirror
-from orchestrator.planning.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
+from orchestrator.estate.live.connections import mirrored_consumers
+from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.runs.estate_record import life_of
+from orchestrator.runs.fact_copy import encode_copy
+from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, is_known, read_fact
+from orchestrator.snapshot.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.estate import mirrored_consumers
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.recorder import SourceReading
 from tests.twin.applications import Applications

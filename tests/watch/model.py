@@ -16,9 +16,9 @@ from typing import Literal
 from orchestrator.adapters.kafka.writer import UnacknowledgedError
 from orchestrator.adapters.probe import Listening
 from orchestrator.errors import ClusterError
-from orchestrator.planning.sample_tidying import useless_records
-from orchestrator.planning.samples import SampleHistory
 from orchestrator.ports.servers import TopicDescription
+from orchestrator.snapshot.sample_tidying import useless_records
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.recorder import SourceReading

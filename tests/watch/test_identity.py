@@ -7,8 +7,8 @@ import re
 import pytest
 
 from orchestrator.errors import ClusterError
+from orchestrator.snapshot.live.identity import ClusterCheck, KnownClusters
 from orchestrator.topology.model import Replication
-from orchestrator.watch.identity import ClusterCheck, KnownClusters
 
 MIRROR = Replication(source="west", target="east", topics=("orders",))
 

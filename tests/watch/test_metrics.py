@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from prometheus_client import CollectorRegistry
 
-from orchestrator.planning.samples import (
+from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
     Round,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.samples import Round, SampleHistory, decode_sample
-from orchestrator.planning.watcher_records import age_s
 from orchestrator.ports.clock import CLOCKS_APART_S
+from orchestrator.snapshot.samples import Round, SampleHistory, decode_sample
+from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.values import TopicPartition
 from orchestrator.watch.metrics import history_values
 from tests.watch.model import COMMITS_PER_S, RECORDS_PER_S, TOPIC, Host, ModelWatcher, State, Topic, World

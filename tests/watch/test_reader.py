@@ -8,7 +8,9 @@ from typing import cast
 
 import pytest
 
-from orchestrator.planning.samples import (
+from orchestrator.ports.servers import Kafka, Record
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.samples import (
     GroupPositions,
     Round,
     Sample,
@@ -16,9 +18,7 @@ from orchestrator.planning.samples import (
     encode_sample,
     topic_subject,
 )
-from orchestrator.ports.servers import Kafka, Record
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.reader import read_samples
 
 ORDERS = TopicPartition("orders", 0)
 GROUPS = 20

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.samples import (
+from orchestrator.snapshot.samples import (
     CheckpointCopy,
     Sample,
     SampledPosition,
@@ -18,7 +18,7 @@ from orchestrator.planning.samples import (
     sample_key,
     topic_subject,
 )
-from orchestrator.planning.watcher_records import age_s
+from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.recorder import FULL_EVERY_S, Recorder, SourceReading, changed_copies
 

@@ -17,10 +17,10 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import ClusterError
-from orchestrator.planning.samples import SampleHistory
-from orchestrator.planning.watcher_records import age_s
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.values import TopicPartition
-from orchestrator.watch.reader import read_samples
 from tests.kafka_broker import kafka_broker
 from tests.watch.test_watching import SAMPLES, Estate, until
 

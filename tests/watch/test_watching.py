@@ -16,12 +16,12 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
-from orchestrator.planning.estate_record import ClusterIds, Fact
-from orchestrator.planning.fact_copy import encode_copy
-from orchestrator.planning.samples import SampleHistory
+from orchestrator.runs.estate_record import ClusterIds, Fact
+from orchestrator.runs.fact_copy import encode_copy
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.live.tidying import create_samples_topic
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.reader import read_samples
-from orchestrator.watch.tidying import create_samples_topic
 from tests.kafka_broker import kafka_broker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]

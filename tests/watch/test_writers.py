@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import structlog
 
 from orchestrator.errors import ClusterError
-from orchestrator.operations.gaps_now import sampled_id
 from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.snapshot.live.gaps_now import sampled_id
 from orchestrator.watch.writers import WritersKeeper
 
 PLAIN = TopicWriters("id", 3)

@@ -26,7 +26,7 @@ from orchestrator.moves.gates.left import (
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Case
-from orchestrator.planning.plan import GateResult
+from orchestrator.runs.plan import GateResult
 
 Gate = Callable[[Situation], GateResult]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestrator.moves.primary_gate import Reality
+from orchestrator.moves.primary_gate import source_primary as judged_primary
+from orchestrator.moves.quiet import not_flapping as judged_quiet
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.planning.coordination_state import EarlierRun, newest_move
-from orchestrator.planning.gate import absent, as_far_as_known, gate_result
-from orchestrator.planning.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
-from orchestrator.planning.plan import GateResult
-from orchestrator.planning.primary import Reality
-from orchestrator.planning.primary import source_primary as judged_primary
-from orchestrator.planning.quiet import not_flapping as judged_quiet
-from orchestrator.planning.same_clusters import same_clusters as judged_ids
+from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.runs.coordination_state import EarlierRun, newest_move
+from orchestrator.runs.gate import absent, as_far_as_known, gate_result
+from orchestrator.runs.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.same_clusters import same_clusters as judged_ids
 from orchestrator.wording import listed
 
 

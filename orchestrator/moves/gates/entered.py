@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.clients import SERVICE_MANAGERS, ClientHost
-from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gate import absent, asked_again, gate_result
-from orchestrator.planning.observation import sick_partitions
-from orchestrator.planning.plan import GateResult
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
+from orchestrator.snapshot.observation import sick_partitions
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 

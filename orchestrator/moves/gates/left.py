@@ -7,16 +7,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.moves.brokers_starting import guards_of, open_since_s
+from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.situation import Situation
-from orchestrator.planning.fence_gates import fenceable
-from orchestrator.planning.gate import absent, asked_again, gate_result
-from orchestrator.planning.guarding import WAITED_FOR_S
-from orchestrator.planning.guards import may_open_yet, not_clear
-from orchestrator.planning.mirror_ref import source_partitions
-from orchestrator.planning.observation import sick_partitions
-from orchestrator.planning.opening import guards_of, open_since_s
-from orchestrator.planning.plan import GateOutcome, GateResult
-from orchestrator.planning.samples import LossWindow
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.guards import may_open_yet, not_clear
+from orchestrator.runs.plan import GateOutcome, GateResult
+from orchestrator.snapshot.observation import sick_partitions
+from orchestrator.snapshot.samples import LossWindow
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 

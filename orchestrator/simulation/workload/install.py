@@ -14,15 +14,15 @@ from pathlib import Path
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark_archive import spark_class_archive
-from orchestrator.clients.config import (
+from orchestrator.errors import SimulationError
+from orchestrator.evidence.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
     write_config,
     write_properties,
 )
-from orchestrator.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
-from orchestrator.errors import SimulationError
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import Program, Site
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
@@ -201,8 +201,8 @@ def _query_config(simulation: Simulation, site: Site, consumer: Consumer, place:
 
 
 _MODULES = {
-    "producer": "orchestrator.clients.producer",
-    "consumer": "orchestrator.clients.consumer",
+    "producer": "orchestrator.evidence.clients.producer",
+    "consumer": "orchestrator.evidence.clients.consumer",
     "spark": "orchestrator.simulation.workload.spark_query",
 }
 

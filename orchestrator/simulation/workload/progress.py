@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.audit.ledgers import END_MARK, lives, positions_path
-from orchestrator.clients.config import life_now
-from orchestrator.clients.places import LIFE_AT_SOURCE, places, topics_read, topics_read_back
-from orchestrator.planning.positions_back import reverse_mirror
+from orchestrator.evidence.audit.ledgers import END_MARK, lives, positions_path
+from orchestrator.evidence.clients.config import life_now
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, places, topics_read, topics_read_back
+from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition

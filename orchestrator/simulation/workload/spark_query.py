@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestrator.adapters.spark import kafka_options, offsets_json, spark_session
-from orchestrator.audit.ledgers import (
+from orchestrator.errors import SimulationError
+from orchestrator.evidence.audit.ledgers import (
     COUNTS_COLUMNS,
     END_MARK,
     POSITIONS_COLUMNS,
@@ -32,10 +33,9 @@ from orchestrator.audit.ledgers import (
     positions_path,
     sink_path,
 )
-from orchestrator.clients.clock import PlaceClock
-from orchestrator.clients.config import QueryConfig, in_its_life, read_config
-from orchestrator.clients.ledger import LedgerWriter
-from orchestrator.errors import SimulationError
+from orchestrator.evidence.clients.clock import PlaceClock
+from orchestrator.evidence.clients.config import QueryConfig, in_its_life, read_config
+from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.values import TopicPartition
 
 _POLL_INTERVAL_S = 0.05

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.operations.canaries.fault import fault_of
-from orchestrator.operations.failover_result import FailoverResult
+from orchestrator.evidence.canaries.fault import fault_of
+from orchestrator.verbs.live.failover_result import FailoverResult
 
 
 def run(verb: str = "failover", *, seen_at_s: float | None = 1e9, reachable: str = "ok") -> FailoverResult:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import AuditError, UsageError
-from orchestrator.operations.canaries.evidence import Asked
-from orchestrator.operations.canaries.report import canary_report, finished_run
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.report import parse_report
+from orchestrator.evidence.canaries.evidence import Asked
+from orchestrator.evidence.canaries.report import canary_report, finished_run
+from orchestrator.evidence.report import parse_report
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.failover_result import FailoverResult
 from tests.drill.rehearsal import ROOT
 
 CANARY = load_topology(ROOT / "tests" / "faults" / "canary.yaml")

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.inputs import (
+from orchestrator.evidence.audit.inputs import (
     AuditedConsumer,
     AuditedProducer,
     AuditedTopic,
     AuditInputs,
     Position,
 )
-from orchestrator.audit.ledgers import POSITIONS_COLUMNS, SENDS_COLUMNS, positions_path, sends_path
-from orchestrator.operations.canaries.lives import Canary, lives_after
-from orchestrator.operations.canaries.taking import Taking
+from orchestrator.evidence.audit.ledgers import POSITIONS_COLUMNS, SENDS_COLUMNS, positions_path, sends_path
+from orchestrator.evidence.canaries.lives import Canary, lives_after
+from orchestrator.evidence.canaries.taking import Taking
 
 START = "start,,,,1000,,."
 GIVEN = Position(consumer="reader", topic="canary", partition=0, source_offset=90, target_offset=40)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.operations.canaries.window import (
+from orchestrator.evidence.canaries.window import (
     beginning,
     begun_ms,
     first_given,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.operations.importing.request import places_to_look, read_client_file
+from orchestrator.imports.live.request import places_to_look, read_client_file
 
 
 def test_one_cluster_needs_no_name() -> None:

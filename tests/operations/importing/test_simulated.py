@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
-from orchestrator.operations.importing.request import LookAt
-from orchestrator.operations.importing.run import import_estate
-from orchestrator.operations.layout.observe import observe_layout
-from orchestrator.planning.coordination_state import CoordinationState
+from orchestrator.estate.live.observe import observe_layout
+from orchestrator.imports.live.request import LookAt
+from orchestrator.imports.live.run import import_estate
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.layout import plan_layout
+from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.simulation.simulation import Simulation, simulation_up
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology

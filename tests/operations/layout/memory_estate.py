@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
-from orchestrator.planning.layout.observed import (
+from orchestrator.estate.desired_topics import DesiredTopic, Placement
+from orchestrator.estate.observed import (
     ObservedCluster,
     ObservedConnector,
     ObservedEstate,
     ObservedTopic,
 )
-from orchestrator.planning.layout.placement import Spread
+from orchestrator.estate.placement import Spread
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.model import Topology
 from orchestrator.topology.topic_settings import meaning

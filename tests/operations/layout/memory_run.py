@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import coordination
-from orchestrator.operations.layout import procedure
-from orchestrator.planning.layout.observed import ObservedEstate
+from orchestrator.estate.observed import ObservedEstate
+from orchestrator.runs.live import coordination
 from orchestrator.topology.model import Coordination, Topology
+from orchestrator.verbs.live import apply_procedure as procedure
 from tests.operations.layout.memory_estate import memory_clusters, picture_of
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.layout.estates import empty

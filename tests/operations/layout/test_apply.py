@@ -13,15 +13,15 @@ from rich.console import Console
 from orchestrator import __version__
 from orchestrator.cli.story_view import render_story
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.operations import journal as journal_module
-from orchestrator.operations.journal import journal_records
-from orchestrator.operations.layout.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
-from orchestrator.operations.layout.record import applied_path, read_applied, write_applied
-from orchestrator.operations.run_story import run_story
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.plan import Plan, canonical_json, to_json
+from orchestrator.estate.desired import desired_estate
 from orchestrator.reconcile.applied import Applied, applied_now
+from orchestrator.reconcile.live.record import applied_path, read_applied, write_applied
+from orchestrator.runs.live import journal as journal_module
+from orchestrator.runs.live.journal import journal_records
+from orchestrator.runs.plan import Plan, canonical_json, to_json
 from orchestrator.topology.model import Topic
+from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
+from orchestrator.verbs.live.run_story import run_story
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.planning.layout.estates import as_described

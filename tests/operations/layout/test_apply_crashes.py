@@ -11,22 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engine import Results, StepOutcome, state_from_journal
 from orchestrator.errors import ClusterError, ConnectError, GateRefusedError
-from orchestrator.moves.acting import EffectActions
-from orchestrator.operations.estate_store import EnsembleRecord
-from orchestrator.operations.refusals import refuse_unless_undoable
-from orchestrator.operations.run_session import RunSession
-from orchestrator.planning.layout.observed import ObservedConnector, ObservedEstate, ObservedTopic
-from orchestrator.planning.plan import Plan, RunEvent, Step, plan_from_json, to_json
+from orchestrator.estate.observed import ObservedConnector, ObservedEstate, ObservedTopic
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.effects import LAYOUT_EFFECTS
 from orchestrator.reconcile.layout import plan_layout, record_of
 from orchestrator.reconcile.ports import LayoutClusters
 from orchestrator.reconcile.record import LastLook
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.engine import Results, StepOutcome, state_from_journal
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.live.refusals import refuse_unless_undoable
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.runs.plan import Plan, RunEvent, Step, plan_from_json, to_json
 from orchestrator.topology.model import Replication, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -114,6 +115,7 @@ class World(CrashingJournal):
             self.topology,
             Path("/nowhere"),
             run_id="run-1",
+            servers=REAL_SERVERS,
             estate_record=EnsembleRecord(MemoryLock(self.ensemble, "lock"), self.topology.name, "run-1"),
             more_ports={
                 LayoutClusters: LayoutClusters(self.clusters),
@@ -439,6 +441,7 @@ def _patient(world: World) -> EffectActions:
         world.topology,
         Path("/nowhere"),
         run_id="run-1",
+        servers=REAL_SERVERS,
         more_ports={LayoutClusters: LayoutClusters(world.clusters)},
         estate_record=EnsembleRecord(MemoryLock(world.ensemble, "lock"), world.topology.name, "run-1"),
     )

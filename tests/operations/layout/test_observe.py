@@ -14,9 +14,9 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
-from orchestrator.operations.layout.observe import observe_layout, observed_connectors, plain_topics
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.observed import ObservedQuorum
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.live.observe import observe_layout, observed_connectors, plain_topics
+from orchestrator.estate.observed import ObservedQuorum
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 from orchestrator.topology.rules.secrets import RULES

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator.operations.report import dump_report, parse_report, render_verdict
-from orchestrator.operations.report.page import page
+from orchestrator.evidence.report import dump_report, parse_report, render_verdict
+from orchestrator.evidence.report.page import page
 from tests.operations.report.report_samples import minimal_report, valid_report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.operations.report.charts import Axis, line_path, nice_step, time_axis, value_axis
+from orchestrator.evidence.report.charts import Axis, line_path, nice_step, time_axis, value_axis
 
 counts = st.floats(min_value=0, max_value=1e12)
 

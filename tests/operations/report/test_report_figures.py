@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from orchestrator.operations.report import figures
+from orchestrator.evidence.report import figures
 
 
 @pytest.mark.parametrize(

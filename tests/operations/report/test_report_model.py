@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import AuditError
-from orchestrator.operations.report import dump_report, parse_report, report_schema
-from orchestrator.operations.report.summary import consumer_rows, is_refused, phase_spans, topic_rows, totals
+from orchestrator.evidence.report import dump_report, parse_report, report_schema
+from orchestrator.evidence.report.summary import consumer_rows, is_refused, phase_spans, topic_rows, totals
 from tests.operations.report.report_samples import FAULT_S, SAMPLES, minimal_report, valid_report
 
 

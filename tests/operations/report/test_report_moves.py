@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from orchestrator.errors import AuditError
-from orchestrator.operations.report import parse_report, render_verdict
-from orchestrator.operations.report.page import page
+from orchestrator.evidence.report import parse_report, render_verdict
+from orchestrator.evidence.report.page import page
 from tests.operations.report.report_samples import minimal_report
 
 

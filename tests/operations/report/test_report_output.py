@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.errors import AuditError
-from orchestrator.operations.report import dump_report, parse_report, render_verdict, write_report
+from orchestrator.evidence.report import dump_report, parse_report, render_verdict, write_report
 from tests.operations.report.report_samples import SAMPLES, valid_report
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations.report import parse_report
-from orchestrator.operations.report.page import page
+from orchestrator.evidence.report import parse_report
+from orchestrator.evidence.report.page import page
 from tests.operations.report.report_samples import SAMPLES, minimal_report, valid_report
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "path", "rect"}

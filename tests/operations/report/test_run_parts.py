@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from orchestrator.operations.failover_result import FailoverResult
-from orchestrator.operations.report.run_parts import first_record_moments
-from orchestrator.planning.first_writes import FirstWrite
+from orchestrator.applications.producers.record_writers import FirstWrite
+from orchestrator.evidence.report.run_parts import first_record_moments
+from orchestrator.verbs.live.failover_result import FailoverResult
 
 _STARTED_AT_S = 1_790_000_000.0
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.plans import plan_failover
-from orchestrator.planning.drawing import dot, mermaid
-from orchestrator.planning.drawing.outline import (
+from orchestrator.runs.drawing import dot, mermaid
+from orchestrator.runs.drawing.outline import (
     Outline,
     ending_of,
     outline_of,
     points_of_no_return,
     policy_reasons,
 )
-from orchestrator.planning.plan import NEEDS_RESULT, GateResult, Plan, Step
+from orchestrator.runs.plan import NEEDS_RESULT, GateResult, Plan, Step
+from orchestrator.verbs.plans import plan_failover
 from tests.engine.test_any_exception import VERBS, plans
 from tests.planning import pictures
 from tests.planning.drawing.reading import Drawn, read_dot, read_mermaid

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
-from orchestrator.planning.layout.observed import ObservedEstate, ObservedQuorum
+from orchestrator.estate.observed import ObservedEstate, ObservedQuorum
+from orchestrator.imports.seen import SeenCluster, SeenEstate
 from orchestrator.topology.model import Cluster, Topology
 from tests.planning.layout.estates import as_described
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError, UsageError
-from orchestrator.operations.importing.run import topology_text
-from orchestrator.planning.importing.seen import SeenEstate
-from orchestrator.planning.importing.topology import imported_topology
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedConnector
+from orchestrator.estate.observed import ObservedCluster, ObservedConnector
+from orchestrator.imports.live.run import topology_text
+from orchestrator.imports.seen import SeenEstate
+from orchestrator.imports.topology import imported_topology
 from orchestrator.topology.loading import check_text, load_topology
 from orchestrator.topology.model import Topology
 from tests.planning.importing.estates import seen, with_addresses

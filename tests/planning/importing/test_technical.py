@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.operations.importing.run import topology_text
-from orchestrator.planning.importing.seen import SeenCluster, SeenEstate
-from orchestrator.planning.importing.technical import technical_topics
-from orchestrator.planning.importing.topology import imported_topology
-from orchestrator.planning.layout.observed import ObservedCluster, ObservedTopic
+from orchestrator.estate.observed import ObservedCluster, ObservedTopic
+from orchestrator.imports.live.run import topology_text
+from orchestrator.imports.seen import SeenCluster, SeenEstate
+from orchestrator.imports.technical import technical_topics
+from orchestrator.imports.topology import imported_topology
 from orchestrator.topology.loading import check_text, load_topology
 from tests.planning.importing.estates import seen, with_addresses
 from tests.planning.layout.estates import as_described, planned, with_cluster

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.observed import (
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.observed import (
     ObservedBroker,
     ObservedCluster,
     ObservedConnector,
     ObservedEstate,
     ObservedTopic,
 )
-from orchestrator.planning.layout.placement import Spread
-from orchestrator.planning.plan import Plan
+from orchestrator.estate.placement import Spread
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.layout import plan_layout
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.plan import Plan
 from orchestrator.topology.model import Topology
 
 NOW_S = 1_800_000_000.0

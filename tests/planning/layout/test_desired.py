@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.desired_acls import desired_acls
-from orchestrator.planning.layout.desired_topics import desired_topics, heartbeats_topics
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.desired_acls import desired_acls
+from orchestrator.estate.desired_topics import desired_topics, heartbeats_topics
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Replication, Topic, Topology
 from tests.planning.layout.layouts import active_active, aggregation, cluster, site, stretched

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.coordination_state import CoordinationState, EarlierRun
-from orchestrator.planning.layout.desired import desired_estate
-from orchestrator.planning.layout.observed import ObservedConnector, ObservedTopic
-from orchestrator.planning.plan import Plan, Step, plan_from_json, to_json
-from orchestrator.planning.primaries import Primary
-from orchestrator.planning.wanted_words import WordWanted
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.observed import ObservedConnector, ObservedTopic
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import applied_now
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.layout import changes_of, plan_layout, record_of
 from orchestrator.reconcile.record import RecordApplied
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.plan import Plan, Step, plan_from_json, to_json
+from orchestrator.runs.primaries import Primary
+from orchestrator.runs.wanted_words import WordWanted
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Sink, Topic, Topology
 from orchestrator.values import Acl, TopicPartition

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.layout.desired_topics import DesiredTopic, Placement
-from orchestrator.planning.layout.placement import Spread
+from orchestrator.estate.desired_topics import DesiredTopic, Placement
+from orchestrator.estate.placement import Spread
 
 TWO = {1: "dc1", 2: "dc1", 3: "dc2", 4: "dc2"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.audit.ledgers import (
+from orchestrator.evidence.audit.ledgers import (
     POSITIONS_COLUMNS,
     PROCESSED_COLUMNS,
     SENDS_COLUMNS,
@@ -14,7 +14,7 @@ from orchestrator.audit.ledgers import (
     processed_path,
     sends_path,
 )
-from orchestrator.clients.ledger import LedgerWriter
+from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.simulation.workload.progress import workload_progress
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.clients.config import ConsumerConfig, ProducerConfig, read_config, write_config
-from orchestrator.clients.records import RecordId, decode_record_id, record_key, record_value
 from orchestrator.errors import DcctlError
+from orchestrator.evidence.clients.config import ConsumerConfig, ProducerConfig, read_config, write_config
+from orchestrator.evidence.clients.records import RecordId, decode_record_id, record_key, record_value
 from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS, Scenario
 
 

@@ -1,0 +1,269 @@
+"""Groups whose positions lead along maps of mirrors that go on running, and are not this move's to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass as plain_dataclass
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.applications.brought_back import landing_offsets
+from orchestrator.applications.consumers import consumers_named
+from orchestrator.applications.translating import outcome_of_rows
+from orchestrator.mirrors.draining import drained
+from orchestrator.moves.ports import FinalMap, Maps
+from orchestrator.moves.positions import TargetPosition, placed_in_log
+from orchestrator.moves.results import (
+    GroupOffsets,
+    MirrorEnd,
+    RecordedPositions,
+    StandingLogs,
+    TranslatedPositions,
+)
+from orchestrator.moves.routes import Led, read_along
+from orchestrator.moves.way import Route
+from orchestrator.ports.clock import Clock
+from orchestrator.replication.along_maps import Hop, translate_along
+from orchestrator.replication.cuts import Cuts
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
+from orchestrator.runs.ports import Clusters
+from orchestrator.snapshot.samples import SampledPosition
+from orchestrator.snapshot.watcher_records import age_s
+from orchestrator.topology.model import Consumer, Topology
+from orchestrator.values import LogEnd, TopicPartition
+
+_POLL_S = 1.0
+_SPARE_S = 10.0
+"""Of the step's time, for all but waiting for a mirror."""
+_LISTED = 5
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class TranslateAlong(
+    Look[TranslatedPositions],
+    name="translate-along",
+    phase="translate",
+    expected_s=1.0,
+    timeout_s=60.0,
+):
+    """Each group's recorded positions along its routes, through maps as they are now.
+
+    Where the last mirror of a route has not copied up to a position yet, that is waited for: a position that
+    nothing was copied behind is known only roughly. Newest offset syncs have `settle_s` seconds to arrive;
+    what is not exact then is so for good. `routes`: by group. `ends`: where mirrors ended that stand.
+    `accept_reread`: more records than so many are not read again (None: as many as it takes).
+    """
+
+    left: str
+    entered: str
+    routes: dict[str, tuple[Route, ...]]
+    recorded: Handle[RecordedPositions]
+    ends: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
+    accept_reread: int | None = None
+    settle_s: float = 3.0
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        legs = [leg for routes in self.routes.values() for route in routes for leg in route]
+        mirrors = ", ".join(dict.fromkeys(str(leg.mirror) for leg in legs))
+        return f"Translate each position from {self.left} to {self.entered}, by the maps of {mirrors}"
+
+    def perform(self, run: Running) -> Outcome[TranslatedPositions]:
+        """See `Effect`."""
+        places = list(self._places(run))
+        unread = self._unread(run, places)
+        if unread:
+            return Failed(f"no route leads to {self.entered} from what is unread at {self.left}: {unread}")
+        passed = self._await_passed(run, places)
+        if not isinstance(passed, Done):
+            return passed
+        rows: list[TargetPosition] = []
+
+        def are_exact() -> bool:
+            nonlocal rows
+            rows = self._rows(run, places)
+            return all(row.exact for row in rows)
+
+        run.await_true(are_exact, self.settle_s, poll_s=_POLL_S)
+        return outcome_of_rows(rows, self._landing(run, places), "no translation for", self.accept_reread)
+
+    def _places(self, run: Running) -> Iterator[_Place]:
+        """Every partition that a group reads, and where it stands there."""
+        topology, recorded = run.port(Topology), run.of(self.recorded)
+        left, now_s = run.port(Clusters).cluster(self.left), run.port(Clock).now_s()
+        for consumer in consumers_named(run, self.routes):
+            routes = self.routes[consumer.name]
+            committed = recorded.positions.get(consumer.name, {})
+            found = read_along(topology, consumer, routes, self.left, self.entered)
+            own = [TopicPartition(led.left, n) for _, led in found for n in range(led.partitions)]
+            # From there nothing is passed over; it has read nothing before.
+            starts = left.log_ends([tp for tp in own if tp not in committed])
+            for route, led in found:
+                for number in range(led.partitions):
+                    at = TopicPartition(led.left, number)
+                    yield _Place(
+                        consumer=consumer,
+                        route=route,
+                        led=led,
+                        number=number,
+                        committed=committed.get(at),
+                        offset=committed[at] if at in committed else starts[at].start_offset,
+                        age_s=age_s(now_s, recorded.at_s.get(consumer.name, now_s)),
+                    )
+
+    def _unread(self, run: Running, places: list[_Place]) -> str:
+        """Records at the place left that a group has still to read, and that no route leads further.
+
+        A group that was moved there reads the landing topics as well. Raises `ClusterError`.
+        """
+        left, positions, said = run.port(Clusters).cluster(self.left), run.of(self.recorded).positions, []
+        for consumer in consumers_named(run, self.routes):
+            covered = {place.led.left for place in places if place.consumer is consumer}
+            others = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]
+            described = left.topics(others)
+            logs = left.log_ends([tp for topic in described.values() for tp in topic.partitions])
+            committed = positions.get(consumer.name, {})
+            for tp, log in sorted(logs.items()):
+                records = log.end_offset - max(committed.get(tp, 0), log.start_offset)
+                if records > 0:
+                    said.append(f"{consumer.name} {tp}: {records:,} records")
+        return "; ".join(said[:_LISTED])
+
+    def _maps(self, run: Running, places: list[_Place]) -> dict[MirrorRef, FinalMap]:
+        """The maps of all legs: to their very ends where mirrors stand, otherwise as they are now."""
+        maps, standing = run.port(Maps), dict(self.ends)
+        mirrors = dict.fromkeys(leg.mirror for place in places for leg in place.route)
+        return {
+            mirror: maps.final(mirror, run.of(standing[mirror]))
+            if mirror in standing
+            else maps.current(mirror)
+            for mirror in mirrors
+        }
+
+    def _await_passed(self, run: Running, places: list[_Place]) -> Outcome[Nothing]:
+        """Wait until the last mirror of each route has copied up to each position, unless it stands."""
+        wanted: dict[MirrorRef, dict[TopicPartition, int]] = {}
+        standing, maps, cuts = dict(self.ends), self._maps(run, places), _cuts(run, places)
+        for place in places:
+            last, source = place.route[-1], place.source_of(-1)
+            at = translate_along(place.hops(maps, cuts)[:-1], place.offset).offset
+            if last.is_inverse or last.mirror in standing or at is None:
+                continue
+            ends = wanted.setdefault(last.mirror, {})
+            ends[source] = max(at, ends.get(source, 0))
+        deadline_s = run.port(Clock).monotonic_s() + run.timeout_s - self.settle_s - _SPARE_S
+        for mirror, ends in wanted.items():
+            logs = run.port(Clusters).cluster(mirror.source).log_ends(ends)
+            before = StandingLogs(
+                ends={tp: min(end, logs[tp].end_offset) for tp, end in ends.items()},
+                starts={tp: log.start_offset for tp, log in logs.items()},
+            )
+            left_s = max(0.0, deadline_s - run.port(Clock).monotonic_s())
+            found = drained(run, mirror, before, end=None, stalled_s=None, timeout_s=left_s)
+            if isinstance(found, Failed):
+                return Failed(f"the mirror {mirror} is behind the groups: {found.message}", found.detail)
+            if not isinstance(found, Done):
+                return found
+        return Done(Nothing())
+
+    def _rows(self, run: Running, places: list[_Place]) -> list[TargetPosition]:
+        maps, cuts = self._maps(run, places), _cuts(run, places)
+        logs = run.port(Clusters).cluster(self.entered).log_ends([place.there for place in places])
+        return [place.row(self.left, self.entered, maps, cuts, logs.get(place.there)) for place in places]
+
+    def _landing(self, run: Running, places: list[_Place]) -> GroupOffsets:
+        """Where groups go on in topics that producers may write there one day, and no route leads to.
+
+        What a failback has brought from there to where the group was is not read twice. Without that a group
+        begins where the log does: nobody knows that it has read any of it. Raises `ClusterError`.
+        """
+        recorded, entered = run.of(self.recorded), run.port(Clusters).cluster(self.entered)
+        found: GroupOffsets = {}
+        for consumer in consumers_named(run, self.routes):
+            own = [place for place in places if place.consumer is consumer]
+            covered = {place.led.entered for place in own}
+            wanted = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]
+            described = entered.topics(wanted)
+            logs = entered.log_ends([tp for topic in described.values() for tp in topic.partitions])
+            positions = {
+                tp: SampledPosition(offset, 0.0)
+                for tp, offset in recorded.positions.get(consumer.name, {}).items()
+            }
+            found[consumer.name] = {tp: log.start_offset for tp, log in logs.items()}
+            for mirror in {place.route[0].mirror for place in own if place.is_of_home}:
+                brought = landing_offsets(run, mirror, {consumer.name: positions}).get(consumer.name, {})
+                found[consumer.name] |= {tp: at for tp, at in brought.items() if tp in logs}
+        return found
+
+
+@plain_dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A group's position in one partition at the place left. `committed`: None where it has none."""
+
+    consumer: Consumer
+    route: Route
+    led: Led
+    number: int
+    committed: int | None
+    offset: int
+    age_s: float | None
+
+    @property
+    def there(self) -> TopicPartition:
+        """The partition at the place entered."""
+        return TopicPartition(self.led.entered, self.number)
+
+    @property
+    def is_of_home(self) -> bool:
+        """Whether it leads from where its topic is produced, along one mirror of the file."""
+        (first, *others) = self.route
+        return not others and not first.is_inverse and not first.mirror.is_back
+
+    def source_of(self, leg: int) -> TopicPartition:
+        """The partition at the source of one leg's mirror."""
+        return TopicPartition(self.led.sources[leg], self.number)
+
+    def hops(self, maps: Mapping[MirrorRef, FinalMap], cuts: Mapping[MirrorRef, Cuts]) -> list[Hop]:
+        """The way through maps."""
+        return [
+            Hop(
+                offset_map=maps[leg.mirror].offset_map,
+                source=self.source_of(number),
+                is_inverse=leg.is_inverse,
+                cuts=cuts.get(leg.mirror, {}).get(self.source_of(number), ()),
+            )
+            for number, leg in enumerate(self.route)
+        ]
+
+    def row(
+        self,
+        left: str,
+        entered: str,
+        maps: Mapping[MirrorRef, FinalMap],
+        cuts: Mapping[MirrorRef, Cuts],
+        log: LogEnd | None,
+    ) -> TargetPosition:
+        """Where it goes on; `log`: of the partition there."""
+        placed = placed_in_log(self.consumer, log, translate_along(self.hops(maps, cuts), self.offset), None)
+        return TargetPosition(
+            group=self.consumer.name,
+            source=left,
+            topic=self.led.left,
+            partition=self.number,
+            source_offset=self.committed,
+            position_age_s=None if self.committed is None else self.age_s,
+            target=entered,
+            target_topic=self.led.entered,
+            target_offset=placed.offset,
+            exact=placed.is_exact,
+            reread_at_most=placed.reread_at_most,
+            reason=placed.reason if self.committed is not None else f"never committed; {placed.reason}",
+        )
+
+
+def _cuts(run: Running, places: list[_Place]) -> dict[MirrorRef, Cuts]:
+    """Where logs were cut whose copies positions lead back from. Raises `DcctlError`."""
+    legs = {leg.mirror for place in places for leg in place.route if leg.is_inverse}
+    return {mirror: run.port(Maps).cuts(mirror) for mirror in legs}

@@ -1,0 +1,229 @@
+"""Where consumer groups have to stand at the place entered, what they read again, and the gates on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.moves.gates.left import ages_at_s
+from orchestrator.moves.positions import TargetPosition, target_positions
+from orchestrator.moves.prediction import predict_reread
+from orchestrator.moves.situation import Situation
+from orchestrator.ports.part import Part
+from orchestrator.runs.gate import absent, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.snapshot.left import LeftCluster
+from orchestrator.snapshot.samples import SampledPosition, SampleHistory
+from orchestrator.snapshot.watcher_records import SET_CLOCKS
+from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
+
+
+def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPosition]]:
+    """Where each group stands: its own word where its coordinator answers, else the watcher's."""
+    left = s.source.left.value
+    said = s.source.committed.value if s.case == "planned" else {} if left is None else left.committed
+    history, found = s.copying.samples.value, {}
+    for group in s.moving("group"):
+        if said is not None and group.name in said:
+            found[group.name] = {
+                tp: SampledPosition(offset, s.seen.at_s) for tp, offset in said[group.name].items()
+            }
+        elif s.case == "planned" or history is None:
+            found[group.name] = {}
+        else:
+            found[group.name] = dict(history.positions(group.name))
+    return found
+
+
+def positions(s: Situation) -> tuple[TargetPosition, ...]:
+    """Where each group has to stand at the place entered; none where that cannot be told.
+
+    On the way back they are placed once all stands still.
+    """
+    history, offset_map, logs = s.copying.samples.value, s.copying.offset_map.value, s.target.log_ends.value
+    if s.case == "back" or history is None or offset_map is None or logs is None:
+        return ()
+    left, ends = s.source.left.value, s.source.log_ends.value
+    if s.case == "planned":
+        if ends is None or s.source.committed.value is None:
+            return ()
+    else:
+        ends = {**history.newest_ends(), **({} if left is None else left.logs)}
+    by_time = s.copying.by_time.value or {}
+    return tuple(
+        row
+        for group in s.moving("group")
+        for row in target_positions(
+            s.topology,
+            s.mirror,
+            group,
+            recorded=s.once(recorded)[group.name],
+            sampled_ends=ends,
+            offset_map=offset_map,
+            made_anew=history.made_anew,
+            by_time=by_time.get(group.name, {}),
+            target_logs=logs,
+            lost_at_s=_unseen_at_s(s, group.name, history, left),
+        )
+    )
+
+
+def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: LeftCluster | None) -> float:
+    """When a group's positions were lost: what it did afterwards nobody knows."""
+    if s.case == "planned" or (left is not None and group in left.committed):
+        return s.seen.at_s  # its own word, dated by this clock
+    if s.case != "partial":
+        return ages_at_s(s, s.seen.at_s)
+    unseen_s = history.unseen_since_s(group)
+    return ages_at_s(s, s.copying.samples.at_s) if unseen_s is None else unseen_s
+
+
+def groups_idle(s: Situation) -> GateResult:
+    """Their offsets at the place entered can be written."""
+    limit = "no running member at the target in any group that moves"
+    part = s.target.members
+    if part.value is None:
+        return absent("groups-idle", part, limit)
+    running = [f"{group} ({count})" for group, count in sorted(part.value.items()) if count]
+    return gate_result(
+        "groups-idle",
+        "refused" if running else "ok",
+        measured=f"{len(part.value)} groups, {len(running)} with members",
+        limit=limit,
+        reason=f"running: {listed(running)}" if running else "their offsets can be written",
+        hint=f"stop these consumers at {s.entered} first" if running else "",
+    )
+
+
+def _places(s: Situation) -> tuple[Part[Any], ...]:
+    """What positions are made of: without any of these there is none, which says nothing about the groups."""
+    return s.copying.samples, s.copying.offset_map, s.target.log_ends
+
+
+def positions_fresh(s: Situation) -> GateResult:
+    """Ages are judged at the loss: sampling ended then, and time since costs nothing."""
+    limit = f"each position at most {s.age_limit_s:g} s old when the source was lost"
+    for part in _places(s):
+        if part.value is None:
+            return absent("positions-fresh", part, limit)
+    rows = s.once(positions)
+    ages = [p.position_age_s for p in rows if p.position_age_s is not None]
+    known = [p for p in rows if p.source_offset is not None]
+    unknown = [c.name for c in s.moving("group") if c.name not in {p.group for p in known}]
+    undated = sorted({p.group for p in known if p.position_age_s is None})
+    old = [f"{p.group} {p.topic}-{p.partition}" for p in rows if (p.position_age_s or 0) > s.age_limit_s]
+    reason = "all of them are"
+    if old:
+        reason = f"too old: {listed(old)}"
+    elif unknown:
+        reason = f"no position was ever recorded of {listed(unknown)}"
+    elif undated:
+        reason = (
+            f"the clock by which they were dated differs: nobody knows how old those of {listed(undated)} are"
+        )
+    return gate_result(
+        "positions-fresh",
+        "refused" if old or unknown else "unknown" if undated else "ok",
+        measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
+        limit=limit,
+        reason=reason,
+        hint=_hint_of_positions(old, unknown) or (SET_CLOCKS if undated else ""),
+    )
+
+
+def _hint_of_positions(old: Sequence[str], unknown: Sequence[str]) -> str:
+    hints = ["raise failover.max_position_age_s to accept more re-reading"] if old else []
+    if unknown:
+        hints.append(f"take {listed(unknown)} out of the file, and start it there by hand")
+    return "; ".join(hints)
+
+
+def _without_place(rows: Iterable[TargetPosition]) -> list[str]:
+    return [f"{p.group} {p.topic}-{p.partition}: {p.reason}" for p in rows if p.target_offset is None]
+
+
+def map_complete(s: Situation) -> GateResult:
+    """No position is left to the consumers' auto.offset.reset."""
+    limit = "every position has a place in the target's log, or a rule for the case without one"
+    for part in _places(s):
+        if part.value is None:
+            return absent("map-complete", part, limit)
+    rows = s.once(positions)
+    without = _without_place(rows)
+    exact = sum(p.exact for p in rows)
+    return gate_result(
+        "map-complete",
+        "refused" if without else "ok",
+        measured=f"{len(rows)} positions, {exact} of them exact already",
+        limit=limit,
+        reason=listed(without) if without else "all of them have",
+        hint=(
+            "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it"
+            if without
+            else ""
+        ),
+    )
+
+
+def positions_known(s: Situation) -> GateResult:
+    """What each group has committed is known, and has a place; on the way back it is placed later."""
+    part, is_back = s.source.committed, s.case == "back"
+    limit = f"what each group has committed at {s.left}" + (
+        "" if is_back else f", and a place for it in the logs of {s.entered}"
+    )
+    needed: list[Part[Any]] = [part] if is_back else [part, s.source.log_ends, *_places(s)]
+    for one in needed:
+        if one.value is None:
+            return absent("positions-known", one, limit)
+    groups = f"{len(part.value or ())} groups"
+    if is_back:
+        later = "they are translated once all stands still"
+        return gate_result("positions-known", "ok", groups, limit, later)
+    placed = s.once(positions)
+    without = _without_place(placed)
+    return gate_result(
+        "positions-known",
+        "refused" if without else "ok",
+        measured=f"{len(placed)} positions of {groups}",
+        limit=limit,
+        reason=listed(without) or "all of them have",
+        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+    )
+
+
+def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
+    """Records that each group reads again: by the map, by the age of its position, and at most."""
+    if s.way.reach == "whole":
+        return {group.name: dict(NOTHING_AGAIN) for group in s.moving("group")}
+    by_group: dict[str, list[TargetPosition]] = {group.name: [] for group in s.moving("group")}
+    for position in s.once(positions):
+        if position.source_offset is not None:
+            by_group[position.group].append(position)
+    return {
+        name: reread(
+            s,
+            name,
+            {p.source_partition: s.once(recorded)[name][p.source_partition] for p in rows},
+            {p.source_partition: p.reread_at_most for p in rows},
+        )
+        for name, rows in by_group.items()
+        if s.copying.samples.value is not None
+    }
+
+
+NOTHING_AGAIN: Mapping[str, int | None] = {"map": 0, "position_age": 0, "at_most": 0}
+
+
+def reread(
+    s: Situation,
+    consumer: str,
+    known: Mapping[TopicPartition, SampledPosition],
+    by_map: Mapping[TopicPartition, int | None],
+) -> dict[str, int | None]:
+    """What one consumer reads again that stands at `known`; `by_map`: what its translation costs."""
+    history = s.copying.samples.value
+    if history is None:
+        return {}
+    found = predict_reread(history, consumer, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
+    return {"map": found.map, "position_age": found.position_age, "at_most": found.at_most}

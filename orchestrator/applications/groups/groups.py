@@ -1,0 +1,124 @@
+"""Groups: what they have committed, and seeing them at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+)
+from orchestrator.runs.ports import Clusters
+
+_POLL_S = 0.3
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SaveOffsets(
+    Look[SavedOffsets],
+    name="save-offsets",
+    phase="translate",
+    title="Save what the groups have committed there now",
+):
+    """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
+    offsets, for undo.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[SavedOffsets]:
+        """See `Effect`."""
+        committed = run.port(Clusters).cluster(self.cluster).committed(self.groups)
+        count = sum(len(offsets) for offsets in committed.values())
+        return Done(SavedOffsets(offsets=committed), f"{count} offsets of {len(committed)} groups")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPositions(
+    Look[RecordedPositions],
+    name="record-positions",
+    phase="translate",
+    title="Record what the groups have committed at {cluster}",
+    expected_s=0.2,
+):
+    """What the groups have committed at the source, now that they are stopped: these positions are final.
+
+    A group that still has members may commit more: it would be processed here and again at the target.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[RecordedPositions]:
+        """See `Effect`."""
+        source = run.port(Clusters).cluster(self.cluster)
+        members: Mapping[str, int] = {}
+
+        def are_empty() -> bool:
+            nonlocal members
+            members = {group: count for group, count in source.group_members(self.groups).items() if count}
+            return not members
+
+        if not run.await_true(are_empty, run.timeout_s / 2):
+            running = ", ".join(f"{group} ({count})" for group, count in sorted(members.items()))
+            return Failed(f"still running at {source.name}: {running}")
+        committed = source.committed(self.groups)
+        count = sum(len(offsets) for offsets in committed.values())
+        found = RecordedPositions(positions=committed, at_s={})
+        return Done(found, f"{count} positions of {len(self.groups)} groups")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitGroupProgress(
+    Look[Nothing],
+    name="await-group-progress",
+    phase="verify",
+    title="See each group have members and move on, or be at the end",
+    expected_s=3.0,
+    timeout_s=60.0,
+):
+    """Wait until each group has members, and has committed anew or has nothing left to read.
+
+    `written`: what was committed for them before; without it, what is committed when this is asked.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+    started: Handle[Nothing]
+    written: Handle[WrittenOffsets] | None = None
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        target = run.port(Clusters).cluster(self.cluster)
+        written = target.committed(self.groups) if self.written is None else run.of(self.written).written
+        waiting = set(written)
+
+        def has_all_moved() -> bool:
+            members = target.group_members(waiting)
+            staffed = {group for group in waiting if members[group]}
+            committed = target.committed(staffed)
+            ends = target.end_offsets({tp for group in staffed for tp in written[group]})
+            waiting.difference_update(
+                group
+                for group in staffed
+                if any(committed[group].get(tp, offset) != offset for tp, offset in written[group].items())
+                or all(offset >= ends[tp] for tp, offset in written[group].items())
+            )
+            return not waiting
+
+        if run.await_true(has_all_moved, run.timeout_s, poll_s=_POLL_S):
+            return Done(Nothing(), f"{len(written)} groups at work")
+        silent = sorted(waiting)
+        said = f"not seen at work within {run.timeout_s:g} s: {', '.join(silent)}"
+        return Unknown(said, {"not_seen": silent})

@@ -1,0 +1,152 @@
+"""Which access rules each cluster shall have for the principals that the file names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from orchestrator.estate.desired_topics import (
+    connect_topics,
+    heartbeats_through,
+    heartbeats_topics,
+)
+from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.values import Acl, Pattern
+
+CLUSTER_RESOURCE = "kafka-cluster"
+TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
+
+_WRITER = ("WRITE", "DESCRIBE")
+_READER = ("READ", "DESCRIBE")
+_MIRROR_READS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
+_MIRROR_BEATS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS")
+_MIRROR_WRITES = ("READ", "WRITE", "CREATE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS")
+
+
+def named_principals(topology: Topology, cluster: str) -> frozenset[str]:
+    """Every principal of the file that shall have rights at `cluster`, or might."""
+    named = [producer.principal for producer in topology.producers]
+    named += [consumer.principal for consumer in topology.consumers]
+    if any(mirror.managed and cluster in (mirror.source, mirror.target) for mirror in topology.replication):
+        named.append(topology.clusters[cluster].mirror_principal)
+    return frozenset(principal for principal in named if principal)
+
+
+def desired_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
+    """Every access rule that `cluster` shall have. Operator and brokers are super users and need none.
+
+    Producers and consumers also get their rights where a mirror would take them: a failover that had to
+    make rules first would be slower, and might fail.
+    """
+    return frozenset(
+        (
+            *_producer_rules(topology, cluster),
+            *_consumer_rules(topology, cluster),
+            *(rule for mirror in topology.replication for rule in _mirror_rules(topology, mirror, cluster)),
+        )
+    )
+
+
+def worker_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
+    """What the Connect workers of `cluster` cannot run without, as the mirror's principal.
+
+    They run on when the last mirror is gone, for the next one and for connectors of others.
+    """
+    if not topology.clusters[cluster].has_connect:
+        return frozenset()
+    return frozenset(_worker_rules(topology.clusters[cluster].mirror_principal, cluster))
+
+
+def _worker_rules(who: str, cluster: str) -> Iterator[Acl]:
+    for topic in connect_topics(cluster).values():
+        yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
+    # Connect's own group, and the offsets that MirrorMaker writes for others.
+    yield from _rules(who, "GROUP", "*", _READER)
+
+
+def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
+    for producer in topology.producers:
+        if producer.principal and (producer.cluster == cluster or topology.mirror(producer.cluster, cluster)):
+            for topic in producer.topics:
+                yield from _rules(producer.principal, "TOPIC", topic, _WRITER)
+            for transactional_id in producer.transactional_ids:
+                yield from _transactional_rules(producer.principal, transactional_id)
+
+
+def _transactional_rules(principal: str, transactional_id: str) -> Iterator[Acl]:
+    begins = transactional_id.removesuffix("*")
+    if begins and begins != transactional_id:
+        yield from _rules(principal, TRANSACTIONAL_ID, begins, _WRITER, "PREFIXED")
+    else:
+        yield from _rules(principal, TRANSACTIONAL_ID, transactional_id, _WRITER)
+
+
+def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
+    for consumer in topology.consumers:
+        if not consumer.principal:
+            continue
+        mirror = topology.mirror(consumer.cluster, cluster)
+        read = topology.topics_read(consumer)
+        if consumer.cluster == cluster:
+            topics = set(read)
+        elif mirror is not None:
+            topics = {name for topic in read for name in _after_a_move(topology, mirror, topic)}
+        else:
+            continue
+        for topic in sorted(topics):
+            yield from _rules(consumer.principal, "TOPIC", topic, _READER)
+        yield from _group_rules(consumer.principal, consumer)
+
+
+def _after_a_move(topology: Topology, mirror: Replication, topic: str) -> Iterator[str]:
+    """What a consumer of `topic` at the mirror's source reads at its target."""
+    back = topology.mirror(mirror.target, mirror.source)
+    original = (
+        next((name for name in back.topics if back.mirrored_topic(name) == topic), None) if back else None
+    )
+    if original is not None and topic not in mirror.topics:
+        yield original  # it came from there
+        return
+    yield topic
+    yield mirror.mirrored_topic(topic)
+
+
+def _group_rules(principal: str, consumer: Consumer) -> Iterator[Acl]:
+    # Spark makes up group ids with the query's prefix (kafka.group.id or groupIdPrefix).
+    pattern: Pattern = "PREFIXED" if consumer.kind == "spark" else "LITERAL"
+    return _rules(principal, "GROUP", consumer.name, _READER, pattern)
+
+
+def _mirror_rules(topology: Topology, mirror: Replication, cluster: str) -> Iterator[Acl]:
+    if not mirror.managed:
+        return
+    who = topology.clusters[cluster].mirror_principal
+    if mirror.source == cluster:
+        for topic in mirror.topics:
+            yield from _rules(who, "TOPIC", topic, _MIRROR_READS)
+        # The heartbeat connector writes its own here; the mirror carries all over like any topic.
+        own, *passed_on = heartbeats_topics(topology, cluster)
+        yield from _rules(who, "TOPIC", own, _MIRROR_BEATS)
+        for topic in passed_on:
+            yield from _rules(who, "TOPIC", topic, _MIRROR_READS)
+        if mirror.offset_syncs == "source":
+            yield from _rules(who, "TOPIC", mirror.offset_syncs_topic, _MIRROR_WRITES)
+        yield from _rules(who, "GROUP", "*", ("DESCRIBE",))
+        yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
+    if mirror.target == cluster:
+        written = [
+            *(mirror.mirrored_topic(topic) for topic in mirror.topics),
+            *heartbeats_through(topology, mirror),
+            *([mirror.offset_syncs_topic] if mirror.offset_syncs == "target" else []),
+            mirror.checkpoints_topic,
+        ]
+        for topic in written:
+            yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
+        yield from _worker_rules(who, cluster)
+        yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
+
+
+def _rules(
+    principal: str, resource_type: str, name: str, operations: Iterable[str], pattern: Pattern = "LITERAL"
+) -> Iterator[Acl]:
+    for operation in operations:
+        yield Acl(principal, operation, "ALLOW", resource_type, name, pattern)

@@ -1,0 +1,202 @@
+"""The audit: ledgers and records in, parts of a report and findings out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.spark import translated_spark_errors
+from orchestrator.errors import AuditError, ClusterError
+from orchestrator.evidence.audit import fates, figures, readings, seconds, series, tables, timing
+from orchestrator.evidence.audit.extent import named_ranges, ranges_to_read, unread_partitions
+from orchestrator.evidence.audit.figures import Measured, PartitionKey, Unmeasured
+from orchestrator.evidence.audit.given import positions_of, reaches_of, relocated_batches, subscriptions
+from orchestrator.evidence.audit.inputs import MIRRORED, AuditInputs
+from orchestrator.evidence.audit.packing import pack_ledgers
+from orchestrator.evidence.audit.result import AuditResult, Finding
+from orchestrator.evidence.audit.soundness import Soundness, not_read, soundness
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The audit's sources as DataFrames, with the columns of `tables`; `ranges` is what was to be read.
+
+    `ranges`: (side, topic, partition) -> (first offset, end offset) of the target's logs.
+    """
+
+    records: DataFrame
+    sends: DataFrame
+    processed: DataFrame
+    counts: DataFrame
+    ranges: Mapping[PartitionKey, tuple[int, int]]
+
+
+def run_audit(spark: SparkSession, inputs: AuditInputs) -> AuditResult:
+    """Audit one move. What cannot be read ends in findings `unknown`, never in an exception of Spark's or
+    Kafka's."""
+    found = soundness(inputs)
+    try:
+        with _packed(inputs, found) as packed:
+            return _audit(spark, inputs, packed, found)
+    except (AuditError, ClusterError) as error:
+        reason = f"the audit could not read everything: {error.subject}: {error.problem}"
+        return AuditResult(findings=(*found.findings, Finding("unknown", reason)))
+
+
+@contextmanager
+def _packed(inputs: AuditInputs, found: Soundness) -> Iterator[Path]:
+    """A folder with the packed ledgers: beside them, where any Spark master that has them looks, too."""
+    beside = Path(inputs.ledgers).absolute()
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=".packed-", dir=beside if os.access(beside, os.W_OK) else None
+        ) as folder:
+            pack_ledgers(inputs, Path(folder), found)
+            yield Path(folder)
+    except OSError as error:
+        raise AuditError(str(beside), f"no place for packed ledgers: {error.strerror}") from None
+
+
+def _audit(spark: SparkSession, inputs: AuditInputs, packed: Path, found: Soundness) -> AuditResult:
+    cluster = KafkaCluster(inputs.target, inputs.bootstrap, inputs.client)
+    ranges, purged = ranges_to_read(inputs, cluster)
+    with translated_spark_errors(f"cluster {inputs.target}", "auditing"):
+        sources = Tables(
+            records=tables.read_target_records(
+                spark, inputs, cluster.properties, named_ranges(inputs, ranges)
+            ),
+            sends=tables.read_packed(spark, packed, "sends", tables.SENDS_SCHEMA),
+            processed=tables.read_packed(spark, packed, "processed", tables.PROCESSED_SCHEMA),
+            counts=tables.read_counts(spark, inputs),
+            ranges=ranges,
+        )
+        return audit_tables(spark, inputs, sources, found, purged)
+
+
+def audit_tables(
+    spark: SparkSession,
+    inputs: AuditInputs,
+    sources: Tables,
+    found: Soundness,
+    findings: Sequence[Finding] = (),
+) -> AuditResult:
+    """The audit proper, on DataFrames wherever they come from."""
+    fault_ms = int((inputs.fault_at_s or 0) * 1000)
+    records = sources.records.persist()
+    # Two at a time: while one plans, which takes one core, the other computes.
+    with ThreadPoolExecutor(2, thread_name_prefix="audit") as pool:
+        try:
+            counting = pool.submit(lambda: _collected(seconds.record_counts(records)))
+            acking = pool.submit(lambda: _collected(seconds.acks_per_second(sources.sends, fault_ms)))
+            reading = pool.submit(
+                lambda: _collected(seconds.processed_per_second(sources.processed, fault_ms))
+            )
+            partitions, unread = unread_partitions(inputs, counting.result(), sources.ranges)
+            sends, processed = acking.result(), reading.result()
+            _compare(found, inputs, sends, processed)
+            unmeasured = Unmeasured(
+                producers=frozenset(found.producers),
+                consumers=frozenset(found.consumers),
+                partitions=partitions,
+            )
+            positions = positions_of(spark, inputs, found.notes, reaches_of(inputs, processed))
+            collected = _measured(spark, inputs, replace(sources, records=records), positions, pool)
+        finally:
+            records.unpersist()
+    measured = Measured(**collected, notes=found.notes, unmeasured=unmeasured)
+    acks = [row for row in sends if row["count"]]
+    clusters, strange_records = figures.cluster_parts(inputs, measured)
+    consumers, strange_readings = figures.consumer_parts(inputs, measured)
+    queries, strange_counts = figures.spark_parts(inputs, measured)
+    rto, strange_clocks = timing.rto_part(
+        inputs, acks, processed, found.notes, unmeasured, clocks=found.clocks
+    )
+    ends = {
+        (topic, number): end for (side, topic, number), (_, end) in sources.ranges.items() if side == MIRRORED
+    }
+    return AuditResult(
+        clusters=clusters,
+        consumers=consumers,
+        spark=queries,
+        rto=rto,
+        series=series.series_part(inputs, acks, processed, ends),
+        findings=(
+            *findings,
+            *found.findings,
+            *unread,
+            *strange_records,
+            *strange_readings,
+            *strange_counts,
+            *strange_clocks,
+            *_client_errors(inputs, found),
+        ),
+    )
+
+
+def _measured(
+    spark: SparkSession, inputs: AuditInputs, sources: Tables, positions: DataFrame, pool: Executor
+) -> dict[str, list[dict[str, Any]]]:
+    """The tables of `Measured`, collected."""
+    before, after = inputs.life_before, inputs.life_after
+    fate = fates.record_fates(sources.records, sources.sends, before=before).persist()
+    try:
+        relocated = relocated_batches(inputs)
+        read = readings.readings(
+            fate, sources.processed, subscriptions(spark, inputs), relocated, before=before
+        )
+        queries = [index for index, consumer in enumerate(inputs.consumers) if consumer.kind == "spark"]
+        expected = readings.expected_counts(read.where(f.col("consumer").isin(queries)))
+        final = readings.final_counts(sources.counts, relocated, before=before, after=after)
+        # This one fills the cache that the others read.
+        mirrored = _collected(fates.mirrored_figures(fate))
+        wanted = {
+            "readings": readings.reading_figures(read, positions),
+            "landing": fates.landing_figures(fate),
+            "reordered": fates.reordered_figures(fate),
+            "counts": readings.count_differences(expected, final) if queries else None,
+        }
+        jobs = {name: pool.submit(_collected, table) for name, table in wanted.items() if table is not None}
+        return {"mirrored": mirrored, "counts": [], **{name: job.result() for name, job in jobs.items()}}
+    finally:
+        fate.unpersist()
+
+
+def _compare(
+    found: Soundness,
+    inputs: AuditInputs,
+    sends: Sequence[Mapping[str, Any]],
+    processed: Sequence[Mapping[str, Any]],
+) -> None:
+    """Whether Spark read as many rows as the ledgers hold."""
+    read: dict[tuple[str, int, int], int] = defaultdict(int)
+    for row in sends:
+        read["producer", row["producer"], row["life"]] += row["rows"]
+    for row in processed:
+        read["consumer", row["consumer"], row["life"]] += row["count"]
+    not_read(found, inputs, read)
+
+
+def _client_errors(inputs: AuditInputs, found: Soundness) -> list[Finding]:
+    """Consumers that met a missing or impossible position after the move say so in their notes."""
+    findings = []
+    for index, consumer in enumerate(inputs.consumers):
+        notes = found.notes.get((index, inputs.life_after))
+        if notes is not None and "_AUTO_OFFSET_RESET" in notes.errors():
+            text = f"{consumer.name}: a position was missing or outside the log at {inputs.target}"
+            findings.append(Finding("invalid", text))
+    return findings
+
+
+def _collected(rows: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict(recursive=True) for row in rows.collect()]

@@ -1,0 +1,113 @@
+"""The parts of a report that a run itself tells: of a rehearsal and of a real one alike."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import psutil
+
+from orchestrator import __version__
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.failover_result import FailoverResult
+
+_GIB = 2**30
+# A producer's clock that is off by more than a day would only stretch every plot.
+_PLAUSIBLE_S = 86_400.0
+
+
+def versions_part(topology: Topology) -> dict[str, str]:
+    """`versions`: what the file says of Kafka, and what this machine runs."""
+    kafka = ", ".join(dict.fromkeys(cluster.kafka for cluster in topology.clusters.values()))
+    return {
+        "dcctl": __version__,
+        "kafka": kafka,
+        "spark": version("pyspark"),
+        "python": platform.python_version(),
+        "java": str(find_java().major),
+        "confluent-kafka": version("confluent-kafka"),
+    }
+
+
+def environment_part() -> dict[str, Any]:
+    """`environment`: this machine."""
+    return {
+        "cores": psutil.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / _GIB, 1),
+        "system": platform.platform(terse=True),
+    }
+
+
+def predicted_loss(run: FailoverResult) -> dict[str, dict[str, Any]]:
+    """Per topic: the bounds, and what they rest on."""
+    grounds = run.plan["facts"].get("loss_rests_on", {})
+    return {topic: {**bounds, **grounds.get(topic, {})} for topic, bounds in run.predicted["loss"].items()}
+
+
+def predicted_part(run: FailoverResult) -> dict[str, Any]:
+    """`predicted`: only topics for which the plan stated an expectation and an upper bound."""
+    loss = {
+        topic: bounds
+        for topic, bounds in predicted_loss(run).items()
+        if {"expected", "at_most"} <= bounds.keys()
+    }
+    reread = {
+        name: {key: cost.get(key) for key in ("map", "position_age", "at_most")}
+        for name, cost in run.predicted["reread"].items()
+    }
+    return {"source": run.source, "loss": loss, "reread": reread, "seconds": run.predicted["seconds"]}
+
+
+def phase_parts(run: FailoverResult) -> list[Mapping[str, Any]]:
+    """`phases` from the command on.
+
+    What the run itself calls detection is its look at the world before deciding: it belongs to deciding.
+    """
+    decide = {
+        "name": "decide",
+        "seconds": round(run.decided_at_s - run.started_at_s, 3),
+        "started_at_s": run.started_at_s,
+    }
+    return [decide, *(phase for phase in run.phases if phase["name"] not in ("detect", "decide"))]
+
+
+def first_record_moments(run: FailoverResult) -> list[dict[str, Any]]:
+    """Of `timeline`: each producer's first record at the target, by the time that it bears."""
+    return [
+        {"at_s": row["at_s"], "name": f"first record of {row['producer']} at {run.target}", "kind": "event"}
+        for row in run.producers
+        if row["at_s"] is not None and row["at_s"] >= run.started_at_s - _PLAUSIBLE_S
+    ]
+
+
+def gate_part(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """One of `gates`."""
+    return {key: gate[key] for key in ("id", "outcome", "measured", "limit", "reason", "hint")}
+
+
+def step_part(step: Mapping[str, Any], run: FailoverResult) -> dict[str, Any]:
+    """One of `steps`, as it was run."""
+    actions = {planned["id"]: planned["action"] for planned in run.plan["steps"]}
+    return {
+        "id": step["id"],
+        "phase": step["phase"],
+        "action": actions[step["id"]],
+        "description": step["title"],
+        "outcome": "skipped" if step["outcome"] == "not done" else step["outcome"],
+        "started_at_s": step["started_at_s"],
+        "seconds": step["seconds"],
+        "detail": step["message"],
+    }
+
+
+def plan_part(topology: Topology, plan: Mapping[str, Any], accepted_loss: int | None) -> dict[str, Any]:
+    """`plan`: its steps in words, and what it was allowed to cost."""
+    budget = topology.failover.max_loss
+    return {
+        "description": [step["title"] for step in plan["steps"]],
+        "loss_budget": {"records": budget.records, "seconds": budget.seconds},
+        "accepted_loss": accepted_loss,
+    }

@@ -1,0 +1,88 @@
+"""Asking Connect to do something, one connector after the other: the same for every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from orchestrator.errors import ConnectError
+from orchestrator.moves.ports import Workers
+from orchestrator.ports.servers import Connect
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown, Waiting
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+
+def ask_connect(
+    run: Waiting, connectors: Iterable[str], ask: Callable[[str], None], timeout_s: float
+) -> Outcome[Nothing]:
+    """While Connect rebalances it refuses, or does not answer, so it is asked again.
+
+    Whatever it is asked for may be asked for twice. An interrupted run asks no more. Raises `ConnectError`
+    for a refusal that does not pass.
+    """
+    waiting = list(connectors)
+    said = ""
+
+    def all_asked() -> bool:
+        nonlocal said
+        while waiting and not run.is_cancelled():
+            try:
+                ask(waiting[0])
+            except ConnectError as error:
+                if not error.is_passing:
+                    raise
+                said = error.problem
+                return False
+            waiting.pop(0)
+        return not waiting
+
+    if run.await_true(all_asked, timeout_s):
+        return Done(Nothing())
+    if run.is_cancelled():
+        return Unknown(f"the run was interrupted; not asked: {', '.join(waiting)}")
+    return Unknown(f"for {timeout_s:g} s: {said}; not asked yet: {', '.join(waiting)}")
+
+
+def is_stopped_in_time(run: Running, connect: Connect, connector: str, timeout_s: float) -> bool:
+    """Wait until a connector is STOPPED and has no task left. Raises `ConnectError`."""
+    return run.await_true(
+        lambda: connector_state(connect.connectors().get(connector)) == "STOPPED", timeout_s
+    )
+
+
+def connector_state(status: Mapping[str, Any] | None) -> str:
+    """The state in Connect's status of a connector: STOPPING while a stopped one still has tasks."""
+    if status is None:
+        return "missing"
+    state = str(status["connector"]["state"])
+    return "STOPPING" if state == "STOPPED" and status["tasks"] else state
+
+
+def mirror_position(run: Running, mirror: MirrorRef) -> dict[TopicPartition, int]:
+    """The last source offset that the mirror has read, as Connect has it. Raises `ConnectError`."""
+    connector = mirror.connectors(run.port(Topology)).source
+    return run.port(Workers).connect(mirror.workers).source_offsets(connector)
+
+
+def set_mirror_position(
+    run: Running, mirror: MirrorRef, wanted: Mapping[TopicPartition, int | None]
+) -> Outcome[Nothing]:
+    """Set the last source offset read (None: nothing was read), by source partition.
+
+    Connect takes offsets of a stopped connector only. Raises `ConnectError`.
+    """
+    connect = run.port(Workers).connect(mirror.workers)
+    connector = mirror.connectors(run.port(Topology)).source
+    asked = ask_connect(run, [connector], connect.stop, run.timeout_s / 4)
+    if not isinstance(asked, Done):
+        return asked
+    if not is_stopped_in_time(run, connect, connector, run.timeout_s / 2):
+        return Unknown(f"{connector} was told to stop, and runs on")
+    return ask_connect(
+        run,
+        [connector],
+        lambda name: connect.set_source_offsets(name, mirror.source, wanted),
+        run.timeout_s / 4,
+    )

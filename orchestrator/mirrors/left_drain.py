@@ -1,0 +1,127 @@
+"""What a sick cluster still gives: records that the mirror can read, and positions of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import ClusterError
+from orchestrator.mirrors.draining import drained
+from orchestrator.moves.ports import LeftClusters, Seen
+from orchestrator.moves.results import PartlyStanding, RecordedPositions
+from orchestrator.ports.clock import Clock
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Handle,
+    Limited,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+)
+from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class DrainLeft(
+    Limited[Nothing],
+    Look[Nothing],
+    name="drain-left",
+    phase="drain",
+    title="Let the mirror copy what it can still read, {limit_s:g} s at most",
+    expected_s=2.0,
+):
+    """Let the mirror copy what can be read. What it does not is counted; beyond what is allowed it fails.
+
+    It is given up after `limit_s` seconds, or where the mirror has not moved for `stalled_s`.
+    `allowed_records`: so many may be left uncopied; None for any number.
+    """
+
+    mirror: MirrorRef
+    standing: Handle[PartlyStanding]
+    stalled_s: float
+    allowed_records: int | None
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        standing = run.of(self.standing)
+        if not standing.ends:
+            return Done(Nothing(), "no log can be read: there is nothing to drain")
+        found = drained(
+            run, self.mirror, standing, end=None, stalled_s=self.stalled_s, timeout_s=run.timeout_s
+        )
+        if not isinstance(found, Failed):
+            return found
+        not_copied: Mapping[str, int] = found.detail.get("not_copied", {})
+        if not not_copied:
+            return found
+        allowed, left = self.allowed_records, sum(not_copied.values())
+        if allowed is not None and left > allowed:
+            said = f"{found.message}: {allowed:,} are allowed to be lost, --accept-loss {left} allows this"
+            return Failed(said, found.detail)
+        return Done(Nothing(), found.message)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordLeftPositions(
+    Look[RecordedPositions],
+    name="record-left-positions",
+    phase="translate",
+    title="Record what the groups have committed at {mirror.source}, else what the watcher saw",
+    expected_s=1.5,
+):
+    """What each group has committed there; where its coordinator is silent, the watcher's newest word.
+
+    That may be `max_age_s` seconds old, counted up to when the watcher could not have it any more.
+    """
+
+    mirror: MirrorRef
+    groups: tuple[str, ...]
+    max_age_s: float
+
+    def perform(self, run: Running) -> Outcome[RecordedPositions]:
+        """See `Effect`."""
+        clock = run.port(Clock)
+        with run.port(LeftClusters).left(self.mirror.source) as reader:
+            said = reader.committed(self.groups)
+        found = {group: dict(told) for group, told in said.items() if not isinstance(told, ClusterError)}
+        at_s = dict.fromkeys(found, clock.now_s())
+        silent = [group for group in self.groups if group not in found]
+        old = {}
+        if silent:
+            history = run.port(Seen).samples_now(self.mirror)
+            read_at_s = clock.now_s()
+            for group in silent:
+                sampled = history.positions(group)
+                found[group] = {tp: position.offset for tp, position in sampled.items()}
+                at_s[group] = min((position.sampled_at_s for position in sampled.values()), default=0.0)
+                unseen_s = history.unseen_since_s(group)
+                judged_s = history.comparable_s(read_at_s) if unseen_s is None else unseen_s
+                age = age_s(judged_s, at_s[group])
+                if not sampled:
+                    old[group] = "never seen"
+                elif age is None:
+                    old[group] = f"nobody knows how old it is; {SET_CLOCKS}"
+                elif age > self.max_age_s:
+                    old[group] = f"seen {age:.0f} s before"
+        if old:
+            return Unknown(
+                "their coordinators are silent, and the watcher's word is too old: "
+                + ", ".join(f"{group} ({why})" for group, why in old.items())
+                + "; failover.max_position_age_s allows older ones"
+            )
+        count = sum(len(offsets) for offsets in found.values())
+        told = f"; as the watcher last saw them: {', '.join(silent)}" if silent else ""
+        return Done(
+            RecordedPositions(
+                positions={group: found[group] for group in self.groups},
+                at_s={group: at_s[group] for group in self.groups},
+                sampled=tuple(silent),
+            ),
+            f"{count} positions of {len(self.groups)} groups{told}",
+        )

@@ -1,0 +1,319 @@
+"""What MirrorMaker has to be like for a move: under control, to be trusted, alive and watched; and what is
+lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.mirrors.mirror_loss import (
+    lag_by_partition,
+    predicted_loss,
+    records_passed_over,
+    returned,
+)
+from orchestrator.moves.not_copied import COPY_AGAIN
+from orchestrator.moves.situation import Situation
+from orchestrator.ports.part import Part
+from orchestrator.replication.connectors import connector_names, may_lack_tasks, refused_values
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.snapshot.returned import Returned
+from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+from orchestrator.wording import listed
+
+_PLAINLY = "exactly.once.source.support=disabled at every worker, and copies made anew (docs/copies.md)"
+
+
+@asked_again()
+def mirror_controlled(s: Situation) -> GateResult:
+    """Connect answers for each connector of the file's mirror, so that it can be stopped."""
+    return mirror_there(s)
+
+
+def mirror_there(s: Situation) -> GateResult:
+    """Connect answers for each connector; on the way back the mirror goes on from where it stopped."""
+    is_back = s.case == "back"
+    gate_id = "mirror-there" if is_back else "mirror-controlled"
+    limit = f"the mirror's connectors are known, so that they can be {'started' if is_back else 'stopped'}"
+    part = s.copying.states
+    if part.value is None:
+        return absent(gate_id, part, limit)
+    states = {name: part.value.get(name, "missing") for name in connector_names(s.own_mirror)}
+    missing = [name for name, state in states.items() if state == "missing"]
+    hint = (
+        f"create it again at the workers of {s.left} with initial_state STOPPED: "
+        "dcctl apply FILE leaves a mirror alone that a move has stopped"
+        if is_back
+        else "does the mirror run under other names, or elsewhere? "
+        "A deleted one has to be made again (while both sides are up: dcctl apply FILE)"
+    )
+    return gate_result(
+        gate_id,
+        "refused" if missing else "ok",
+        measured=listed(f"{name} {state}" for name, state in states.items()),
+        limit=limit,
+        reason=f"no such connector: {listed(missing)}" if missing else "Connect answers for each",
+        hint=hint if missing else "",
+    )
+
+
+def mirror_trusted(s: Situation) -> GateResult:
+    """No marker of a transaction stands between the copies, and no record was passed over.
+
+    Markers at the target and gaps of the source cancel out between two offset syncs; a connector that
+    tolerates errors goes on behind a record that it could not write. The workers that run the file's mirror
+    run the one back as well. Settings are told before what the copies show of them: both have to be mended.
+    """
+    limit = "the mirror writes without transactions, and passes over no record"
+    mirror, seen = s.own_mirror, s.own_copying
+    name = connector_names(mirror).source
+    parts = {name: seen.settings}
+    if s.case == "back":
+        # Made before, it is left to what it was told.
+        parts[connector_names(s.mirror).source] = s.copying.settings
+    writers = {} if seen.samples.value is None else seen.samples.value.writers
+    marked = [
+        copy
+        for topic in mirror.topics
+        if (copy := mirror.mirrored_topic(topic)) not in mirror.topics
+        and copy in writers
+        and writers[copy].transactional
+    ]
+    unknown = next((part for part in parts.values() if part.value is None), None)
+    if unknown is not None and not marked:
+        return absent("mirror-trusted", unknown, limit)
+    measured, reasons, hints = [], [], []
+    for each, part in parts.items():
+        wrong = [] if part.value is None else refused_values(part.value.config)
+        reasons += [f"{each} has {key}={value}: {why}" for key, value, why in wrong]
+        hints += [f"take it out of {each}, and copy anew what it may have passed over"] if wrong else []
+    if seen.settings.value is not None:
+        measured.append(f"{name}, and the workers that run it")
+        if seen.settings.value.in_transactions:
+            reasons.append("its workers have exactly-once support for source connectors switched on")
+            hints.append(_PLAINLY)
+    if marked:
+        measured.append(f"transactional producers in {len(marked)} copies")
+        reasons.append(f"somebody writes copies in transactions: {listed(marked)}")
+        hints.append(_PLAINLY)
+    if not reasons and seen.samples.value is None:
+        return absent("mirror-trusted", seen.samples, limit)
+    return gate_result(
+        "mirror-trusted",
+        "refused" if reasons else "ok",
+        measured="; ".join(measured),
+        limit=limit,
+        reason="; ".join(reasons) or "it does",
+        hint="; ".join(dict.fromkeys(hints)),
+    )
+
+
+def watcher_alive(s: Situation) -> GateResult:
+    """The watcher has been at work until now: a lost site ends sampling, not the watcher."""
+    limit = f"a round of the watcher at most {s.age_limit_s:g} s ago"
+    part = s.copying.samples
+    if part.value is None:
+        return absent("watcher-alive", part, limit)
+    last = part.value.last_sign_of_life_s
+    if last is None:
+        return gate_result(
+            "watcher-alive", "refused", "no round", limit, "the watcher never ran here", "dcctl watch FILE"
+        )
+    # Against the moment of reading: observing the rest may take its time on a busy machine.
+    age = age_s(part.at_s, last)
+    if age is None:
+        return gate_result(
+            "watcher-alive",
+            "unknown",
+            measured=f"{last - part.at_s:.1f} s in the future of this machine",
+            limit=limit,
+            reason="the clock of the machine that watches and the clock of this one differ",
+            hint=SET_CLOCKS,
+        )
+    is_silent = age > s.age_limit_s
+    return gate_result(
+        "watcher-alive",
+        "refused" if is_silent else "ok",
+        measured=f"{age:.1f} s ago",
+        limit=limit,
+        reason="the watcher is silent: what it recorded may be old" if is_silent else "it is at work",
+        hint="start the watcher at the target again: dcctl watch FILE" if is_silent else "",
+    )
+
+
+def loss_within_budget(s: Situation) -> GateResult:
+    """The upper bound counts, not the expectation."""
+    budget = s.topology.failover.max_loss
+    accepted = s.words.accept_loss
+    records = accepted if accepted is not None else budget.records
+    # A person who accepts a number of records has judged the loss; the file's seconds no longer count.
+    seconds = None if accepted is not None else budget.seconds
+    limits = [f"{records} records"] if records is not None else []
+    limits += [f"{seconds:g} s"] if seconds is not None else []
+    limit = " and ".join(limits)
+    for part in (s.copying.samples, s.copying.offset_map):
+        if part.value is None:
+            return absent("loss-within-budget", part, limit)
+    found = s.once(predicted_loss)
+    if found is None or found.at_most is None:
+        topics = {} if found is None else found.topics
+        reasons = [p.reason for topic in topics.values() for p in topic.partitions.values()]
+        return gate_result(
+            "loss-within-budget",
+            "unknown",
+            "not measured",
+            limit,
+            listed(sorted(set(filter(None, reasons)))) or "the watcher has no samples to tell it from",
+            "without samples only a person can know: this tool does not",
+        )
+    at_most, seconds_at_most = found.at_most, found.seconds_at_most
+    missing = records_passed_over(found)
+    told = f"; {missing} of them are not at the target although the mirror has passed them" if missing else ""
+    too_many = records is not None and at_most > records
+    too_long = seconds is not None and (seconds_at_most is None or seconds_at_most > seconds)
+    span = "an unknown time" if seconds_at_most is None else f"{seconds_at_most:.1f} s"
+    said = "by the person who accepts the loss" if accepted is not None else "by the file"
+    return gate_result(
+        "loss-within-budget",
+        "refused" if too_many or too_long else "ok",
+        measured=f"at most {at_most} records of {span}{told}",
+        limit=limit,
+        reason="more than the budget" if too_many or too_long else f"allowed {said}",
+        hint=(
+            f"--accept-loss {at_most}, if a person accepts that" + (f"; {COPY_AGAIN}" if missing else "")
+            if too_many or too_long
+            else ""
+        ),
+    )
+
+
+def mirror_running(s: Situation) -> GateResult:
+    """It copies: what is not copied cannot be drained."""
+    limit = "every connector of the mirror runs, with its tasks"
+    part = s.copying.states
+    if part.value is None:
+        return absent("mirror-running", part, limit)
+    names = connector_names(s.mirror)
+    wrong = [
+        f"{name} {part.value.get(name, 'missing')}"
+        for name in names
+        if part.value.get(name) != "RUNNING" and name not in may_lack_tasks(s.mirror)
+    ]
+    return gate_result(
+        "mirror-running",
+        "refused" if wrong else "ok",
+        measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
+        limit=limit,
+        reason=listed(wrong) or "it copies",
+        hint="dcctl apply FILE lets them run again; what is not copied cannot be drained" if wrong else "",
+    )
+
+
+def mirror_lag(s: Situation) -> GateResult:
+    """How far behind it is does not refuse: the drain has its own limit, and is undone beyond it."""
+    limit = f"the mirror's lag is known; it has {s.words.timeout_s:g} s to catch up"
+    lag = s.once(lag_by_partition)
+    if lag is None:
+        ends = s.source.log_ends
+        return absent("mirror-lag", ends if ends.value is None else s.copying.read, limit)
+    behind = sum(lag.values())
+    return gate_result(
+        "mirror-lag",
+        "ok",
+        f"{behind:,} records in {len(lag)} partitions",
+        limit,
+        "it is drained before promotion",
+    )
+
+
+def target_topics(s: Situation) -> GateResult:
+    """Copies and landing topics are there, as the file has them."""
+    limit = "every mirrored and landing topic, with the source's partitions"
+    part = s.target.topics
+    if part.value is None:
+        return absent("target-topics", part, limit)
+    wrong, mirror = [], s.mirror
+    for name in mirror.topics:
+        topic = s.topology.topic(name, s.left)
+        for at_target in dict.fromkeys((mirror.mirrored_topic(name), name)):
+            state = part.value.get(at_target)
+            if state is None:
+                wrong.append(f"{at_target} does not exist")
+            elif topic is not None and len(state.leaders) != topic.partitions:
+                wrong.append(
+                    f"{at_target} has {len(state.leaders)} partitions, the file says {topic.partitions}"
+                )
+    return gate_result(
+        "target-topics",
+        "refused" if wrong else "ok",
+        measured=f"{len(part.value)} topics",
+        limit=limit,
+        reason=listed(wrong) if wrong else "all of them are there",
+        hint=f"create them at {s.entered}, or correct the file" if wrong else "",
+    )
+
+
+def returned_log(s: Situation) -> GateResult:
+    """Nothing, or no more than a person accepts, is missing from the logs that have come back."""
+    accepted = s.words.accept_loss or 0
+    limit = f"no more than {accepted:,} records are missing from what had been written or copied"
+    logs: tuple[Part[Any], ...] = s.target.log_ends, s.source.log_ends, s.own_copying.read
+    for part in logs:
+        if part.value is None:
+            return absent("returned-log", part, limit)
+    found = s.once(returned)
+    if s.seen.past.value is None:
+        return absent("returned-log", s.seen.past, limit)
+    if found is None:
+        return absent("returned-log", s.target.epoch_ends, limit)
+    lost = found.lost_records
+    tail = sum(found.tail.values())
+    measured = f"{tail:,} records still to arrive (late, not lost), {lost:,} missing"
+    if found.problems:
+        hint = "has another cluster come up with its name, or was its metadata restored from a copy?"
+        return gate_result("returned-log", "refused", measured, limit, listed(found.problems), hint)
+    texts = [f"{tp}: {count:,} were never copied and are gone" for tp, count in found.missing.items()]
+    texts += [f"{tp}: {count:,} expired before they were copied" for tp, count in found.gap.items()]
+    texts += [
+        f"{tp}: up to {count:,} copied ones are no longer in its log, and stay at {s.left} only"
+        for tp, count in found.orphans.items()
+    ]
+    is_too_much = lost > accepted
+    unknown = _unknown_logs(found, s.left)
+    if unknown and not s.words.accept_unrecorded and not is_too_much:
+        hint = f"compare them with {s.left} yourself, then --accept-unrecorded"
+        return gate_result("returned-log", "unknown", measured, limit, "; ".join(unknown), hint)
+    if unknown:
+        count = len(found.unrecorded) + len(found.unsure)
+        texts.append(f"of {count} partitions nothing tells what is missing")
+    by_end = len(found.by_end_alone)
+    said = listed(texts) or "it reaches as far as the mirror had read"
+    if by_end:
+        said += (
+            f"; {by_end} partitions are judged by where they end alone (no newer leader epoch, or none known"
+            " of before): that one was cut, and has grown beyond its old end, would not be seen"
+        )
+    return gate_result(
+        "returned-log",
+        "refused" if is_too_much else "ok",
+        measured=measured,
+        limit=limit,
+        reason=said,
+        hint=f"--accept-loss {lost}, once the owners of the data know of it" if is_too_much else "",
+    )
+
+
+def _unknown_logs(found: Returned, standby: str) -> list[str]:
+    """Why nobody can tell what is missing from some logs."""
+    texts = []
+    if found.unrecorded:
+        names = listed(map(str, found.unrecorded))
+        texts.append(f"how these logs stood when applications left them is not recorded: {names}")
+    if found.unsure:
+        names = listed(map(str, found.unsure))
+        texts.append(
+            "a newer leader epoch begins behind the recorded end of these logs, and before what "
+            f"{standby} had copied of them, so that they were cut there, or had another leader: {names}"
+        )
+    return texts

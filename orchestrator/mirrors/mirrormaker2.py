@@ -1,0 +1,276 @@
+"""MirrorMaker 2 in a move: connectors that are stopped, offsets that Connect keeps, a group sync beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.mirrors.account import AccountLeft
+from orchestrator.mirrors.draining import AwaitDrained, SeeArrived
+from orchestrator.mirrors.left_drain import DrainLeft
+from orchestrator.mirrors.mirror_gates import (
+    loss_within_budget,
+    mirror_controlled,
+    mirror_lag,
+    mirror_running,
+    mirror_there,
+    mirror_trusted,
+    returned_log,
+    target_topics,
+    watcher_alive,
+)
+from orchestrator.mirrors.mirror_loss import facts_of_loss, loss_by_topic
+from orchestrator.mirrors.mirrors import LetLand, RecordMirrorEnd, ResumeConnectors, StopConnectors
+from orchestrator.mirrors.returning import AwaitTail, CompareReturned, SetMirrorOffsets
+from orchestrator.mirrors.reverse import (
+    AwaitCaughtUp,
+    CloseReverseMap,
+    CreateReverse,
+    PrepareReverse,
+    SetReverseStarts,
+)
+from orchestrator.moves.losses import ACCOUNT_STEP
+from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
+from orchestrator.moves.results import LossCounted, PartlyStanding, RulesHeard, StandingLogs
+from orchestrator.moves.situation import Situation
+from orchestrator.moves.way import Way
+from orchestrator.replication.connectors import ConnectorNames
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.acting import World
+from orchestrator.runs.effect import Effect, Handle, Nothing
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+# A task of the group sync asks a lost source for one group after the other, each until a time-out.
+_SYNC_STOPS_WITHIN_S = 120.0
+DRAIN_TIMEOUT_S = 60.0
+STALLED_S = 10.0
+"""Behind the interval at which Connect tells how far the mirror is."""
+
+
+class MirrorMaker2:
+    """See `moves.participants.MirrorEngine`."""
+
+    effects: Sequence[type[Effect[Any]]] = (
+        AccountLeft,
+        AwaitCaughtUp,
+        AwaitDrained,
+        AwaitTail,
+        CloseReverseMap,
+        CompareReturned,
+        CreateReverse,
+        DrainLeft,
+        LetLand,
+        PrepareReverse,
+        RecordMirrorEnd,
+        ResumeConnectors,
+        SeeArrived,
+        SetMirrorOffsets,
+        SetReverseStarts,
+        StopConnectors,
+    )
+
+    def ports(self, world: World) -> Ports:
+        """See `MirrorEngine`."""
+        return {}
+
+    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
+        """Its connectors run on Connect's workers: without them it runs none."""
+        if topology.clusters[mirror.workers].has_connect:
+            return ""
+        return f"MirrorMaker 2 needs Connect workers: add clusters.{mirror.workers}.connect"
+
+    def workers(self, mirror: MirrorRef) -> str:
+        """See `MirrorEngine`."""
+        return mirror.workers
+
+    def gates(self, s: Situation) -> tuple[GateResult, ...]:
+        """See `MirrorEngine`."""
+        if s.case == "back":
+            return returned_log(s), mirror_there(s), mirror_trusted(s)
+        usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
+        if s.case == "planned":
+            return *usable, mirror_running(s), mirror_lag(s)
+        return *usable, loss_within_budget(s)
+
+    def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """See `MirrorEngine`."""
+        return loss_by_topic(s)
+
+    def facts(self, s: Situation) -> Mapping[str, Any]:
+        """See `MirrorEngine`."""
+        return facts_of_loss(s)
+
+    def let_land(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing] | None:
+        """See `MirrorEngine`."""
+        return book.add(LetLand(mirror=mirror), id=way.id("let-land", mirror), after=after)
+
+    def drain(
+        self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[StandingLogs], timeout_s: float
+    ) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
+        drain = AwaitDrained(mirror=mirror, standing=standing, limit_s=timeout_s)
+        return book.add(drain, id=way.id("drain", mirror))
+
+    def drain_what_is_left(
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[PartlyStanding],
+        accepted: Accepted,
+    ) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
+        drain = DrainLeft(
+            mirror=mirror,
+            standing=standing,
+            stalled_s=mirror.of(way.topology).offset_flush_interval_s + STALLED_S,
+            allowed_records=accepted.loss,
+            limit_s=DRAIN_TIMEOUT_S,
+        )
+        return book.add(drain, id=way.id("drain", mirror))
+
+    def stop(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
+        """See `MirrorEngine`."""
+        stop = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
+        step = way.id("stop-mirror", mirror)
+        stopped = book.add(stop, id=step, title="Stop the mirror", after=after)
+        end = RecordMirrorEnd(mirror=mirror, stopped=stopped)
+        recorded = book.add(end, id=way.id("record-mirrored-ends", mirror))
+        book.tell("mirrored", recorded)
+        return Stand(mirror=mirror, stopped=stopped, end=recorded)
+
+    def see_arrived(
+        self, book: Runbook, way: Way, stand: Stand, standing: Handle[StandingLogs]
+    ) -> Handle[Nothing] | None:
+        """See `MirrorEngine`."""
+        arrived = SeeArrived(mirror=stand.mirror, standing=standing, end=stand.end)
+        return book.add(arrived, id=way.id("all-arrived", stand.mirror))
+
+    def stop_beside(self, book: Runbook, way: Way, stand: Stand) -> Handle[Nothing] | None:
+        """Its group sync, which writes no more offsets then; the mirror back has none."""
+        if stand.mirror.is_back:
+            return None
+        names = _names(way, stand.mirror)
+        stop = StopConnectors(
+            connectors=(names.checkpoint, names.heartbeat),
+            workers=stand.mirror.workers,
+            usual_s=5.0,
+            limit_s=_SYNC_STOPS_WITHIN_S,
+        )
+        asked = behind(
+            stand.end,
+            because="Connect answers nothing while it waits for a task of the group sync, so what "
+            "applications wait for is asked of it before",
+        )
+        title = "Stop the mirror's group sync and heartbeats"
+        return book.add(stop, id=way.id("stop-group-sync", stand.mirror), title=title, after=[asked])
+
+    def account(  # noqa: PLR0917
+        self,
+        book: Runbook,
+        way: Way,
+        stand: Stand,
+        standing: Handle[PartlyStanding],
+        heard: Handle[RulesHeard] | None,
+        accepted: Accepted,
+    ) -> Handle[LossCounted]:
+        """See `MirrorEngine`."""
+        account = AccountLeft(
+            mirror=stand.mirror,
+            standing=standing,
+            end=stand.end,
+            heard=heard,
+            allowed_records=accepted.loss,
+        )
+        counted = book.add(account, id=way.id(ACCOUNT_STEP, stand.mirror))
+        book.tell("loss", counted)
+        return counted
+
+    def rejoin(  # noqa: PLR0917
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        starts: Mapping[TopicPartition, int],
+        accepted: Accepted,
+        timeout_s: float,
+    ) -> Rejoined:
+        """The file's mirror goes on where it fits the logs; the way back is made, and brings what is new."""
+        ahead = mirror.other_way
+        names = _names(way, ahead)
+        compare = CompareReturned(
+            mirror=ahead,
+            standing=standing,
+            accept_loss=accepted.loss or 0,
+            accept_unrecorded=accepted.unrecorded,
+        )
+        returned = book.add(compare, id=way.id("compare-returned", mirror))
+        offsets = SetMirrorOffsets(mirror=ahead, returned=returned)
+        offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", mirror))
+        resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=ahead.workers)
+        fits = behind(offsets_set, because="a mirror beyond the end of its log would skip what comes next")
+        title = "Let the mirror go on from where it stopped"
+        resumed = book.add(
+            resume, id=way.id("resume-mirror", mirror), title=title, phase="drain", after=[fits]
+        )
+        runs = behind(resumed, because="nothing arrives before")
+        arrives = AwaitTail(mirror=ahead, standing=standing, returned=returned, limit_s=timeout_s)
+        tail = book.add(arrives, id=way.id("tail-arrives", mirror), after=[runs])
+        stands = behind(standing, because="nobody writes where topics and rights are made")
+        prepare = PrepareReverse(mirror=mirror)
+        prepared = book.add(prepare, id=way.id("prepare-reverse", mirror), after=[stands])
+        has_topics = behind(prepared, because="the mirror back finds its topics as durable as they shall be")
+        created = book.add(
+            CreateReverse(mirror=mirror), id=way.id("create-reverse", mirror), after=[has_topics]
+        )
+        is_there = behind(created, because="Connect takes offsets of a connector that it knows")
+        begin = SetReverseStarts(mirror=mirror, starts=dict(starts))
+        starts_set = book.add(begin, id=way.id("set-reverse-offsets", mirror), after=[is_there])
+        resume = ResumeConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
+        is_set = behind(starts_set, because="it begins at the first record that was written at the standby")
+        title = "Start the reverse mirror"
+        resumed = book.add(
+            resume, id=way.id("resume-reverse", mirror), title=title, phase="drain", after=[is_set]
+        )
+        runs = behind(resumed, because="nothing is brought back before")
+        catch_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
+        caught_up = book.add(catch_up, id=way.id("caught-up", mirror), after=[runs])
+        return Rejoined(returned=returned, starts=starts_set, caught_up=(tail, caught_up))
+
+    def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
+        """See `MirrorEngine`."""
+        pause = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
+        title = f"Pause the mirror {mirror}: its map is read behind its end"
+        paused = book.add(pause, id=way.id("pause-mirror", mirror), title=title, after=after)
+        end = RecordMirrorEnd(mirror=mirror, stopped=paused)
+        title = "Record where it and its topics end"
+        return Stand(
+            mirror=mirror,
+            stopped=paused,
+            end=book.add(end, id=way.id("record-mirror-end", mirror), title=title),
+        )
+
+    def close(self, book: Runbook, way: Way, stand: Stand, after: Sequence[After]) -> Handle[Nothing] | None:
+        """The last pair of the way back: MirrorMaker has written none for what lies behind its last one."""
+        if not stand.mirror.is_back:
+            return None
+        close = CloseReverseMap(mirror=stand.mirror, end=stand.end)
+        return book.add(close, id=way.id("close-reverse-map", stand.mirror), after=after)
+
+    def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
+        go_on = ResumeConnectors(connectors=tuple(_names(way, mirror)), workers=mirror.workers)
+        title = f"Let the mirror {mirror} go on, its group sync too"
+        return book.add(
+            go_on, id=way.id("mirror-goes-on", mirror), title=title, phase="redirect", after=after
+        )
+
+
+def _names(way: Way, mirror: MirrorRef) -> ConnectorNames:
+    return mirror.connectors(way.topology)

@@ -1,0 +1,249 @@
+"""The side that returns: its logs are compared with what was copied, and the mirror goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.mirrors.asking import mirror_position, set_mirror_position
+from orchestrator.mirrors.draining import drained
+from orchestrator.moves.ports import Seen
+from orchestrator.moves.results import ReturnedLogs, StandingLogs
+from orchestrator.ports.servers import Kafka, LogEnds
+from orchestrator.replication.cuts import Cuts, cuts_from_json, cuts_to_json
+from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
+from orchestrator.replication.offset_syncs import read_offset_map
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Limited,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+    Verified,
+)
+from orchestrator.runs.estate_record import Body, LogsCut, cut_rows
+from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.runs.registry import result_to_json
+from orchestrator.snapshot.known_gaps import sampled_gaps
+from orchestrator.snapshot.returned import Past, Returned, epochs_left, last_copied, returned_side
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+
+
+def read_epoch_ends(
+    reader: LogEnds, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, EpochEnd]:
+    """All of them, from the leaders; `addresses` are those of brokers that may be asked who leads.
+
+    Raises `ClusterError` where one cannot be had, which is named.
+    """
+    found: dict[TopicPartition, EpochEnd] = {}
+    for tp, said in reader.epoch_ends(addresses, epochs).items():
+        if isinstance(said, ClusterError):
+            asked = f"where leader epoch {epochs[tp]} of {tp} ends"
+            raise ClusterError(said.subject, f"{asked}: {said.problem}", said.hint)
+        found[tp] = said
+    return found
+
+
+def read_last_copied(
+    topology: Topology,
+    mirror: Replication,
+    standby: Kafka,
+    stored: Mapping[TopicPartition, int],
+    *,
+    samples: SampleHistory | None,
+    past: Past | None,
+) -> dict[TopicPartition, int]:
+    """See `last_copied`. `stored`: the source connector's positions; raises `ClusterError`."""
+    offset_map = read_offset_map(
+        standby,
+        mirror,
+        made_anew={} if samples is None else samples.made_anew,
+        gaps=sampled_gaps(topology, mirror, samples),
+    )
+    return last_copied(
+        source_partitions(topology, mirror),
+        stored=stored,
+        offset_map=offset_map,
+        known_cuts={} if past is None else past.cuts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class CompareReturned(
+    Effect[ReturnedLogs],
+    name="compare-returned",
+    phase="detect",
+    title="Compare the logs at {mirror.source} with what was copied and recorded",
+    expected_s=0.3,
+    stays="it is a record of what was seen, and the next failback needs it",
+):
+    """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
+
+    `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
+    stood.
+    """
+
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    accept_loss: int
+    accept_unrecorded: bool
+
+    def perform(self, run: Running) -> Outcome[ReturnedLogs]:
+        """See `Effect`."""
+        try:
+            past = run.port(Seen).past()
+        except DcctlError as error:
+            return Unknown(f"what earlier runs have recorded cannot be read: {error.problem}")
+        topology, clusters = run.port(Topology), run.port(Clusters)
+        mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
+        own = source_partitions(topology, mirror)
+        home = clusters.cluster(self.mirror.source).log_ends(own)
+        try:
+            epoch_ends = self._epoch_ends(clusters, epochs_left(topology, mirror, past))
+        except ClusterError as error:
+            return Unknown(f"whether a log was cut, and has grown since, cannot be asked: {error.problem}")
+        copied = standby.log_ends([mirror.mirrored(tp) for tp in own])
+        stored = mirror_position(run, self.mirror)
+        samples = _samples(run, self.mirror)
+        read = read_last_copied(topology, mirror, standby, stored, samples=samples, past=past)
+        found = returned_side(
+            topology,
+            mirror,
+            home=home,
+            copied=copied,
+            last_read=read,
+            epoch_ends=epoch_ends,
+            past=past,
+        )
+        unknown = _unknown(found)
+        if unknown and not self.accept_unrecorded:
+            return Unknown(f"{unknown}: nothing tells what is missing there")
+        if found.cuts:
+            run.port(EstateRecord).write(self._cut(found.cuts))
+        return self._judged(found, copied)
+
+    def facts(self, result: ReturnedLogs) -> Iterable[Body]:
+        """See `Effect`."""
+        return [self._cut(cuts_from_json(result.cuts))] if result.cuts else []
+
+    def _epoch_ends(
+        self, clusters: Clusters, epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd]:
+        if not epochs:
+            return {}
+        addresses = clusters.cluster(self.mirror.source).brokers().values()
+        with clusters.log_end_reader(self.mirror.source) as reader:
+            return read_epoch_ends(reader, addresses, epochs)
+
+    def _cut(self, cuts: Cuts) -> LogsCut:
+        return LogsCut(home=self.mirror.source, standby=self.mirror.target, cuts=cut_rows(cuts))
+
+    def _judged(self, found: Returned, copied: Mapping[TopicPartition, LogEnd]) -> Outcome[ReturnedLogs]:
+        result = ReturnedLogs(
+            set_offsets=tuple((tp.topic, tp.partition, at) for tp, at in sorted(found.set_offsets.items())),
+            cuts=cuts_to_json(found.cuts),
+            tail=dict(found.tail),
+            missing=dict(found.missing),
+            orphans=dict(found.orphans),
+            copied={tp: log.end_offset for tp, log in copied.items()},
+        )
+        if found.problems:
+            return Failed("; ".join(found.problems), result_to_json(type(self), result))
+        if found.lost_records > self.accept_loss:
+            said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
+            return Failed(said, result_to_json(type(self), result))
+        late, alone = sum(found.tail.values()), len(found.by_end_alone)
+        said = f"{late:,} records are late, {len(found.set_offsets)} positions do not fit"
+        return Done(result, said + (f"; {alone} logs are judged by their ends alone" if alone else ""))
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SetMirrorOffsets(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="set-mirror-offsets",
+    phase="fence",
+    title="Set the mirror's position where it does not fit the log",
+    expected_s=0.2,
+    timeout_s=60.0,
+    stays="from its earlier position the mirror could not go on",
+):
+    """Where the log is shorter than the mirror's position, it goes on from the log's end."""
+
+    mirror: MirrorRef
+    returned: Handle[ReturnedLogs]
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        wanted = self._wanted(run)
+        return set_mirror_position(run, self.mirror, wanted) if wanted else Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """Connect has what was set. While nothing is written at the primary it cannot have moved beyond."""
+        wanted = self._wanted(run)
+        there = mirror_position(run, self.mirror) if wanted else {}
+        wrong = [f"{tp}: {there.get(tp)}, not {at}" for tp, at in wanted.items() if there.get(tp) != at]
+        return Failed("; ".join(wrong)) if wrong else Done(Nothing(), f"{len(wanted)} set")
+
+    def _wanted(self, run: Running) -> dict[TopicPartition, int | None]:
+        rows = run.of(self.returned).set_offsets
+        return {TopicPartition(topic, partition): at for topic, partition, at in rows}
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitTail(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-tail",
+    phase="drain",
+    title="Wait until the late tail has arrived at {mirror.target}",
+    expected_s=3.0,
+):
+    """Wait until everything that the primary holds has been copied; count what came late."""
+
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    returned: Handle[ReturnedLogs]
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        standing = run.of(self.standing)
+        found = drained(run, self.mirror, standing, end=None, stalled_s=None, timeout_s=run.timeout_s)
+        if not isinstance(found, Done):
+            return found
+        before = run.of(self.returned).copied
+        ends = run.port(Clusters).cluster(self.mirror.target).end_offsets(before)
+        late = sum(max(0, ends[tp] - at) for tp, at in before.items())
+        return Done(Nothing(), f"{late:,} records arrived late")
+
+
+def _unknown(found: Returned) -> str:
+    """Why nobody can tell what is missing from some logs; empty where it can be told of all."""
+    texts = []
+    if found.unrecorded:
+        texts.append(f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood")
+    if found.unsure:
+        texts.append(
+            f"in {len(found.unsure)} logs a newer leader epoch begins behind the recorded end, and before "
+            "what was copied"
+        )
+    return "; ".join(texts)
+
+
+def _samples(run: Running, mirror: MirrorRef) -> SampleHistory | None:
+    """What the watcher has recorded of the primary; None where that could not be read."""
+    try:
+        return run.port(Seen).samples(mirror)
+    except DcctlError:
+        return None

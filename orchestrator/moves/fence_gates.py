@@ -1,0 +1,136 @@
+"""The conditions for fencing: rules must be able to touch those whom they name, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from orchestrator.ports.part import Part
+from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.same_clusters import same_clusters
+from orchestrator.snapshot.observation import AccessState
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import listed
+
+
+def fence_gates(
+    topology: Topology,
+    seen: Snapshot,
+    cluster: str,
+    principals: Iterable[str],
+    accepted: Collection[str] = (),
+) -> tuple[GateResult, ...]:
+    """Every gate of a fence."""
+    return (
+        *_common_gates(topology, seen, cluster, accepted),
+        fenceable(seen.cluster(cluster).access, topology, cluster, tuple(principals)),
+    )
+
+
+def unfence_gates(
+    topology: Topology,
+    seen: Snapshot,
+    cluster: str,
+    acknowledged: str,
+    accepted: Collection[str] = (),
+) -> tuple[GateResult, ...]:
+    """Every gate of taking a fence away."""
+    return (
+        *_common_gates(topology, seen, cluster, accepted),
+        primary_here(seen.coordination, topology, cluster, acknowledged),
+    )
+
+
+def _common_gates(
+    topology: Topology, seen: Snapshot, cluster: str, accepted: Collection[str]
+) -> tuple[GateResult, ...]:
+    return (
+        coordination_gate(seen.coordination),
+        not_held_gate(seen.coordination, topology, (cluster,)),
+        _reachable(seen.cluster(cluster).brokers, cluster),
+        same_clusters(topology, seen.coordination, seen.cluster_ids(), accepted),
+    )
+
+
+@asked_again()
+def primary_here(
+    part: Part[CoordinationState], topology: Topology, cluster: str, acknowledged: str
+) -> GateResult:
+    """The rules are perhaps those with which a switchover or a failback keeps a second primary away."""
+    limit = f"no topic of {cluster} is primary elsewhere"
+    if part.value is None:
+        return absent("primary-here", part, limit)
+    own = [topic.name for topic in topology.topics if topic.cluster == cluster]
+    away = {
+        name: known
+        for name in own
+        if (known := part.value.primaries.get((cluster, name))) and known.cluster != cluster
+    }
+    measured = f"{len(away)} of {len(own)} topics are primary elsewhere"
+    if not away:
+        reason = "whoever is let in writes at the primary"
+        return gate_result("primary-here", "ok", measured, limit, reason)
+    told = listed(f"{name} at {known.cluster} ({known.run_id})" for name, known in sorted(away.items()))
+    if acknowledged:
+        reason = f"primary elsewhere: {told}; acknowledged by {acknowledged}"
+        return gate_result("primary-here", "ok", measured, limit, reason)
+    return gate_result(
+        "primary-here",
+        "refused",
+        measured,
+        limit,
+        f"applications would write at a second primary: {told}",
+        f"dcctl failback FILE makes {cluster} primary and lets them in; "
+        'whoever owns them may still want it: --acknowledge "OWNER: comment"',
+    )
+
+
+def fenceable(
+    access: Part[AccessState], topology: Topology, cluster: str, principals: tuple[str, ...]
+) -> GateResult:
+    """Whether rules reach all that they name."""
+    limit = "an authorizer at every broker, and nobody among them above the rules"
+    if access.value is None:
+        return absent("fenceable", access, limit)
+    hint = f"close the client listener of {cluster} for them, or give them principals of their own"
+    if not access.value.authorizer:
+        reason = "there is no authorizer: access rules have no effect"
+        return gate_result("fenceable", "refused", "no authorizer", limit, reason, hint)
+    known = access.value.super_users
+    engine = topology.clusters[cluster].mirror_principal
+    reasons = [
+        f"{who} is a super user: no rule can deny it anything"
+        for who in sorted((known or frozenset()).intersection(principals))
+    ]
+    reasons += [f"{who} is the replication engine's: it has to go on" for who in principals if who == engine]
+    reasons += [f"{who} is dcctl's own" for who in principals if who == access.value.operator]
+    told = "super users are not told" if known is None else f"{len(known)} super users"
+    return gate_result(
+        "fenceable",
+        "refused" if reasons else "ok",
+        measured=f"{len(principals)} principals, {told}",
+        limit=limit,
+        reason=listed(reasons)
+        or ("who is above them shows by writing on" if known is None else "rules reach all of them"),
+        hint=hint if reasons else "",
+    )
+
+
+@asked_again()
+def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
+    limit = f"{cluster} answers: what cannot be reached cannot be verified as fenced"
+    if brokers.value is None:
+        return absent("reachable", brokers, limit)
+    count = len(brokers.value)
+    return gate_result(
+        "reachable",
+        "ok" if count else "unknown",
+        measured=plural(count, "broker"),
+        limit=limit,
+        reason="it answers" if count else "no broker answers",
+        hint="" if count else f"bring the brokers of {cluster} back first",
+    )

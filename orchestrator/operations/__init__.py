@@ -1,1 +1,0 @@
-"""Binds plans to the world: observes through adapters, performs the actions that steps name."""

@@ -1,1 +1,0 @@
-"""Procedures as pure functions: topology + observation + request -> plan."""

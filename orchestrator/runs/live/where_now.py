@@ -1,0 +1,100 @@
+"""Where applications work while a run is not done, and what a run holds: the last word of that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.runs.effect import Held
+from orchestrator.runs.engine import RunState, standing, staying, steps_to_undo
+from orchestrator.runs.held import Holdings, StillHeld, held_in_words, still_held
+from orchestrator.runs.live.earlier_results import primary_of_earlier
+from orchestrator.runs.plan import Step
+from orchestrator.wording import listed
+
+
+def where_now(state: RunState, effects: Holdings) -> str:
+    """One sentence by the journal; of a run that moves no primary only what it holds, empty for nothing.
+
+    `effects`: those of whoever takes part in the run.
+    """
+    told = held_in_words(still_held(state, effects))
+    if not _is_of_this_version(state):
+        told = f"only dcctl {state.plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
+    primary = _primary(state, effects)
+    if not primary:
+        return f"Held: {told}" if told else ""
+    stands = [step.title for step in standing(state) if step.id in state.leave]
+    let_stand = f"; let stand by a person: {listed(stands)}" if stands else ""
+    return f"Recorded as primary: {primary}; held: {told or 'nothing'}{let_stand}"
+
+
+def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:
+    """What the run holds by its journal, for `--json`: a row each, with the fields of `Held` and `StillHeld`.
+
+    None for a run of another version, whose steps are not known here.
+    """
+    if not _is_of_this_version(state):
+        return None
+    return [
+        {**asdict(one.held), "step": one.step, "surely": one.surely} for one in still_held(state, effects)
+    ]
+
+
+def held_afterwards(state: RunState, effects: Holdings) -> str:
+    """What a run still holds once all that can be taken back is; empty for nothing."""
+    for step in steps_to_undo(state):
+        state = state.with_status(step.id, "ok", "undo")
+    return held_in_words(still_held(state, effects))
+
+
+def rows_in_words(rows: Iterable[Mapping[str, Any]] | None) -> str:
+    """What `held_rows` has found, in one line; empty for nothing."""
+    return held_in_words(
+        StillHeld(
+            Held(row["subject"], row["state"], row["cluster"], row["told_as"]), row["step"], row["surely"]
+        )
+        for row in rows or ()
+    )
+
+
+def staying_rows(state: RunState) -> list[dict[str, str]]:
+    """What stands of the run whether or not it is taken back, for `--json`: each step, its title, and why."""
+    return [{"step": step.id, "title": step.title, "because": step.stays_because} for step in staying(state)]
+
+
+def staying_in_words(rows: Iterable[Mapping[str, str]]) -> str:
+    """What `staying_rows` has found, in one line, the first few; empty for nothing."""
+    return listed(
+        (row["title"] + (f" ({row['because']})" if row["because"] else "") for row in rows), separator="; "
+    )
+
+
+def _primary(state: RunState, effects: Holdings) -> str:
+    """Which cluster is primary; of a run with several ways, for which topics each."""
+    found: list[tuple[Step, str, str]] = []
+    for step in state.plan.steps:
+        if _is_of_this_version(state):
+            for moved in effects.primaries(step):
+                topics = listed(f"{name} of {moved.home}" for name in moved.topics)
+                found.append((step, moved.primary, topics))
+        elif primary := primary_of_earlier(step):
+            found.append((step, primary, ""))
+    if len(found) == 1:
+        ((step, primary, _),) = found
+        return _recorded(state, step, state.plan.source, primary)
+    return ", ".join(f"{_recorded(state, step, 'as before', at)} for {topics}" for step, at, topics in found)
+
+
+def _recorded(state: RunState, step: Step, before: str, after: str) -> str:
+    if step.id not in state.begun or state.status(step.id, "undo") == "ok":
+        return before
+    if state.status(step.id) == "ok" and state.status(step.id, "undo") == "waiting":
+        return after
+    return f"{before} or {after}, dcctl status FILE tells"
+
+
+def _is_of_this_version(state: RunState) -> bool:
+    return state.plan.dcctl_version == __version__

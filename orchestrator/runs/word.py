@@ -1,0 +1,75 @@
+"""A person's word for which a step may wait: declared with its effect, given at `dcctl resume`, journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.runs.overrides import OPTIONS, Override, recorded_overrides
+from orchestrator.runs.plan import RunEvent
+from orchestrator.runs.wanted_words import WordWanted
+
+V = TypeVar("V", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word(Generic[V]):
+    """What a person may say by `dcctl resume RUN FILE --NAME VALUE`. `kind` is the type of one value.
+
+    `name` is contract: with the two dashes it is the option, in journals as well. `metavar` stands for a
+    value in help texts; `says` is what is said of it, as a clause ("a person has seen this producer write").
+    Raises `ValueError` for a name under which journals have something else.
+    """
+
+    name: str
+    metavar: str
+    says: str
+    kind: type[V]
+
+    def __post_init__(self) -> None:
+        if self.option in OPTIONS:
+            raise ValueError(f"{self.option} stands for something else in journals")
+
+    @property
+    def option(self) -> str:
+        """The option of `dcctl resume`."""
+        return f"--{self.name}"
+
+    def value_of(self, text: str) -> V:
+        """A value as it was typed. Raises `ValueError`, which says why, where it is none of the word's."""
+        try:
+            found: V = TypeAdapter(self.kind).validate_strings(text)
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"]) from None
+        return found
+
+    def to_json(self, value: V) -> Any:
+        """A value as journals and `--json` have it."""
+        return TypeAdapter(self.kind).dump_python(value, mode="json")
+
+    def given(self, value: V, said: str) -> Override:
+        """The word as a run's journal has it; `said` is `WHO: why`."""
+        by, _, reason = said.partition(": ")
+        return Override(option=self.option, value=self.to_json(value), by=by, reason=reason)
+
+    def said_in(self, records: Iterable[RunEvent]) -> frozenset[V]:
+        """The values of which a person has said it in a run's journal."""
+        read = TypeAdapter(self.kind).validate_python
+        said = recorded_overrides(records)
+        return frozenset(read(data["value"]) for data in said if data.get("option") == self.option)
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited(Generic[V]):
+    """A word that would help a step to its end. `value`: of whom or what; None for any of the word's type."""
+
+    word: Word[V]
+    value: V | None = None
+
+    def of(self, step: str) -> WordWanted:
+        """As that step of a run waits for it."""
+        value = None if self.value is None else self.word.to_json(self.value)
+        return WordWanted(step, self.word.option, value, self.word.metavar, self.word.says)

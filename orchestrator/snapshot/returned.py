@@ -1,0 +1,268 @@
+"""What a primary that was lost holds when it is back, against what had been copied of it.
+
+The mirror goes on from its own stored position. That is right only if the log still reaches there and
+belongs to the same topic: after a power loss the log may be shorter, and the mirror would start from the
+earliest offset, or pass over new records once they have grown beyond its position (facts: MirrorMaker 2).
+
+A log that was cut and has grown again is told by its leader epochs (KIP-101): the one in which it was left
+ends at the cut, wherever the log ends by now. That needs a newer epoch, which Kafka does not always begin for
+a broker that returns; where there is none, nothing but the end tells of a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from orchestrator.errors import DcctlError
+from orchestrator.replication.cuts import Cut, Cuts
+from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.runs.estate_record import (
+    Fact,
+    JournalUnread,
+    LogsCut,
+    LogsLeft,
+    ReverseStarts,
+    RunEnded,
+    cuts_since_left,
+    journals_unread,
+    log_cuts,
+    logs_left,
+    reverse_starts,
+)
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What earlier runs have recorded: the landing offsets at which the reverse mirror begins (first of
+    all, whenever that was), every cut of the primary's logs, those of them that were found since applications
+    left it, and how its logs stood then (None where nobody has recorded that).
+    """
+
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    cuts: Cuts = field(default_factory=dict)
+    cuts_since_left: Cuts = field(default_factory=dict)
+    left: LogsLeft | None = None
+
+
+PAST_KINDS = (RunEnded, ReverseStarts, LogsCut, LogsLeft, JournalUnread)
+"""The facts that `past_of` wants."""
+
+
+def past_of(facts: Sequence[Fact], home: str, standby: str) -> Past:
+    """What the estate record tells of two clusters.
+
+    Raises `DcctlError` where the journal of a run between them could not be read for it.
+    """
+    unread = journals_unread(facts, home, standby)
+    if unread:
+        raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
+    return Past(
+        starts=reverse_starts(facts, home, standby),
+        cuts=log_cuts(facts, home, standby),
+        cuts_since_left=cuts_since_left(facts, home, standby),
+        left=logs_left(facts, home),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The comparison, by the primary's partitions.
+
+    `tail`: records that had not been copied and still arrive: late, not lost. `missing`: records that were
+    seen in the log before the loss, were never copied, and are gone. `gap`: records that were not copied
+    and have expired since. `set_offsets`: where the mirror's position must be set, the last offset read
+    (None: none at all). `cuts` are all cuts of each log, the new ones last. `unrecorded`: nobody recorded how
+    these logs stood, so that nothing tells what is missing from them. `unsure`: behind the recorded end, and
+    before what the mirror had read, begins a newer leader epoch: the log was cut there, or its leader changed
+    after it was last seen. `by_end_alone`: no newer epoch has begun since these logs were left, or it is not
+    recorded in which they were; that they were cut and have grown beyond their old end would not be seen.
+    """
+
+    tail: Mapping[TopicPartition, int]
+    missing: Mapping[TopicPartition, int]
+    gap: Mapping[TopicPartition, int]
+    orphans: Mapping[TopicPartition, int]
+    set_offsets: Mapping[TopicPartition, int | None]
+    cuts: Cuts
+    unrecorded: tuple[TopicPartition, ...] = ()
+    unsure: tuple[TopicPartition, ...] = ()
+    by_end_alone: tuple[TopicPartition, ...] = ()
+    problems: tuple[str, ...] = field(default=())
+
+    @property
+    def lost_records(self) -> int:
+        """What the primary will not have: gone altogether, or at the standby only."""
+        return sum(sum(part.values()) for part in (self.missing, self.gap, self.orphans))
+
+
+def last_copied(
+    partitions: Iterable[TopicPartition],
+    *,
+    stored: Mapping[TopicPartition, int],
+    offset_map: OffsetMap,
+    known_cuts: Cuts,
+) -> dict[TopicPartition, int]:
+    """The last source offset of each partition that the mirror surely has read; none of one that it has not.
+
+    `stored`: the source connector's positions in Connect. They lag behind what was copied where the mirror
+    was not stopped in order; the offset syncs tell of more. What was copied before the log was cut
+    (`known_cuts`) tells nothing of the log as it is since.
+    """
+    found = {}
+    for tp in partitions:
+        since = max((cut.downstream for cut in known_cuts.get(tp, ())), default=0)
+        last = max(stored.get(tp, -1), (offset_map.mirrored_end(tp, since=since) or 0) - 1)
+        if last >= 0:
+            found[tp] = last
+    return found
+
+
+def returned_side(
+    topology: Topology,
+    mirror: Replication,
+    *,
+    home: Mapping[TopicPartition, LogEnd],
+    copied: Mapping[TopicPartition, LogEnd],
+    last_read: Mapping[TopicPartition, int],
+    epoch_ends: Mapping[TopicPartition, EpochEnd],
+    past: Past,
+) -> Returned:
+    """The returned primary against what was recorded.
+
+    `home`: its logs now. `copied`: logs at the standby, as they are named there. `last_read`: see
+    `last_copied`. `epoch_ends`: see `epochs_left`.
+    """
+    # Not the samples: the watcher samples what has returned as well, and forgets what was before.
+    left = past.left.log_ends() if past.left is not None else {}
+    partitions = source_partitions(topology, mirror)
+    return compare_returned(
+        partitions,
+        home=home,
+        copied={tp: copied[mirror.mirrored(tp)] for tp in partitions if mirror.mirrored(tp) in copied},
+        last_read=last_read,
+        left=left,
+        epoch_ends=epoch_ends,
+        known_cuts=past.cuts,
+        cuts_since_left=past.cuts_since_left,
+    )
+
+
+def epochs_left(topology: Topology, mirror: Replication, past: Past) -> dict[TopicPartition, int]:
+    """The leader epochs in which the primary's logs were left, as far as they are recorded.
+
+    Where they end in the logs as they are now has to be asked for.
+    """
+    left = past.left.log_ends() if past.left is not None else {}
+    return {
+        tp: left[tp].leader_epoch
+        for tp in source_partitions(topology, mirror)
+        if tp in left and left[tp].leader_epoch >= 0
+    }
+
+
+def compare_returned(
+    partitions: Collection[TopicPartition],
+    *,
+    home: Mapping[TopicPartition, LogEnd],
+    copied: Mapping[TopicPartition, LogEnd],
+    last_read: Mapping[TopicPartition, int],
+    left: Mapping[TopicPartition, LogEnd],
+    epoch_ends: Mapping[TopicPartition, EpochEnd],
+    known_cuts: Cuts,
+    cuts_since_left: Cuts,
+) -> Returned:
+    """Judge each partition; all are named as the primary names them.
+
+    `home`: its logs now. `copied`: the logs of their copies at the standby. `last_read`: the last source
+    offsets that the mirror surely has read, see `last_copied`. `left`: its logs as they stood when
+    applications left. `epoch_ends`: where the leader epochs of `left` end in them now. `cuts_since_left`:
+    those of `known_cuts` that were found since then.
+    """
+    tail: dict[TopicPartition, int] = {}
+    missing: dict[TopicPartition, int] = {}
+    gap: dict[TopicPartition, int] = {}
+    orphans: dict[TopicPartition, int] = {}
+    set_offsets: dict[TopicPartition, int | None] = {}
+    cuts = dict(known_cuts)
+    judged: dict[TopicPartition, _Old] = {}
+    problems = []
+    for tp in partitions:
+        log, copy, seen = home.get(tp), copied.get(tp), left.get(tp)
+        if log is None or copy is None:
+            problems.append(f"{tp}: there is no log of it at {'either side' if log is copy else 'one side'}")
+            continue
+        read = last_read.get(tp, -1) + 1
+        old = _Old(log.end_offset)
+        if seen is not None:
+            is_followed = _is_followed(cuts_since_left.get(tp, ()), copy, epoch_ends.get(tp))
+            old = judged[tp] = _old(log, seen, epoch_ends.get(tp), read=read, is_followed=is_followed)
+            if seen.end_offset > max(old.end, read):
+                missing[tp] = seen.end_offset - max(old.end, read)
+        if old.problem:
+            problems.append(f"{tp}: {old.problem}")
+        if old.end < read:
+            set_offsets[tp] = old.end - 1 if old.end else None
+            cut = Cut(old.end, copy.end_offset)
+            if cut not in cuts.get(tp, ()):
+                cuts[tp] = (*cuts.get(tp, ()), cut)
+            orphans[tp] = min(read - old.end, copy.end_offset - copy.start_offset)
+        begins = min(old.end, read)
+        if log.start_offset > begins:
+            gap[tp] = log.start_offset - begins
+        if log.end_offset > max(begins, log.start_offset):
+            tail[tp] = log.end_offset - max(begins, log.start_offset)
+    return Returned(
+        tail=tail,
+        missing=missing,
+        gap=gap,
+        orphans=orphans,
+        set_offsets=set_offsets,
+        cuts=cuts,
+        unrecorded=tuple(tp for tp in partitions if tp not in left),
+        unsure=tuple(tp for tp, old in judged.items() if old.is_unsure),
+        by_end_alone=tuple(tp for tp, old in judged.items() if old.is_by_end_alone),
+        problems=tuple(problems),
+    )
+
+
+class _Old(NamedTuple):
+    """How far a log is the one that was left, and what is to be said of that; see `Returned`."""
+
+    end: int
+    problem: str = ""
+    is_unsure: bool = False
+    is_by_end_alone: bool = False
+
+
+def _old(log: LogEnd, seen: LogEnd, old_end: EpochEnd | None, *, read: int, is_followed: bool) -> _Old:
+    """`seen` is the log as it was left, `old_end` where its epoch of then ends now.
+
+    `is_followed`: a cut there is known, and what the mirror has read was written since.
+    """
+    end = log.end_offset
+    if -1 < log.leader_epoch < seen.leader_epoch or (old_end is not None and old_end.end_offset < 0):
+        return _Old(end, f"leader epoch {log.leader_epoch}, but {seen.leader_epoch} was seen before")
+    if is_followed:
+        return _Old(end)
+    if old_end is None:
+        return _Old(end, is_by_end_alone=True)
+    if old_end.end_offset < seen.end_offset:
+        return _Old(min(end, old_end.end_offset))
+    if log.leader_epoch <= seen.leader_epoch:
+        return _Old(end, is_by_end_alone=True)
+    return _Old(end, is_unsure=old_end.end_offset < min(read, end))
+
+
+def _is_followed(cuts: Collection[Cut], copy: LogEnd, old_end: EpochEnd | None) -> bool:
+    """Whether this very cut was found before, and the mirror, set behind it, has copied since.
+
+    It is let go on only by a run in which a person had accepted what is lost.
+    """
+    return old_end is not None and any(
+        cut.upstream == old_end.end_offset and cut.downstream < copy.end_offset for cut in cuts
+    )

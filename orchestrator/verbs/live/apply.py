@@ -1,0 +1,94 @@
+"""Planning, applying and comparing a topology file against real clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.adapters.files import put_file
+from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.reconcile.layout import VERB
+from orchestrator.reconcile.request import ApplyRequest
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
+from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json, to_json
+from orchestrator.topology.loading import dump_topology, parse_topology
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.apply_procedure import LayoutProcedure
+from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
+
+_NOTHING_SAID = ApplyRequest()
+
+
+def plan_apply(topology: Topology, request: ApplyRequest = _NOTHING_SAID) -> Plan:
+    """The plan as it would be now, with every difference. Takes no lock and changes nothing."""
+    return preview(LayoutProcedure(topology, request))
+
+
+def run_apply(
+    topology: Topology,
+    request: ApplyRequest = _NOTHING_SAID,
+    *,
+    given: Plan | None = None,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: Approve = lambda _: True,
+    folder: Path | None = None,
+) -> FailoverResult:
+    """Bring the clusters to what the file says; with `given` by exactly that plan. See `run_procedure`.
+
+    Raises `GateRefusedError`, naming what moved, where the world is not as the given plan found it.
+    """
+    ended = run_procedure(
+        LayoutProcedure(topology, request, given),
+        on_event=on_event,
+        on_plan=on_plan,
+        approve=approve,
+        folder=folder,
+    )
+    return failover_result(ended)
+
+
+def write_plan(plan: Plan, file: Path) -> None:
+    """Write a plan file: canonical JSON. Raises `DcctlError` where that cannot be done."""
+    put_file(file, canonical_json(to_json(plan)) + "\n")
+
+
+def read_plan(file: Path) -> Plan | None:
+    """The plan in a file, or None where it is no plan file but something else (a topology).
+
+    Raises `DcctlError` for a plan of another verb or format, `GateRefusedError` for one of another version.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None  # whoever loads it as a topology says what is wrong with it
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        data: Mapping[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    if "verb" not in data or "steps" not in data:
+        return None
+    plan = plan_from_json(data)
+    if plan.verb != VERB:
+        raise DcctlError(str(file), f"is a plan of {plan.verb}, not of {VERB}", f"run: dcctl {plan.verb}")
+    if plan.dcctl_version != __version__:
+        made_by = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
+        said = f"is stale: {made_by} made it, and this is dcctl {__version__}"
+        raise GateRefusedError(str(file), said, "make the plan again: dcctl plan FILE -o PLAN")
+    return plan
+
+
+def topology_of(plan: Plan, file: Path) -> Topology:
+    """The topology that a plan was made from; it is inside. Raises `DcctlError` where it is not."""
+    topology = parse_topology(json.dumps(plan.facts.get("topology", {})), f"{file} (its topology)")
+    if digest(dump_topology(topology)) != plan.topology_digest:
+        raise GateRefusedError(
+            str(file), "its topology is not the one that it was made from", "was it changed by hand?"
+        )
+    return topology

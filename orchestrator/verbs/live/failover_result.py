@@ -1,0 +1,239 @@
+"""What a failover did, as data: for the report, for `--json`, for whoever was not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.results import (
+    LossCounted,
+    MirrorEnd,
+    RelocatedQuery,
+    SavedOffsets,
+    TopicEnds,
+    TranslatedPositions,
+    WrittenOffsets,
+)
+from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
+from orchestrator.runs.effect import Told
+from orchestrator.runs.engine import RunEnd, let_stand
+from orchestrator.runs.live.attempts import last_intents, last_outcomes, told_of_clients
+from orchestrator.runs.live.procedure import Ended, Timing
+from orchestrator.runs.live.run import write_json
+from orchestrator.runs.live.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.live.words import words_wanted
+from orchestrator.runs.plan import PHASES, Plan, RunEvent, to_json
+from orchestrator.runs.registry import Registry
+from orchestrator.values import TopicPartition
+from orchestrator.verbs.registration import MOVE_EFFECTS
+
+R = TypeVar("R")
+RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailoverResult:
+    """One run. Times are Unix epoch seconds, durations seconds.
+
+    `asked_at_s`: when the run was first asked for, None in a result of an earlier version; `started_at_s`,
+    `decided_at_s`: when whoever ended it took it up, which is later for one that was resumed.
+
+    `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
+    `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
+    what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
+    query. `producers`: one row each, with its first record at the target.
+    `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
+    steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
+    topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
+    done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
+    row each; see `where_now.held_rows`. `waits_for`: words of a person for which the run waits, see
+    `runs.wanted_words`. `stays`: of a run that is or was being taken back, what stands of it
+    all the same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
+    """
+
+    run_id: str
+    outcome: RunOutcome
+    reason: str
+    source: str
+    target: str
+    started_at_s: float
+    decided_at_s: float
+    ended_at_s: float
+    plan: Mapping[str, Any]
+    gates: Sequence[Mapping[str, Any]]
+    predicted: Mapping[str, Any]
+    steps: Sequence[Mapping[str, Any]] = ()
+    phases: Sequence[Mapping[str, Any]] = ()
+    fence_offsets: Mapping[str, Any] = field(default_factory=dict)
+    translations: Sequence[Mapping[str, Any]] = ()
+    saved_offsets: Mapping[str, Any] = field(default_factory=dict)
+    written_offsets: Mapping[str, Any] = field(default_factory=dict)
+    spark: Sequence[Mapping[str, Any]] = ()
+    producers: Sequence[Mapping[str, Any]] = ()
+    loss: Mapping[str, Any] = field(default_factory=dict)
+    not_seen: Sequence[str] = ()
+    sabotage_offset_shift: int = 0
+    let_stand: Sequence[str] = ()
+    where_now: str = ""
+    held: Sequence[Mapping[str, Any]] = ()
+    waits_for: Sequence[Mapping[str, Any]] = ()
+    stays: Sequence[Mapping[str, str]] = ()
+    is_undo_asked: bool = False
+    folder: str = ""
+    asked_at_s: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+
+def failover_result(ended: Ended, effects: Registry = MOVE_EFFECTS) -> FailoverResult:
+    """The result of a run from its plan, its journal and the state that it ended in; kept in its folder.
+
+    `effects`: those of whoever takes part in the run.
+    """
+    if ended.end is None:
+        return _nothing_to_do(ended)
+    result = _result(ended, ended.end, effects)
+    file = ended.folder / "result.json"
+    # Who could not record the end may have been overtaken: what the other wrote stays.
+    is_recorded = bool(ended.events) and ended.events[-1].kind == "run-ended"
+    if is_recorded or not file.exists():
+        # What is done is done: a full local disk makes no failure of it. The journal has it all.
+        with suppress(DcctlError):
+            write_json(file, result.as_json())
+    return result
+
+
+def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
+    plan, events, timing = ended.plan, ended.events, ended.timing
+    told = _Told(plan, end.state.results, effects)
+    steps = _step_rows(plan, events, end)
+    mirrored, landing = told.one("mirrored", MirrorEnd), told.one("landing", TopicEnds)
+    translated, saved = told.one("translations", TranslatedPositions), told.one("saved", SavedOffsets)
+    written, lost = told.one("written", WrittenOffsets), told.one("loss", LossCounted)
+    return FailoverResult(
+        run_id=end.state.run_id,
+        outcome=end.outcome,
+        reason=end.reason,
+        source=plan.source,
+        target=plan.target,
+        asked_at_s=_asked_at_s(events, timing),
+        started_at_s=timing.started_at_s,
+        decided_at_s=timing.decided_at_s,
+        ended_at_s=timing.ended_at_s,
+        plan=to_json(plan),
+        gates=[to_json(gate) for gate in plan.gates],
+        predicted=asdict(plan.predicted),
+        steps=steps,
+        phases=_phases(steps, timing),
+        fence_offsets={
+            "mirrored": offsets_to_json(mirrored.ends) if mirrored else {},
+            "landing": offsets_to_json(landing.ends) if landing else {},
+        },
+        translations=translated.translations if translated else [],
+        saved_offsets=_by_group(saved.offsets if saved else {}),
+        written_offsets=_by_group(written.written if written else {}),
+        spark=[query.report for query in told.all("queries", RelocatedQuery)],
+        producers=told_of_clients(events, "producers"),
+        not_seen=sorted(told_of_clients(events, "not_seen")),
+        loss=lost.loss if lost else {},
+        sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
+        let_stand=let_stand(end.state),
+        where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
+        held=held_rows(end.state, effects) or (),
+        waits_for=[asdict(word) for word in words_wanted(end.state, events, effects)],
+        stays=staying_rows(end.state) if end.state.undoing else (),
+        is_undo_asked=end.state.is_undo_asked,
+        folder=str(ended.folder),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a report shows of the results of a plan's steps."""
+
+    plan: Plan
+    results: Mapping[str, Mapping[str, Any]]
+    effects: Registry
+
+    def all(self, shown_as: Told, kind: type[R]) -> list[R]:
+        return self.effects.told(self.plan, self.results, shown_as, kind)
+
+    def one(self, shown_as: Told, kind: type[R]) -> R | None:
+        return next(iter(self.all(shown_as, kind)), None)
+
+
+def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, OffsetsJson]:
+    return {group: offsets_to_json(found) for group, found in offsets.items()}
+
+
+def _nothing_to_do(ended: Ended) -> FailoverResult:
+    """The result where an earlier run has done it."""
+    plan, timing = ended.plan, ended.timing
+    done = (
+        "everything is as the file says" if plan.verb == "apply" else f"{plan.target} has taken over already"
+    )
+    return FailoverResult(
+        run_id=ended.run_id,
+        outcome="nothing-to-do",
+        reason=f"{done}, by run {plan.facts['done_by']}",
+        source=plan.source,
+        target=plan.target,
+        asked_at_s=timing.started_at_s,
+        started_at_s=timing.started_at_s,
+        decided_at_s=timing.decided_at_s,
+        ended_at_s=timing.decided_at_s,
+        plan=to_json(plan),
+        gates=[to_json(gate) for gate in plan.gates],
+        predicted=asdict(plan.predicted),
+        folder=str(ended.folder),
+    )
+
+
+def _asked_at_s(events: Sequence[RunEvent], timing: Timing) -> float:
+    """When the run was first asked for, by its first record."""
+    return float(events[0].data.get("asked_at_s", events[0].at_s)) if events else timing.started_at_s
+
+
+def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:
+    begun = last_intents(events)
+    ended = last_outcomes(events)
+    rows = []
+    for step in plan.in_order():
+        first, last = begun.get(step.id), ended.get(step.id)
+        rows.append(
+            {
+                "id": step.id,
+                "phase": step.phase,
+                "title": step.title,
+                "outcome": (last.came_to if last else None) or "not done",
+                "message": last.message if last else end.state.messages.get(step.id, ""),
+                "started_at_s": first.at_s if first else None,
+                "seconds": round(last.at_s - first.at_s, 3) if first and last else None,
+                "expected_s": step.expected_s,
+            }
+        )
+    return rows
+
+
+def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:
+    """Each phase from its first begin to its last end. Phases run side by side: they do not add up."""
+    spans = {
+        "detect": (timing.started_at_s, timing.observed_at_s),
+        "decide": (timing.observed_at_s, timing.decided_at_s),
+    }
+    for step in steps:
+        if step["started_at_s"] is None or step["seconds"] is None:
+            continue
+        begin, end = step["started_at_s"], step["started_at_s"] + step["seconds"]
+        known = spans.get(step["phase"], (begin, end))
+        spans[step["phase"]] = (min(known[0], begin), max(known[1], end))
+    return [
+        {"name": name, "seconds": round(spans[name][1] - spans[name][0], 3), "started_at_s": spans[name][0]}
+        for name in PHASES
+        if name in spans
+    ]

@@ -1,0 +1,84 @@
+"""The connections of one move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import DcctlError
+from orchestrator.moves.participants import Participants
+from orchestrator.ports.servers import Connect, Kafka
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.runs.live.servers import Servers
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import PARTICIPANTS
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """The connections of one move, opened once, used by observing and acting.
+
+    `feed`: the mirror along which it goes. `target`: the cluster that is entered; `connect`: the workers that
+    run the mirrors between the two sides, None where their engine has no need of any.
+    """
+
+    topology: Topology
+    feed: MirrorRef
+    target: Kafka
+    connect: Connect | None
+    coordination: Coordination | None
+    coordination_problem: str = ""
+    servers: Servers = REAL_SERVERS
+
+    @property
+    def mirror(self) -> Replication:
+        """As the file has it, or as dcctl makes it."""
+        return self.feed.of(self.topology)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Consumer groups that move."""
+        return tuple(c.name for c in self.topology.consumers_of(self.feed.home) if c.kind == "group")
+
+    @property
+    def target_topics(self) -> tuple[str, ...]:
+        """Mirrored and landing topics."""
+        mirror = self.mirror
+        return tuple(dict.fromkeys([*map(mirror.mirrored_topic, mirror.topics), *mirror.topics]))
+
+    def close(self) -> None:
+        """End the session with the ensemble; Kafka's connections end with their clients."""
+        if self.coordination is not None:
+            self.coordination.close()
+
+
+def open_estate(
+    servers: Servers, topology: Topology, feed: MirrorRef, them: Participants = PARTICIPANTS
+) -> Estate:
+    """Connections to the cluster that is entered, to what the mirror's engine needs, and to the coordination
+    ensemble. `them`: who takes part, that engine among them.
+
+    Raises where the file lacks their addresses. An ensemble that does not answer is no error
+    here: a gate says so, beside everything else that can be measured.
+    """
+    coordination, problem = open_coordination(servers, topology)
+    try:
+        target = servers.kafka(topology, feed.target)
+        workers = them.engine(topology, feed).workers(feed)
+        connect = servers.connect(topology, workers) if workers else None
+    except DcctlError:
+        if coordination is not None:
+            coordination.close()
+        raise
+    return Estate(topology, feed, target, connect, coordination, problem, servers)
+
+
+def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordination | None, str]:
+    """The topology's ensemble, or None and why it cannot be had."""
+    try:
+        coordination = servers.coordination(topology)
+        coordination.open()
+    except DcctlError as error:
+        return None, error.problem
+    return coordination, ""

@@ -1,0 +1,330 @@
+"""One move's connections and knowledge: what `moves.ports` are to its effects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from orchestrator.adapters.checkpoint_copy import copy_of
+from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
+from orchestrator.applications.spark.live.relocation import checkpoint_positions, copy_folder, is_relocated_by
+from orchestrator.errors import DcctlError
+from orchestrator.guards.live.guard_reading import guards_path, guards_said
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.ports import (
+    BootGuards,
+    CopiedCheckpoint,
+    FinalMap,
+    Hosts,
+    HostsDone,
+    LeftClusters,
+    LeftLook,
+    Maps,
+    QueryCheckpoints,
+    Seen,
+    Workers,
+)
+from orchestrator.moves.results import MirrorEnd, RelocatedQuery
+from orchestrator.moves.way import Way
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Access, Connect
+from orchestrator.replication.cuts import Cuts
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.offset_map import Translated
+from orchestrator.replication.offset_syncs import read_offset_map
+from orchestrator.replication.source_gaps import SourceGaps
+from orchestrator.runs.estate_record import JournalUnread, LogsCut, journals_unread, log_cuts
+from orchestrator.runs.guards import GuardSaid
+from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.live.run import Run
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.snapshot.clients import ClientHost
+from orchestrator.snapshot.known_gaps import sampled_gaps
+from orchestrator.snapshot.live.by_time import samples_for
+from orchestrator.snapshot.live.gaps_now import gaps_now
+from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, LeftReader
+from orchestrator.snapshot.live.source_look import probe_source, words_of_guards
+from orchestrator.snapshot.observation import SourceProbe
+from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.model import Consumer, Topology
+from orchestrator.values import TopicPartition
+from orchestrator.verbs.live.coordination_state import no_ensemble
+from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.registration import PARTICIPANTS
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatWasSeen:
+    """See `moves.ports.Seen`."""
+
+    snapshot: Snapshot
+    way: Way
+    session: RunSession
+
+    @property
+    def at_s(self) -> float:
+        return self.snapshot.at_s
+
+    def samples(self, mirror: MirrorRef) -> SampleHistory:
+        return _had(self.snapshot.mirror(mirror).samples)
+
+    def samples_at_s(self, mirror: MirrorRef) -> float:
+        return self.snapshot.mirror(mirror).samples.at_s
+
+    def samples_now(self, mirror: MirrorRef) -> SampleHistory:
+        return samples_for(self.session.topology, mirror, self.session.cluster(mirror.target))
+
+    def lost_at_s(self, mirror: MirrorRef) -> float:
+        window = self.samples(mirror).loss_window()
+        return window.first_failed_at_s if window else self.at_s
+
+    def has_stood_still(self, ends: Mapping[TopicPartition, int]) -> bool:
+        entered = self.snapshot.cluster(self.way.entered.cluster)
+        logs = entered.log_ends.value or {}
+        return entered.stands_still(ends) and all(logs[tp].end_offset == end for tp, end in ends.items())
+
+    def hosts(self) -> tuple[ClientHost, ...] | None:
+        return self.snapshot.inventory.value
+
+    def past(self) -> Past:
+        return _had(self.snapshot.past)
+
+
+def _had(part: Part[T]) -> T:
+    if part.value is None:
+        raise DcctlError(part.source, part.problem)
+    return part.value
+
+
+class MoveSession(RunSession):
+    """One move's connections and knowledge. `them`: who takes part, and may bring ports of their own."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        run: Run[Estate],
+        seen: Snapshot,
+        way: Way,
+        *,
+        them: Participants = PARTICIPANTS,
+    ) -> None:
+        super().__init__(
+            topology,
+            run.folder,
+            run_id=run.run_id,
+            estate_record=run.estate_record,
+            holds_lock=run.holds_lock,
+            records=run.events,
+            servers=run.estate.servers,
+        )
+        self._clusters[run.estate.target.name] = run.estate.target
+        self._coordination = run.estate.coordination
+        self._coordination_problem = run.estate.coordination_problem
+        self._way, self._seen = way, WhatWasSeen(snapshot=seen, way=way, session=self)
+        self._own_ports = them.ports(self)
+        self._connects: dict[str, Connect] = {}
+        self._map_guard = threading.Lock()
+        self._final: dict[MirrorRef, FinalMap] = {}
+
+    def _ports(self) -> dict[type[Any], Any]:
+        own = (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards)
+        return {**self._own_ports, **super()._ports(), **dict.fromkeys(own, self), Seen: self._seen}
+
+    def connect(self, cluster: str) -> Connect:
+        """See `moves.ports.Workers`."""
+        with self._guard:
+            if cluster not in self._connects:
+                self._connects[cluster] = self.servers.connect(self.topology, cluster)
+            return self._connects[cluster]
+
+    def final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
+        """See `moves.ports.Maps`."""
+        with self._map_guard:
+            if mirror not in self._final:
+                self._final[mirror] = self._read_final(mirror, end)
+            return self._final[mirror]
+
+    def _read_final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
+        history = None if mirror.is_back else self._seen.snapshot.mirror(mirror).samples.value
+        if history is None and not mirror.is_back and mirror in self._way.drains:
+            # A map is closed only beside what the watcher has recorded of topics made anew: says why not.
+            history = self._seen.samples(mirror)
+        replication, target = mirror.of(self.topology), self.cluster(mirror.target)
+        gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
+        logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}
+        # The syncs of either mirror lie where its workers are.
+        found = read_offset_map(
+            self.cluster(mirror.workers),
+            replication,
+            made_anew={} if history is None else history.made_anew,
+            gaps=gaps,
+            stopped_at=end.mirror_offsets,
+            logs=logs,
+        )
+        return FinalMap(found, logs)
+
+    def current(self, mirror: MirrorRef) -> FinalMap:
+        """See `moves.ports.Maps`. Copies that are there stand before the logs' ends, which are read last."""
+        replication, target = mirror.of(self.topology), self.cluster(mirror.target)
+        history = None if mirror.is_back else self._seen.samples_now(mirror)
+        gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
+        found = read_offset_map(
+            self.cluster(replication.target if replication.offset_syncs == "target" else replication.source),
+            replication,
+            made_anew={} if history is None else history.made_anew,
+            gaps=gaps,
+        )
+        copies = target.topics(map(replication.mirrored_topic, replication.topics))
+        return FinalMap(found, target.log_ends(tp for topic in copies.values() for tp in topic.partitions))
+
+    def cuts(self, mirror: MirrorRef) -> Cuts:
+        """See `moves.ports.Maps`. Of what a standby was written nothing is ever taken back."""
+        if mirror.is_back:
+            return {}
+        if self._coordination is None:
+            raise no_ensemble(self.topology, self._coordination_problem)
+        facts = read_facts(self._coordination, self.topology.name, (LogsCut, JournalUnread))
+        unread = journals_unread(facts, mirror.source, mirror.target)
+        if unread:
+            raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
+        return log_cuts(facts, mirror.source, mirror.target)
+
+    def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
+        """See `moves.ports.Maps`."""
+        return gaps_now(self.servers, self.topology, mirror.of(self.topology))
+
+    def run_clients(
+        self,
+        doing: Literal["start", "stop"],
+        cluster: str,
+        clients: Iterable[str],
+        *,
+        sites: Sequence[str],
+        name: str,
+        timeout_s: float,
+    ) -> HostsDone:
+        """See `moves.ports.Hosts`. Ansible is content with hosts that do nothing."""
+        clients, datacenters = list(clients), tuple(sites) or self.topology.clusters[cluster].datacenters
+        at_work = self.servers.playbooks.run(
+            f"{doing}-clients.yml",
+            inventory=Path(self.topology.inventory or ""),
+            variables={"datacenters": list(datacenters), "clients": clients},
+            folder=self.folder / "playbooks" / name,
+            timeout_s=timeout_s,
+            is_cancelled=self.is_cancelled,
+        )
+        known = self._seen.hosts()
+        if known is None:
+            return HostsDone(at_work, None)
+        hosts = [host for host in known if host.name in at_work]
+        left_out = [c for c in clients if not any(host.runs(c, datacenters) for host in hosts)]
+        return HostsDone(at_work, tuple(left_out))
+
+    def bring_over(
+        self, query: str, to: str, *, is_apart: bool, is_stopped: bool, timeout_s: float
+    ) -> CopiedCheckpoint:
+        """See `moves.ports.QueryCheckpoints`."""
+        bound = self._bound_for(query, to)
+        original = local_checkpoint(f"consumer {query}", bound.checkpoint or "")
+        copy, stopped_by = copy_of(_folder(bound)), self.run_id if is_stopped else ""
+        folders = self.servers.checkpoints
+        found = (
+            folders.copy_apart(original, copy, self.await_true, stopped_by=stopped_by, timeout_s=timeout_s)
+            if is_apart
+            else folders.copy(
+                original,
+                copy,
+                lambda is_whole: self.await_true(is_whole, timeout_s),
+                stopped_by=stopped_by,
+            )
+        )
+        return CopiedCheckpoint(found.outcome == "ok", found.message)
+
+    def copied_positions(self, query: str, to: str) -> dict[TopicPartition, int]:
+        """See `moves.ports.QueryCheckpoints`."""
+        return checkpoint_positions(copy_folder(self._bound_for(query, to)))
+
+    def relocate(
+        self,
+        query: str,
+        to: str,
+        translate: Callable[[TopicPartition, int], Translated],
+        named: Callable[[str], str],
+        starts: Mapping[TopicPartition, int],
+    ) -> RelocatedQuery:
+        """See `moves.ports.QueryCheckpoints`."""
+        bound = self._bound_for(query, to)
+        report = self.servers.checkpoints.relocate(
+            copy_folder(bound),
+            _folder(bound),
+            translate,
+            named,
+            starts,
+            query=query,
+            sink=bound.sink,
+            run_id=self.run_id,
+        )
+        return RelocatedQuery(query=query, from_batch=report.from_batch, report=dict(report.data))
+
+    def undo_relocation(self, query: str, to: str) -> str:
+        """See `moves.ports.QueryCheckpoints`."""
+        destination = _folder(self._bound_for(query, to))
+        if not is_relocated_by(destination, self.run_id):
+            return "nothing was relocated"
+        taken = self.servers.checkpoints.undo(destination)
+        return f"what was relocated lies at {taken}" if taken is not None else "it had not come to its place"
+
+    def newest_batch(self, query: str, to: str) -> int | None:
+        """See `moves.ports.QueryCheckpoints`."""
+        found = numbered(_folder(self._bound_for(query, to)) / "commits")
+        return found[-1] if found else None
+
+    def _bound_for(self, name: str, to: str) -> Consumer:
+        """The query with `checkpoint` where it is left, and `standby_checkpoint` where it goes to."""
+        (query,) = (c for c in self.topology.consumers if c.name == name and c.kind == "spark")
+        if to != query.cluster:
+            return query
+        return replace(query, checkpoint=query.standby_checkpoint, standby_checkpoint=query.checkpoint)
+
+    def left(self, cluster: str, timeout_s: float | None = None) -> LeftLook:
+        """See `moves.ports.LeftClusters`."""
+        return LeftReader(self.servers, self.topology, cluster, timeout_s or ANSWER_TIMEOUT_S)
+
+    def access_by(self, cluster: str, addresses: Iterable[str], timeout_s: float) -> Access:
+        """See `moves.ports.LeftClusters`."""
+        return self.servers.access(self.topology, cluster, addresses=addresses, timeout_s=timeout_s)
+
+    def said(self, cluster: str) -> tuple[GuardSaid, ...] | None:
+        """See `moves.ports.BootGuards`."""
+        if self._coordination is None:
+            return None
+        return guards_said(self._coordination, self.topology.name, cluster)
+
+    def why_not(self) -> str:
+        """See `moves.ports.BootGuards`."""
+        return self._coordination_problem
+
+    def path(self, cluster: str) -> str:
+        """See `moves.ports.BootGuards`."""
+        return guards_path(self.topology.name, cluster)
+
+    def look_at(self, cluster: str) -> tuple[SourceProbe, str]:
+        """See `moves.ports.BootGuards`."""
+        probe, closed = probe_source(self.servers, self.topology, cluster), ""
+        if probe.listening and self._coordination is not None:
+            _, closed = words_of_guards(self.servers, self._coordination, self.topology, cluster)
+        return probe, closed
+
+
+def _folder(bound: Consumer) -> Path:
+    subject = f"consumer {bound.name}"
+    if bound.standby_checkpoint is None:
+        raise DcctlError(subject, "has no standby_checkpoint", "name it in the topology file")
+    return local_checkpoint(subject, bound.standby_checkpoint)

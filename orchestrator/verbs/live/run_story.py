@@ -1,0 +1,168 @@
+"""One run retold from its journal: who, why, what was measured, what decided, what done, how long. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from orchestrator.errors import DcctlError
+from orchestrator.moves.losses import ACCOUNT_STEP
+from orchestrator.runs.engine import state_from_journal
+from orchestrator.runs.live.attempts import told_of_clients
+from orchestrator.runs.live.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.live.words import words_wanted
+from orchestrator.runs.overrides import recorded_overrides
+from orchestrator.runs.plan import PHASES, RunEvent, plan_from_json
+from orchestrator.runs.registry import Registry
+from orchestrator.verbs.registration import MOVE_EFFECTS
+
+_GONE_ON = ("run-resumed", "undo-started")
+
+
+def run_story(records: Sequence[RunEvent], effects: Registry = MOVE_EFFECTS) -> dict[str, Any]:
+    """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
+
+    `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
+    which it waits, see `runs.wanted_words`. `effects`: those of whoever takes part in it.
+    """
+    first, last = records[0], records[-1]
+    plan: Mapping[str, Any] = first.data.get("plan", {})
+    titles = {str(step["id"]): step for step in plan.get("steps", ())}
+    acts = list(_acts(records, titles))
+    asked_at_s = float(first.data.get("asked_at_s", first.at_s))
+    is_over = last.kind == "run-ended"
+    outcome = str(last.data.get("outcome", "unknown")) if is_over else "open"
+    stops = [act for act in acts if act["what"] == "gone on"]
+    return {
+        "run_id": first.run_id,
+        "verb": str(first.data.get("verb", plan.get("verb", ""))),
+        "topology": plan.get("topology", ""),
+        "source": str(first.data.get("source", "")),
+        "target": str(first.data.get("target", "")),
+        "command": first.message,
+        # Empty for a run from before that was recorded.
+        "dcctl_version": str(first.data.get("dcctl_version", "")),
+        "who": _who(first, plan),
+        "reason": _reason(first, plan),
+        "given_up": first.data.get("given_up", ""),
+        "overrides": recorded_overrides(records),
+        "asked_at_s": asked_at_s,
+        "ended_at_s": last.at_s,
+        "seconds": round(last.at_s - asked_at_s, 3),
+        "stopped_seconds": round(sum(stop["after_s"] for stop in stops), 3),
+        "outcome": outcome,
+        "let_stand": list(last.data.get("let_stand", ())) if is_over else [],
+        "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
+        **_standing(records, effects),
+        "gates": list(plan.get("gates", ())),
+        "predicted": plan.get("predicted", {}),
+        "loss": _loss(records),
+        "acts": acts,
+        "producers": told_of_clients(records, "producers"),
+        "phases": _phases(first, acts, asked_at_s),
+        "not_done": [
+            str(step["title"])
+            for step_id, step in titles.items()
+            if is_over and not any(act.get("step") == step_id for act in acts)
+        ],
+    }
+
+
+def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
+    """What a run that left a sick site has counted, partition by partition; empty for any other."""
+    found: dict[str, Any] = {}
+    for record in records:
+        if record.kind == "step-outcome" and record.step == ACCOUNT_STEP and record.outcome == "ok":
+            found = record.data.get("result", {}).get("loss", {})
+    return found
+
+
+def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
+    """What stands of it by its last record; nothing is known of a run whose plan cannot be read."""
+    try:
+        plan = plan_from_json(records[0].data["plan"])
+    except (DcctlError, KeyError):
+        return {"where_now": "", "held": None, "waits_for": [], "stays": []}
+    state = state_from_journal(plan, records[0].run_id, records)
+    return {
+        "where_now": where_now(state, effects),
+        "held": held_rows(state, effects),
+        "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
+        "stays": staying_rows(state),
+    }
+
+
+def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:
+    said = dict(first.data.get("by", {}))
+    asked_by = plan.get("request", {}).get("by")
+    return {"who": said.get("who", asked_by or ""), "host": said.get("host", ""), "pid": said.get("pid")}
+
+
+def _reason(first: RunEvent, plan: Mapping[str, Any]) -> str:
+    return str(plan.get("request", {}).get("reason") or first.data.get("reason") or "")
+
+
+def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What was done, in the order in which it was begun; what nobody saw the end of has no outcome."""
+    open_acts: dict[tuple[str, str], dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
+    for number, record in enumerate(records):
+        way = "undo" if record.kind.startswith("undo") else "do"
+        if record.kind in ("step-intent", "undo-intent"):
+            step = steps.get(record.step, {})
+            act = {
+                "what": "step" if way == "do" else "undone",
+                "step": record.step,
+                "title": step.get("title", record.step),
+                "phase": step.get("phase", ""),
+                "stays_because": step.get("stays_because", "") if way == "undo" else "",
+                "at_s": record.at_s,
+                "seconds": None,
+                "outcome": None,
+                "message": "",
+            }
+            open_acts[way, record.step] = act
+            found.append(act)
+        elif record.kind in ("step-outcome", "undo-outcome"):
+            open_act = open_acts.get((way, record.step))
+            if open_act is None:
+                continue
+            open_act.update(
+                outcome=record.came_to,
+                message=record.message,
+                seconds=round(record.at_s - open_act["at_s"], 3),
+                found_after_restart=bool(record.data.get("found_after_restart")),
+            )
+        elif record.kind in _GONE_ON:
+            by = record.data.get("by", {})
+            before_s = records[number - 1].at_s if number else record.at_s
+            found.append(
+                {
+                    "what": "gone on" if record.kind == "run-resumed" else "taken back",
+                    "at_s": record.at_s,
+                    "after_s": round(record.at_s - before_s, 3),
+                    "who": by.get("who", ""),
+                    "host": by.get("host", ""),
+                    "message": record.message,
+                }
+            )
+    yield from found
+
+
+def _phases(first: RunEvent, acts: Sequence[Mapping[str, Any]], asked_at_s: float) -> list[dict[str, Any]]:
+    """Each phase from its first begin to its last end. They run side by side: they do not add up."""
+    spans: dict[str, tuple[float, float]] = {}
+    begun = [float(act["at_s"]) for act in acts if act["what"] == "step"]
+    if "observed_at_s" in first.data:
+        observed_at_s = float(first.data["observed_at_s"])
+        spans["detect"] = (asked_at_s, observed_at_s)
+        spans["decide"] = (observed_at_s, min(begun, default=first.at_s))
+    for act in acts:
+        if act["what"] != "step" or act["seconds"] is None:
+            continue
+        begin, end = float(act["at_s"]), float(act["at_s"]) + float(act["seconds"])
+        known = spans.get(act["phase"], (begin, end))
+        spans[act["phase"]] = (min(known[0], begin), max(known[1], end))
+    ordered = [*(name for name in PHASES if name in spans), *(name for name in spans if name not in PHASES)]
+    return [{"name": name, "seconds": round(spans[name][1] - spans[name][0], 3)} for name in ordered]

@@ -1,0 +1,120 @@
+"""Runs by their id, whatever their verb: going on with one, taking one back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from orchestrator.errors import DcctlError, UsageError
+from orchestrator.moves.participants import Participants
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.live.history import run_records
+from orchestrator.runs.live.procedure import (
+    ApproveUndo,
+    OnPlan,
+    Procedure,
+    abort_procedure,
+    plan_of_run,
+    resume_procedure,
+)
+from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.words import NO_WORDS, Typed
+from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.apply_procedure import LayoutProcedure
+from orchestrator.verbs.live.failback_procedure import FailbackProcedure
+from orchestrator.verbs.live.failover_procedure import FailoverProcedure
+from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
+from orchestrator.verbs.live.fence_procedure import FenceProcedure
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
+from orchestrator.verbs.registration import PARTICIPANTS, effects_with
+
+OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[Any, Any]]
+
+# How each verb's procedure is made again from what its run has recorded.
+PROCEDURES: Mapping[str, OfRun] = {
+    "apply": lambda _, topology, plan, first, __: LayoutProcedure.of_run(topology, plan, first),
+    "failover": FailoverProcedure.of_run,
+    "failback": FailbackProcedure.of_run,
+    "switchover": SwitchoverProcedure.of_run,
+    "fence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(servers, topology, plan, first),
+    "unfence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(
+        servers, topology, plan, first
+    ),
+}
+
+
+def resume_run(
+    topology: Topology,
+    run_id: str,
+    *,
+    attest_down: Collection[str] = (),
+    words: Typed = NO_WORDS,
+    reason: str = "",
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
+) -> FailoverResult:
+    """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
+
+    `attest_down` names sites that a person says are down, once more: a failover needs it where they were
+    back in the meantime. `words`: what a person says to steps that wait for it, as it was typed, by the names
+    of the words; `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a site that is none
+    of the file's, and for a word for which no step waits.
+    """
+    for dc in attest_down:
+        if dc not in topology.datacenters:
+            listed = ", ".join(topology.datacenters)
+            raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
+    effects = effects_with(them)
+    ended = resume_procedure(
+        _procedure_of(servers, topology, run_id, them),
+        run_id,
+        words=words,
+        down=attest_down,
+        said=reason,
+        on_event=on_event,
+        on_plan=on_plan,
+        effects=effects,
+    )
+    return failover_result(ended, effects)
+
+
+def abort_run(
+    topology: Topology,
+    run_id: str,
+    *,
+    reason: str,
+    leave: Collection[str] = (),
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: ApproveUndo = lambda _: True,
+    servers: Servers = REAL_SERVERS,
+    them: Participants = PARTICIPANTS,
+) -> FailoverResult:
+    """Take a run back; see `abort_procedure`. `them`: who takes part."""
+    effects = effects_with(them)
+    ended = abort_procedure(
+        _procedure_of(servers, topology, run_id, them),
+        run_id,
+        reason=reason,
+        leave=leave,
+        on_event=on_event,
+        on_plan=on_plan,
+        approve=approve,
+        effects=effects,
+    )
+    return failover_result(ended, effects)
+
+
+def _procedure_of(
+    servers: Servers, topology: Topology, run_id: str, them: Participants
+) -> Procedure[Any, Any]:
+    records = run_records(topology, run_id, servers.coordination)
+    plan = plan_of_run(records)
+    if plan.verb not in PROCEDURES:
+        known = ", ".join(PROCEDURES)
+        raise DcctlError(f"run {run_id}", f"is of the verb {plan.verb}; this version knows: {known}")
+    return PROCEDURES[plan.verb](servers, topology, plan, records[0], them)
