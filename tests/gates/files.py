@@ -37,6 +37,11 @@ def no_age_at_all(data: dict[str, Any]) -> None:
     data["failover"]["max_position_age_s"] = 0.01
 
 
+def any_age(data: dict[str, Any]) -> None:
+    """A limit that is not reached, however long a busy machine looks at a site that is not lost."""
+    data["failover"]["max_position_age_s"] = 600
+
+
 def another_group(data: dict[str, Any]) -> None:
     """A group that has never committed anything."""
     data["consumers"].append({**data["consumers"][0], "name": "newcomer", "principal": "User:newcomer"})
