@@ -142,6 +142,7 @@ def history(
     from orchestrator.runs.live.unlock import unlock_rows
     from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.live.history_import import check_order, import_rows
+    from orchestrator.verbs.registration import MOVE_EFFECTS
 
     check_order(order)
     if order and import_file is None:
@@ -150,7 +151,7 @@ def history(
     if import_file is not None:
         _import(topology, import_file, order, as_json)
         return
-    rows, unlocks, holds = run_rows(topology), unlock_rows(topology), hold_events(topology)
+    rows, unlocks, holds = run_rows(topology, MOVE_EFFECTS), unlock_rows(topology), hold_events(topology)
     primaries, imports, written = primary_records(topology), import_rows(topology), by_hand_rows(topology)
     settings = changed_settings(topology)
     emit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,6 +34,7 @@ from orchestrator.runs.effect import (
     Running,
 )
 from orchestrator.runs.engine import state_from_journal
+from orchestrator.runs.live.earlier_runs import newest_runs
 from orchestrator.runs.live.history import run_records
 from orchestrator.runs.live.procedure import plan_of_run
 from orchestrator.runs.live.words import words_given, words_wanted
@@ -239,6 +240,10 @@ def test_what_it_waits_for_is_told_wherever_one_looks(estate: ToyEstate) -> None
     (mirror,) = estate.topology.replication
     move = mirror_status(estate.topology, mirror, **asked(estate))["last_move"]
     assert move["waits_for"] == list(result.waits_for)
+    ensemble = estate.servers.coordination(estate.topology)
+    ensemble.open()
+    known = {run.run_id: run for run in newest_runs(ensemble, estate.topology.name, effects)}
+    assert [asdict(word) for word in known[run_id].waits_for] == list(result.waits_for)
 
 
 def test_what_a_person_has_said_already_is_not_asked_for_again(estate: ToyEstate) -> None:

@@ -51,7 +51,7 @@ def test_a_run_counts_as_refused_only_if_no_step_was_begun(tmp_path: Path) -> No
     a_run(ensemble, tmp_path, "r3", begun=False)
     a_run(ensemble, tmp_path, "r4", begun=True)
     a_run(ensemble, tmp_path, "r5", begun=True, outcome="ok")
-    runs = newest_runs(ensemble, "t")
+    runs = newest_runs(ensemble, "t", MOVE_EFFECTS)
     assert [run.outcome for run in runs] == ["refused", "incomplete", "not begun", "incomplete", "ok"]
     assert [run.has_effect for run in runs] == [False, True, False, True, True]
     assert [run.run_id for run in earlier_runs(ensemble, "t", effects=MOVE_EFFECTS)] == ["r2", "r4", "r5"]
@@ -68,7 +68,7 @@ def test_no_number_of_refused_attempts_hides_a_run_that_changed_something(
         a_run(ensemble, tmp_path, f"r{number:03d}", begun=False, outcome="refused")
     if written_by == "journals alone":
         forget_the_facts(ensemble)
-    assert [run.outcome for run in newest_runs(ensemble, "t")] == ["refused"] * 20
+    assert [run.outcome for run in newest_runs(ensemble, "t", MOVE_EFFECTS)] == ["refused"] * 20
     for between in ((), ("east", "west"), ("east", "north")):
         asked = earlier_runs(ensemble, "t", between=between, effects=MOVE_EFFECTS)
         assert [run.run_id for run in asked] == ["r000", "r001", "r002"]

@@ -48,7 +48,7 @@ def test_every_reader_gives_the_same_answer(
     assert outline.outcome == (end if is_over else "")
     told = [fact.body for fact in read_facts(ensemble, "t", [RunEnded])]
     assert told == [RunEnded(outcome=end) for _ in known if is_over]
-    (shown,) = newest_runs(ensemble, "t")
+    (shown,) = newest_runs(ensemble, "t", MOVE_EFFECTS)
     assert shown.outcome in {outline.outcome, "incomplete" if is_begun else "not begun"}
     assert shown.has_effect is (shown.outcome not in {"refused", "not begun", "undone"})
 

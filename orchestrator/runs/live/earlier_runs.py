@@ -20,16 +20,16 @@ from orchestrator.runs.plan import RunEvent, event_from_json, plan_from_json
 _RUNS_LOOKED_AT = 20
 
 
-def newest_runs(coordination: Coordination, topology: str) -> tuple[EarlierRun, ...]:
+def newest_runs(coordination: Coordination, topology: str, effects: Words) -> tuple[EarlierRun, ...]:
     """The newest runs, oldest first, those too that were refused or never began: for people.
 
     `outcome` is that of the run's end; "refused" and "not begun" only where no step was ever begun, and
-    "incomplete" where one was and no end is known.
+    "incomplete" where one was and no end is known. `effects`: those of whoever takes part in moves.
     """
     names = coordination.names(runs_path(topology))[-_RUNS_LOOKED_AT:]
     # Their names begin with the second in which they were made, by the clock of some machine.
     names.sort(key=lambda run_id: coordination.made_at(f"{runs_path(topology)}/{run_id}") or 0)
-    found = (_earlier_run(coordination, topology, run_id, WITHOUT_WORDS) for run_id in names)
+    found = (_earlier_run(coordination, topology, run_id, effects) for run_id in names)
     return tuple(run for run in found if run is not None)
 
 

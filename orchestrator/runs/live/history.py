@@ -15,16 +15,17 @@ from orchestrator.runs.live.earlier_runs import newest_runs
 from orchestrator.runs.live.estate_facts import read_facts, read_primaries
 from orchestrator.runs.live.journal import journal_records, unpacked
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.live.words import Words
 from orchestrator.runs.plan import RunEvent
 from orchestrator.topology.model import Topology
 
 Connects = Callable[[Topology], Coordination]
 
 
-def run_rows(topology: Topology) -> list[dict[str, Any]]:
-    """The newest runs, oldest first."""
+def run_rows(topology: Topology, effects: Words) -> list[dict[str, Any]]:
+    """The newest runs, oldest first; see `newest_runs`."""
     with coordination_of(topology) as coordination:
-        return [asdict(run) for run in newest_runs(coordination, topology.name)]
+        return [asdict(run) for run in newest_runs(coordination, topology.name, effects)]
 
 
 def run_records(topology: Topology, run_id: str, connect: Connects | None = None) -> list[RunEvent]:
