@@ -123,6 +123,7 @@ def produce_records(
         {
             **properties,
             "enable.idempotence": True,
+            "allow.auto.create.topics": False,
             "linger.ms": 0,
             "message.timeout.ms": int(timeout_s * 1000),
         },

@@ -95,6 +95,8 @@ class RecordWriter:
             settings = {
                 **self._properties,
                 "enable.idempotence": True,
+                # Whoever deleted a topic did not mean it to come back with the defaults of the brokers.
+                "allow.auto.create.topics": False,
                 "linger.ms": 0,
                 "message.timeout.ms": max(1000, int(timeout_s * 1000)),
                 "socket.timeout.ms": max(1000, int(timeout_s * 1000)),

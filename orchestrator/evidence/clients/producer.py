@@ -203,6 +203,7 @@ class WorkloadProducer:
                 **self._config.properties,
                 "acks": self._config.acks,
                 "enable.idempotence": self._config.acks == "all",
+                "allow.auto.create.topics": False,
                 # Few larger requests: each one costs every replica and every reader a round of its own.
                 "linger.ms": 100,
                 "message.timeout.ms": int(self._config.message_timeout_s * 1000),
