@@ -216,7 +216,7 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
         name: history.topic_end_readings(name, _GROWING_S) for name in (() if is_lost else mirror.topics)
     }
     now_s = history.comparable_s(observation.at_s)
-    ages = {name: age_s(now_s, found[-1].ended_at_s) for name, found in readings.items() if found}
+    ages = {name: age_s(now_s, found[-1].begun_at_s) for name, found in readings.items() if found}
     stale = {name: age for name, age in ages.items() if name in moved and (age is None or age > _GROWING_S)}
     grown = {
         name: grown_since_left(
