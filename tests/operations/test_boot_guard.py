@@ -110,9 +110,12 @@ def test_a_command_without_a_place_for_the_properties_is_not_started(tmp_path: P
     assert "nothing was started: echo OPEN: the command does not contain {properties}" in done.stderr
 
 
-def test_help_explains_each_option() -> None:
-    """With units and defaults."""
-    command = [sys.executable, "-m", "orchestrator.guards.live.boot_guard", "--help"]
+@pytest.mark.parametrize(
+    "module", ["orchestrator.guards.live.boot_guard", "orchestrator.operations.boot_guard"]
+)
+def test_help_explains_each_option(module: str) -> None:
+    """With units and defaults; also under the name that units of version 0.2.0 start it by."""
+    command = [sys.executable, "-m", module, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     shown = " ".join(done.stdout.split())
     assert "--wait-s SECONDS how long the ensemble may take to answer" in shown

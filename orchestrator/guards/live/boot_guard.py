@@ -136,5 +136,10 @@ def _guarded(arguments: Sequence[str]) -> Guarded:
     )
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Start a broker behind its guard, and wait for it. Ends as the broker does; returns its exit status."""
+    return end_as(start_broker(_guarded(arguments)))
+
+
 if __name__ == "__main__":
-    sys.exit(end_as(start_broker(_guarded(sys.argv[1:]))))
+    sys.exit(main(sys.argv[1:]))
