@@ -1,1 +1,1 @@
-"""The only place that touches the outside world."""
+"""The outside world: Kafka, Connect, ZooKeeper, Ansible, Spark, files. They know no policy."""

@@ -1,8 +1,7 @@
-"""The model of a move: effects that are declared once, and runbooks that put them in order.
+"""The model of a move: one function a verb is its runbook. Pure.
 
-- `effect`: what an effect declares: arguments, result, how it is made, looked at, taken back, what it holds.
-- `runbook`: one function a verb adds effects; handles of their results, sections and reasons give the order.
-- `registry`: the effects by their names in a plan, so that a plan that was written is read back.
-- `acting`: the engine's port to the effects of one run.
-- `held`: what a run that is not through keeps from working, by what its effects declare.
+- `way`, `routes`: from which place to which, over which mirrors. `request`: what a person asked for.
+- `participants`: what a mirror engine and a kind of application are for a move.
+- `situation`, `gates`: what gates judge, and the one list of them. `prediction`, `losses`: what it will cost.
+- `…_runbook`, with `stages` and `handing_over`: the steps, in order, with reasons.
 """

@@ -1,1 +1,1 @@
-"""Moving consumers: groups and Spark checkpoints. Pure."""
+"""A Spark checkpoint read, and written anew for another cluster. Pure."""

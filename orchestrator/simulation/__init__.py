@@ -1,1 +1,1 @@
-"""Data centres on one machine: back ends, faults, workload, drills."""
+"""Data centres on one machine: processes, faults, workload, drills."""
