@@ -24,7 +24,10 @@ from tests.layouts.estate import Estate
 from tests.layouts.interrupting import Interrupted, go_on, kill_apply
 
 _ALLOWED = ["delete-topics", "reduce-durability", "reset-config", "delete-acls", "delete-connectors"]
-_REFUSED = 4
+_REFUSED, _INCOMPLETE = 4, 6
+# Why an abort that was not refused takes back only a part: what had happened it learned by looking, and
+# watchers write into their topic as soon as it is there.
+_STAYS = ("cannot be taken back: ", "these hold records already: dcctl-samples.")
 # Beside a kill at each record, one within what the step does after it.
 _WITHIN_S = (0.0, 0.03, 0.15)
 _SLICES = 6
@@ -180,8 +183,9 @@ def _go_on(estate: Estate, file: Path, killed: Interrupted, how: str) -> str:
     done = []
     while how in words:
         status, said = go_on(estate, how, killed.run_id, str(file), *words[how])
-        assert status in (0, _REFUSED), (how, status, said)
-        done.append(f"{how} {'refused' if status else 'ok'}")
+        is_part = how == "abort" and status == _INCOMPLETE and any(why in said for why in _STAYS)
+        assert status in (0, _REFUSED) or is_part, (how, status, said)
+        done.append(f"{how} {'in part' if is_part else 'refused' if status else 'ok'}")
         if how == "resume" and status == 0:
             return ", ".join(done)
         # One that has gone too far to be taken back can only go on.
