@@ -13,8 +13,10 @@ from orchestrator.runs.plan import Plan, RunEvent
 
 _ATTEST_DOWN, _LEAVE = "--attest-down", "--leave"
 SOURCE_LAST_SEEN, SOURCE_LAST_PLACE = "source_last_seen_at_s", "source_last_seen_place"
+SOURCE_LAST_ROUND = "source_last_seen_round_s"
 """In the facts of a failover's plan, and beside a word given later: when a watcher saw the source last, by
-its clock, and at which offset in the samples topic it says so. Null where nobody knows."""
+the clock of the one that wrote last; the offset in the samples topic of the round that says so; and its begin
+on the time of the watcher that wrote it, which no later clock changes. Null where nobody knows."""
 # Field of a request -> option; a value that overrides nothing is left out.
 _OPTIONS: Mapping[str, str] = {
     "attested": _ATTEST_DOWN,
@@ -99,7 +101,7 @@ def attested_down(sites: Iterable[str], said: str, facts: Mapping[str, Any]) -> 
     `facts`: of a plan made now, which tell when the source was seen last.
     """
     by, _, reason = said.partition(": ")
-    more = {key: facts.get(key) for key in (SOURCE_LAST_SEEN, SOURCE_LAST_PLACE)}
+    more = {key: facts.get(key) for key in (SOURCE_LAST_SEEN, SOURCE_LAST_PLACE, SOURCE_LAST_ROUND)}
     for dc in sorted(sites):
         yield Override(option=_ATTEST_DOWN, value=dc, by=by, reason=reason, more=more)
 
@@ -109,19 +111,26 @@ def is_attested(plan: Plan, records: Iterable[RunEvent], facts: Mapping[str, Any
 
     `facts`: of a plan made now. A source that was seen to answer after the word was given has come back: the
     word says nothing of what became of it since. Which of the two was first, the samples topic tells by its
-    order, not the clocks of those who write there. Where a word, or what is known now, has no place there, or
-    the topic was made anew, clocks decide only that both are of the same moment.
+    order, not the clocks of those who write there. Where a word has no place there, clocks decide only that
+    both are of the same moment; where it has one, only the same record there proves that nothing was seen
+    since. The newest word that tells when the source was seen last is the one that counts.
     """
     said = recorded_overrides(records)
     words = [plan.facts, *(data for data in said if data.get("option") == _ATTEST_DOWN)]
-    found = [_is_of_one_outage(word, facts) for word in words]
-    return True if True in found else False if False in found else None
+    told = [word for word in words if word.get(SOURCE_LAST_SEEN) is not None]
+    return _is_of_one_outage(told[-1], facts) if told else None
 
 
 def _is_of_one_outage(word: Mapping[str, Any], now: Mapping[str, Any]) -> bool | None:
     before, behind = word.get(SOURCE_LAST_PLACE), now.get(SOURCE_LAST_PLACE)
-    if before is not None and behind is not None:
-        return None if behind < before else bool(behind == before)
+    if before is not None:
+        if behind is None or behind < before:
+            return None
+        if behind > before:
+            return False
+        rounds_s = word.get(SOURCE_LAST_ROUND), now.get(SOURCE_LAST_ROUND)
+        if None not in rounds_s:
+            return True if rounds_s[0] == rounds_s[1] else None
     said_s, seen_s = word.get(SOURCE_LAST_SEEN) or LONG_AGO_S, now.get(SOURCE_LAST_SEEN) or LONG_AGO_S
     is_known = min(said_s, seen_s) > LONG_AGO_S and abs(seen_s - said_s) <= CLOCKS_APART_S
     return True if is_known else None

@@ -52,6 +52,7 @@ __all__ = [
     "Cause",
     "CheckpointCopy",
     "GroupPositions",
+    "LastGood",
     "LossWindow",
     "Outcome",
     "Round",
@@ -95,6 +96,16 @@ class SampledEnd(NamedTuple):
 
     end: LogEnd
     sampled_at_s: float
+
+
+class LastGood(NamedTuple):
+    """A round that did not fail: its offset in the samples topic, and its begin on its watcher's own time.
+
+    Both stay what they are whatever clocks do later: one offset with two begins is two topics.
+    """
+
+    place: int
+    begun_at_s: float
 
 
 class SampleHistory:
@@ -210,13 +221,37 @@ class SampleHistory:
         return max(times, default=None)
 
     @property
-    def last_good_place(self) -> int | None:
-        """Offset in the samples topic of the newest round there that did not fail, whatever any clock says.
+    def last_good(self) -> LastGood | None:
+        """The newest round in the topic that did not fail, whatever any clock says; compaction keeps it.
 
-        Compaction keeps it; None where no such round was read.
+        None where no such round was read, and where a later record tells that the source answered after it:
+        of that answer there is no round, for the target did not acknowledge it.
         """
-        return max(
-            (w.last_good_order for w in self._watchers.values() if w.last_good_order >= 0), default=None
+        found = max(self._watchers.values(), key=lambda watcher: watcher.last_good_order, default=None)
+        if found is None or found.last_good_order < 0:
+            return None
+        if any(self._tells_of_later(name, found.last_good_order) for name in self._watchers):
+            return None
+        return LastGood(found.last_good_order, found.rounds[-1].begun_at_s)
+
+    def _tells_of_later(self, name: str, place: int) -> bool:
+        """Whether a watcher tells, behind that place in the topic, of an answer later than any that is there.
+
+        Later than its own last good round where it wrote one: no clock but its own is asked then. One that
+        wrote none may tell what it took over: then it is later than those of all others, by common clocks.
+        """
+        watcher = self._watchers[name]
+        told_s = watcher.failed[-1].last_good_at_s if watcher.failed else None
+        if told_s is None or told_s <= LONG_AGO_S or watcher.last_written.order < place:
+            return False
+        if watcher.rounds:
+            return told_s > watcher.rounds[-1].begun_at_s + CLOCKS_APART_S
+        others = [other for other in self._watchers.values() if other.rounds]
+        pairs = [placed({"it": watcher, "other": other}) for other in others]
+        return all(
+            it.offset_s is None
+            or it.at(told_s) > other.at(other.records.rounds[-1].begun_at_s) + CLOCKS_APART_S
+            for it, other in pairs
         )
 
     @property

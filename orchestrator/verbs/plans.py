@@ -32,7 +32,7 @@ from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.runs.guards import may_open_yet, not_clear
-from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_SEEN
+from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
@@ -184,8 +184,13 @@ def _source_last_seen(s: Situation) -> dict[str, Any]:
     if s.way.reach == "whole":
         return {}
     if lost is None or history is None:
-        return {SOURCE_LAST_SEEN: None, SOURCE_LAST_PLACE: None}
-    return {SOURCE_LAST_SEEN: lost.last_good_at_s, SOURCE_LAST_PLACE: history.last_good_place}
+        return {SOURCE_LAST_SEEN: None, SOURCE_LAST_PLACE: None, SOURCE_LAST_ROUND: None}
+    place, begun_at_s = history.last_good or (None, None)
+    return {
+        SOURCE_LAST_SEEN: lost.last_good_at_s,
+        SOURCE_LAST_PLACE: place,
+        SOURCE_LAST_ROUND: begun_at_s,
+    }
 
 
 def along(
