@@ -65,7 +65,7 @@ class Watcher:
 
     def _write(self, records: Sequence[tuple[bytes, bytes]], _timeout_s: float) -> None:
         if self._is_cut_off:
-            raise UnacknowledgedError("target", "is cut off", frozenset())
+            raise UnacknowledgedError("target", "is cut off")
         self.wrote.extend(decode_sample(*record) for record in records)
 
     def away(self, at_s: float) -> None:
