@@ -96,7 +96,7 @@ class Site:
             path = self.folder / f"{program}-{life}.json"
             write_config(path, config)
             kind = program.split("-", maxsplit=1)[0]
-            package = "simulation.workload" if kind == "spark_query" else "clients"
+            package = "simulation.workload" if kind == "spark_query" else "evidence.clients"
             module = f"orchestrator.{package}.{kind}"
             log = (self.folder / f"{program}-{life}.log").open("wb")
             self.running[program] = subprocess.Popen(
