@@ -142,7 +142,15 @@ def test_a_training_that_is_given_up_leaves_neither_servers_nor_files(tmp_path: 
     with pytest.raises(JavaError, match=r"zookeeper \(run for its archive\): was given up"):
         ensure_cds_archives(runtime, given_up=given_up)
     assert [file.name for file in runtime.folder.iterdir()] == ["archives.lock"]
-    _await(lambda: not any(str(runtime.folder) in " ".join(p.cmdline()) for p in _own_children()))
+    _await(lambda: not any(str(runtime.folder) in " ".join(_words(p)) for p in _own_children()))
+
+
+def _words(process: psutil.Process) -> list[str]:
+    """Its command; nothing of one that has just ended."""
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:  # a zombie is one as well
+        return []
 
 
 def _own_children() -> list[psutil.Process]:
