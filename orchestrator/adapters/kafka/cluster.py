@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from time import monotonic, sleep
 from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaException, TopicCollection
@@ -32,11 +33,14 @@ from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import listed
 
 # What librdkafka says where it believes to know that a partition has no leader, or another one.
 _STALE_LEADERS = frozenset(
     {"_NOENT", "UNKNOWN_TOPIC_OR_PART", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"}
 )
+
+_KNOWN_AGAIN_S = 0.05
 
 _Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
 _Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
@@ -198,6 +202,7 @@ class KafkaCluster:
     ) -> None:
         """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is.
 
+        A broker knows each that was made before this ends: in KRaft mode the controller's answer comes first.
         `assignments` gives the brokers of each partition of those topics for which Kafka shall not choose.
         """
         if not topics:
@@ -217,14 +222,28 @@ class KafkaCluster:
             for name, (partitions, replicas, config) in topics.items()
         ]
         futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
+        made: set[str] = set()
         for name, future in futures.items():
             try:
                 future.result(timeout_s + 5)
+                made.add(name)
             except KafkaException as error:
                 if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                     raise cluster_error(
                         f"{self.subject}, topic {name}", "creating it", error.args[0]
                     ) from None
+        self._await_known(made, timeout_s)
+
+    def _await_known(self, made: set[str], timeout_s: float) -> None:
+        deadline = monotonic() + timeout_s
+        while made := made - self.topics(made, timeout_s).keys():
+            if monotonic() > deadline:
+                raise ClusterError(
+                    f"{self.subject}, topics {listed(sorted(made))}",
+                    f"the controller has made them, but {timeout_s:g} s later no broker knows them",
+                    "look into the brokers' logs, and run the same command again",
+                )
+            sleep(_KNOWN_AGAIN_S)
 
     def read_records(
         self,

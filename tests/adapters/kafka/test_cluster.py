@@ -27,6 +27,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield broker
 
 
+def test_a_topic_that_was_made_is_known(cluster: KafkaCluster) -> None:
+    """At once: the controller answers before its brokers know."""
+    for number in range(60):
+        name = f"made-{number}"
+        cluster.create_topics({name: (3, 1, {})})
+        assert cluster.topics([name])[name].leaders == (1, 1, 1)
+
+
 @pytest.mark.parametrize("pause_s", [0.0, 1.0])
 def test_topics_that_were_asked_for_too_early_are_found_once_they_are_there(
     cluster: KafkaCluster, pause_s: float
