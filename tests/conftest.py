@@ -11,18 +11,11 @@ from tests.parts import names_marker
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
-_WITH_SERVERS = ("integration", "drill")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with real servers get a second try (docs/decisions/0017); a repeated one is named at the end.
-
-    `tests.parts` finds the long ones by the files that name their marker.
-    """
+    """`tests.parts` finds the long tests by the files that name their marker."""
     for item in items:
         if item.get_closest_marker("drills") and not names_marker(item.path):
             raise pytest.UsageError(
                 f"{item.path}: its tests are `drills`: `pytest.mark.drills` has to stand there"
             )
-        if any(item.get_closest_marker(name) for name in _WITH_SERVERS):
-            item.add_marker(pytest.mark.flaky(reruns=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from orchestrator.adapters.java.runtime import KafkaRuntime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.errors import ClusterError
+from tests.second_start import NotStartedError, started
 
 
 @contextmanager
@@ -34,41 +36,62 @@ def kafka_broker(
     `settings` are further lines of each server.properties. With `users` there is an authorizer; each user's
     password is its name, and the first is the operator, a super user, as whom the cluster is asked.
     """
-    register = PortRegister()
-    controller, *ports = register.claim(folder, brokers + 1)
-    cluster_id = random_kafka_id()
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        for node, port in enumerate(ports, 1):
-            own = folder if node == 1 else folder / f"node-{node}"
-            format_storage(runtime, own / "data", cluster_id=cluster_id, node_id=node)
-            properties = own / "server.properties"
-            properties.write_text(
-                _properties(node, port, controller, own / "data", users)
-                + "".join(f"{key}={value}\n" for key, value in (settings or {}).items()),
-                encoding="utf-8",
-            )
-            command, environment = server_command(
-                runtime, "kafka", properties=properties, logs=own / "logs", heap_mb=heap_mb
-            )
-            processes.append(
-                subprocess.Popen(
-                    command,
-                    env={**os.environ, **environment},
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
+    register, processes = PortRegister(), list[subprocess.Popen[bytes]]()
+
+    def start() -> KafkaCluster:
+        controller, *ports = register.claim(folder, brokers + 1)
+        _start_brokers(processes, runtime, folder, controller, ports, heap_mb, settings or {}, users)
         addresses = [f"127.0.0.1:{port}" for port in ports]
         cluster = KafkaCluster("test", addresses, as_user(users[0]) if users else {})
         _await_brokers(cluster, processes)
-        yield cluster
-    finally:
+        return cluster
+
+    def stop() -> None:
         for process in processes:
             process.kill()
         for process in processes:
             process.wait()
+        processes.clear()
         register.release(folder)
+
+    try:
+        yield started(start, stop)
+    finally:
+        stop()
+
+
+def _start_brokers(  # noqa: PLR0917 - what a server is made of
+    processes: list[subprocess.Popen[bytes]],
+    runtime: KafkaRuntime,
+    folder: Path,
+    controller: int,
+    ports: Sequence[int],
+    heap_mb: int,
+    settings: Mapping[str, str],
+    users: Sequence[str],
+) -> None:
+    cluster_id = random_kafka_id()
+    for node, port in enumerate(ports, 1):
+        own = folder if node == 1 else folder / f"node-{node}"
+        shutil.rmtree(own / "data", ignore_errors=True)
+        format_storage(runtime, own / "data", cluster_id=cluster_id, node_id=node)
+        properties = own / "server.properties"
+        properties.write_text(
+            _properties(node, port, controller, own / "data", users)
+            + "".join(f"{key}={value}\n" for key, value in settings.items()),
+            encoding="utf-8",
+        )
+        command, environment = server_command(
+            runtime, "kafka", properties=properties, logs=own / "logs", heap_mb=heap_mb
+        )
+        processes.append(
+            subprocess.Popen(
+                command,
+                env={**os.environ, **environment},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
 
 
 def _properties(node: int, port: int, controller: int, data: Path, users: Sequence[str]) -> str:
@@ -165,8 +188,9 @@ def _await_brokers(
             if len(cluster.brokers(timeout_s=2.0)) == len(processes):
                 return
         except ClusterError:
-            if any(process.poll() is not None for process in processes):
-                raise
+            pass
+        if any(process.poll() is not None for process in processes):
+            raise NotStartedError("a broker has ended")
         if time.monotonic() > deadline:
-            raise AssertionError(f"not all of {len(processes)} brokers came within {timeout_s:g} s")
+            raise NotStartedError(f"not all of {len(processes)} brokers came within {timeout_s:g} s")
         time.sleep(0.1)

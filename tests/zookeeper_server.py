@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,12 @@ from orchestrator.adapters.java.runtime import zookeeper_runtime
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.adapters.zookeeper_access import EnsembleAccess
+from orchestrator.errors import CoordinationError
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.servers import java_properties
 from orchestrator.simulation.tls import Issuer
 from orchestrator.simulation.zookeepers import coordination_properties
+from tests.second_start import NotStartedError, started
 
 
 @dataclass
@@ -51,8 +54,32 @@ class ZooKeeperServer:
 @contextmanager
 def zookeeper_server(folder: Path, authority: Authority | None = None) -> Iterator[ZooKeeperServer]:
     """A server on a free port of 127.0.0.1; it is killed with the block. With an `authority`: by TLS alone."""
-    register = PortRegister()
-    (port,) = register.claim(folder, 1)
+    register, servers = PortRegister(), list[ZooKeeperServer]()
+
+    def start() -> ZooKeeperServer:
+        (port,) = register.claim(folder, 1)
+        shutil.rmtree(folder / "data", ignore_errors=True)
+        server = _server(folder, port, authority)
+        servers.append(server)
+        server.start()
+        try:
+            with connected(server, timeout_s=60):
+                return server
+        except CoordinationError as error:
+            raise NotStartedError(str(error)) from error
+
+    def stop() -> None:
+        for server in servers:
+            server.stop()
+        register.release(folder)
+
+    try:
+        yield started(start, stop)
+    finally:
+        stop()
+
+
+def _server(folder: Path, port: int, authority: Authority | None) -> ZooKeeperServer:
     properties = folder / "zookeeper.properties"
     folders, tls, access = Folders(folder), {}, EnsembleAccess()
     if authority is not None:
@@ -63,15 +90,7 @@ def zookeeper_server(folder: Path, authority: Authority | None = None) -> Iterat
     command, environment = server_command(
         zookeeper_runtime(find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
     )
-    server = ZooKeeperServer(f"127.0.0.1:{port}", command, environment, access)
-    server.start()
-    try:
-        with connected(server, timeout_s=60):
-            pass
-        yield server
-    finally:
-        server.stop()
-        register.release(folder)
+    return ZooKeeperServer(f"127.0.0.1:{port}", command, environment, access)
 
 
 @contextmanager
