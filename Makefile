@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit drills faults bench measure check layouts format lock java-lock clean
+.PHONY: help setup drill test unit drills faults rotating bench measure check layouts format lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -16,7 +16,7 @@ drill: setup ## rehearse the loss of a data centre, with real servers on this ma
 	@$(BIN)/dcctl drill topologies/active-passive.yaml
 
 test: setup ## all tests, those with real servers included
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -n auto -m "not integration and not drill and not drills"
@@ -29,6 +29,9 @@ drills: setup ## every sabotage, layout and loss, with real servers: hours, in p
 
 faults: setup ## what is killed in the middle: dcctl in each phase, a site that returns by itself; in parts
 	@$(BIN)/python -m tests.parts $(ARGS) tests/faults
+
+rotating: setup ## one part of drills and faults, another with each commit; a failure counts if it is new
+	@$(BIN)/python -m tests.rotating
 
 measure: setup ## how much code there is, and what stands twice (ARGS="--json", ARGS="--beside before.json")
 	@$(BIN)/python -m scripts.measure $(ARGS)

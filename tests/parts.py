@@ -92,14 +92,19 @@ def tree_of_copy() -> str:
         return done.stdout.strip()
 
 
-def run(tests: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Run tests one after the other. Returns the outcome and the seconds of each that came to an end."""
+def run(
+    tests: Sequence[str], copy: Path = ROOT, environment: Mapping[str, str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Run tests of a copy of the repository, one after the other, by its packages.
+
+    Returns the outcome and the seconds of each that came to an end.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         asked, found = Path(temporary) / "tests.json", Path(temporary) / "results.json"
         asked.write_text(json.dumps(list(tests)), encoding="utf-8")
-        subprocess.run(
-            [sys.executable, "-m", "tests.parts_run", str(asked), str(found)], cwd=ROOT, check=False
-        )
+        python = sys.executable if copy == ROOT else copy / ".venv" / "bin" / "python"
+        words = [python, "-m", "tests.parts_run", str(asked), str(found)]
+        subprocess.run(words, cwd=copy, env=environment, check=False)
         return dict(json.loads(found.read_text(encoding="utf-8"))) if found.exists() else {}
 
 

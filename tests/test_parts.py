@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from tests.conftest import pytest_collection_modifyitems
 from tests.parts import PART_S, ROOT, has_passed, parts, table_of, with_long_tests
+from tests.rotating import chosen, to_blame
 
 names = st.lists(st.text(min_size=1, max_size=4), unique=True)
 
@@ -68,3 +70,29 @@ def test_the_table_has_each_file_in_one_line() -> None:
     for path in with_long_tests(["tests"]):
         assert sum(path.removeprefix("tests/") in line for line in lines) == 1
     assert all((ROOT / path).is_file() for path in with_long_tests(["tests"]))
+
+
+@given(names.filter(bool), st.integers(0, 16**40 - 1))
+def test_a_commit_has_one_part_and_later_ones_the_others(tests: list[str], commit: int) -> None:
+    """Commits whose ids follow on one another run everything."""
+    found = [chosen(tests, f"{number:040x}") for number in range(commit, commit + len(tests))]
+    assert found[0] == chosen(tests, f"{commit:040x}")
+    assert {test for part in found for test in part} == set(tests)
+
+
+def test_what_fails_blocks_unless_the_parent_commit_fails_as_well() -> None:
+    """Also what was ended before it had a result, what the parent does not have, and what it skips."""
+    passed, failed, skipped = ({"outcome": outcome} for outcome in ("passed", "failed", "skipped"))
+    here = {"old": failed, "new": failed, "good": passed, "unsure": failed, "skips": failed}
+    parent = {"old": failed, "good": passed, "ended": passed, "unsure": passed, "skips": skipped}
+    asked: list[str] = []
+
+    def at_parent(tests: Sequence[str]) -> dict[str, dict[str, str]]:
+        asked.extend(tests)
+        return {test: parent[test] for test in tests if test in parent}
+
+    found = to_blame([*here, "ended"], lambda _: here, at_parent)
+    assert asked == ["old", "new", "unsure", "skips", "ended"]
+    assert {test for test, why in found.items() if why} == {"new", "unsure", "skips", "ended"}
+    assert found["old"] == ""
+    assert to_blame(["good"], lambda _: here, lambda _: pytest.fail("nobody asks the parent")) == {}
