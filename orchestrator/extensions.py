@@ -1,7 +1,7 @@
 """What dcctl is extended with, by name: built in, or brought by an installed package as an entry point.
 
 A package of a user's own declares `[project.entry-points."dcctl.kinds"]` with `tally = "tallies.kind:TALLY"`,
-and is known once it is installed beside dcctl. Both are named by reference and imported when they are asked for.
+and is known once it is installed beside dcctl. Both are named by reference, and imported when asked for.
 """
 
 from __future__ import annotations

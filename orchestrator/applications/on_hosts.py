@@ -89,3 +89,18 @@ class OnHosts(ABC):
         start = StartClients(cluster=way.entered.cluster, clients=clients, sites=way.entered.sites)
         title = f"Start the {self.TITLE} there"
         return book.add(start, id=way.id(f"start-{self.STEP}"), title=title, after=[*placed, *after])
+
+
+class ReadersOnHosts(OnHosts):
+    """Those of them that the file has among its consumers, under their kind."""
+
+    writes = False
+
+    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return tuple(c.name for c in topology.consumers_of(cluster) if c.kind == self.NAME)
+
+    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
+        """See `Kind`."""
+        programs = {consumer.name: consumer.program for consumer in topology.consumers}
+        return tuple(programs[name] for name in names)

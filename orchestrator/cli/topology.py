@@ -84,25 +84,27 @@ def rules(as_json: bool = _JSON) -> None:
     from rich.table import Table
 
     from orchestrator.cli.output import emit
-    from orchestrator.topology.rules import RULES
+    from orchestrator.topology.consumer_kinds import all_rules
+
+    found = all_rules()
 
     def render(console: Console) -> None:
         table = Table("id", "severity", "what it asks for, and why", box=None, pad_edge=False)
-        for rule in RULES:
+        for rule in found:
             colour = "red" if rule.severity == "error" else "yellow"
             table.add_row(rule.id, f"[{colour}]{rule.severity}[/]", f"{rule.title}.\n[dim]{rule.reason}[/]")
         console.print(table)
 
-    errors = sum(rule.severity == "error" for rule in RULES)
+    errors = sum(rule.severity == "error" for rule in found)
     emit(
         {
             "rules": [
                 {"id": rule.id, "severity": rule.severity, "title": rule.title, "reason": rule.reason}
-                for rule in RULES
+                for rule in found
             ]
         },
         as_json=as_json,
-        summary=f"{len(RULES)} rules: {errors} errors, {len(RULES) - errors} warnings",
+        summary=f"{len(found)} rules: {errors} errors, {len(found) - errors} warnings",
         render=render,
     )
 

@@ -9,7 +9,7 @@ from orchestrator.estate.desired_topics import (
     heartbeats_through,
     heartbeats_topics,
 )
-from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import Acl, Pattern
 
 CLUSTER_RESOURCE = "kafka-cluster"
@@ -94,7 +94,7 @@ def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
             continue
         for topic in sorted(topics):
             yield from _rules(consumer.principal, "TOPIC", topic, _READER)
-        yield from _group_rules(consumer.principal, consumer)
+        yield from consumer.acls()
 
 
 def _after_a_move(topology: Topology, mirror: Replication, topic: str) -> Iterator[str]:
@@ -108,12 +108,6 @@ def _after_a_move(topology: Topology, mirror: Replication, topic: str) -> Iterat
         return
     yield topic
     yield mirror.mirrored_topic(topic)
-
-
-def _group_rules(principal: str, consumer: Consumer) -> Iterator[Acl]:
-    # Spark makes up group ids with the query's prefix (kafka.group.id or groupIdPrefix).
-    pattern: Pattern = "PREFIXED" if consumer.kind == "spark" else "LITERAL"
-    return _rules(principal, "GROUP", consumer.name, _READER, pattern)
 
 
 def _mirror_rules(topology: Topology, mirror: Replication, cluster: str) -> Iterator[Acl]:

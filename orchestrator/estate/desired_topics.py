@@ -66,6 +66,10 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
         if mirror.target == cluster:
             for topic in _of_mirror(topology, mirror, described):
                 _add(topics, topic)
+    for consumer in topology.consumers:
+        if consumer.cluster == cluster or topology.mirror(consumer.cluster, cluster):
+            for kept in consumer.own_topics():
+                _add(topics, _application_topic(kept, described, "file"))
     for name in heartbeats_topics(topology, cluster):
         _add(topics, _own(name, described, _COMPACT, "mirror"))
     for name, durability in described.internal_topics.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.replication.positions_back import reverse_mirror
-from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.model import Replication, Topology
 
 
 def after_move(topology: Topology, mirror: Replication) -> Topology:
@@ -28,16 +28,6 @@ def after_move(topology: Topology, mirror: Replication) -> Topology:
             for topic in topology.topics
         ),
         producers=tuple(replace(p, cluster=standby) if p.cluster == home else p for p in topology.producers),
-        consumers=tuple(_moved(c, standby) if c.cluster == home else c for c in topology.consumers),
+        consumers=tuple(c.moved_to(standby) if c.cluster == home else c for c in topology.consumers),
         replication=tuple(reverse_mirror(m) if m == mirror else m for m in topology.replication),
-    )
-
-
-def _moved(consumer: Consumer, standby: str) -> Consumer:
-    """A Spark query works with the checkpoint that was made for it there; the old one's place waits."""
-    return replace(
-        consumer,
-        cluster=standby,
-        checkpoint=consumer.standby_checkpoint,
-        standby_checkpoint=consumer.checkpoint,
     )

@@ -13,6 +13,7 @@ from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer, Replication
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import listed
 
@@ -92,7 +93,7 @@ def foreseen_back(mirror: Replication) -> Place:
     return translate
 
 
-def why_not_relocated(query: Consumer, seen: SeenCheckpoint, translate: Place) -> tuple[str, str]:
+def why_not_relocated(query: SparkQuery, seen: SeenCheckpoint, translate: Place) -> tuple[str, str]:
     """Why relocating it will surely fail, and what may help; empty where nothing that was seen forbids it."""
     if seen.contents is None:
         return "", ""

@@ -15,8 +15,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.topology.model import Consumer, Topology
-from orchestrator.values import Acl, Pattern
+from orchestrator.topology.model import Topology
+from orchestrator.values import Acl
 
 # Longer than any usual linger and request time-out of a producer at work.
 STANDSTILL_S = 3.0
@@ -103,7 +103,13 @@ def fenced(
         readers = {who: names for who, names in readers.items() if who in chosen}
     rules = [Acl(who, "WRITE", "DENY", "TOPIC", "*") for who in writers]
     rules += [Acl(who, "READ", "DENY", "TOPIC", "*") for who in readers]
-    rules += [_group_rule(c) for c in consumers if c.principal in readers]
+    rules += [
+        acl._replace(permission="DENY")
+        for consumer in consumers
+        if consumer.principal in readers
+        for acl in consumer.acls()
+        if acl.operation == "READ"
+    ]
     return Fenced(writers, readers, tuple(sorted(set(rules))))
 
 
@@ -125,9 +131,3 @@ def _principal(kind: str, name: str, principal: str | None) -> str:
             "add `principal: User:…`",
         )
     return principal
-
-
-def _group_rule(consumer: Consumer) -> Acl:
-    # Spark makes up group ids with the query's prefix (kafka.group.id or groupIdPrefix).
-    pattern: Pattern = "PREFIXED" if consumer.kind == "spark" else "LITERAL"
-    return Acl(str(consumer.principal), "READ", "DENY", "GROUP", consumer.name, pattern)

@@ -99,7 +99,10 @@ class Way:
 
     def named(self, kind: str) -> tuple[str, ...]:
         """The applications of a kind that move, in file order."""
-        return tuple(item.name for item in self.items if item.kind == kind)
+        by_kind: dict[str, list[str]] = {}
+        for item in self.items:
+            by_kind.setdefault(item.kind, []).append(item.name)
+        return tuple(by_kind.get(kind, ()))
 
     def routes(self, name: str) -> tuple[Route, ...]:
         """Those of one application."""

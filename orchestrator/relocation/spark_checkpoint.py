@@ -21,7 +21,7 @@ from orchestrator.relocation.offset_log import (
     parse_initial_offsets,
     parse_offset_log,
 )
-from orchestrator.topology.model import Sink
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 
 

@@ -33,16 +33,6 @@ def producer_client(name: str) -> str:
     return f"producer-{name}"
 
 
-def group_client(name: str) -> str:
-    """Name of a consumer group's program or unit."""
-    return f"consumer-{name}"
-
-
-def query_client(name: str) -> str:
-    """Name of a Spark query's program or unit."""
-    return f"spark-{name}"
-
-
 def producer_clients(topology: Topology, cluster: str) -> tuple[str, ...]:
     """The producers of a cluster that dcctl stops and starts; not those that move themselves."""
     producers = topology.producers_of(cluster)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import SerializeAsAny, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic.dataclasses import dataclass
 
 from orchestrator.topology.kinds import (
@@ -22,7 +23,7 @@ from orchestrator.topology.kinds import (
     TopicName,
     TransactionalId,
 )
-from orchestrator.values import TopicPartition
+from orchestrator.values import Acl, Pattern, TopicPartition
 
 FIXED_CONNECTOR_PROPERTIES = frozenset(
     {
@@ -175,43 +176,78 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
-class Sink:
-    """Where a Spark query writes, and what that place remembers between restarts.
-
-    `remembers: batch-id` means: a batch id seen once is skipped when it comes again (Spark's file
-    sink, Delta, many foreachBatch functions). `on_relocation` says what to do when a relocated
-    checkpoint could re-use such an id: give the query a new identity at the sink, or refuse.
-    """
-
-    kind: Literal["files", "delta", "kafka", "foreach-batch", "console", "other"]
-    remembers: Literal["batch-id", "nothing"] = "batch-id"
-    on_relocation: Literal["new-identity", "refuse"] = "new-identity"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Consumer:
-    """An application that reads: a consumer group (`name` is its group id) or a Spark query.
+    """An application that reads: a consumer group (`name` is its group id), or one of another kind.
 
     It reads `topics`, or those at its cluster whose whole name matches the regular expression `pattern`.
-    `checkpoint` is where a Spark query keeps its checkpoint while it runs at `cluster`;
-    `standby_checkpoint` is where the same query looks for it after a move (a path at the target;
-    the watcher keeps its copy beside it).
     `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
     target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
     some minutes again (not for producers that set timestamps themselves).
     `canary`: it is dcctl's own, as a producer's.
     """
 
+    # Other kinds have classes below this one, with keys of their own (`topology.consumer_kinds`): what is
+    # said here of a group holds for them as far as they do not say otherwise. `noun`: in sentences;
+    # `caption`, `mark`: in pictures, under the name and before what it reads.
+    noun: ClassVar[str] = "group"
+    caption: ClassVar[str] = "consumer group"
+    mark: ClassVar[str] = ""
+    can_be_canary: ClassVar[bool] = True
+
     name: Name
     cluster: Name
-    kind: Literal["group", "spark"]
+    kind: Name
     topics: tuple[TopicName, ...] = ()
     pattern: str | None = None
     principal: Principal | None = None
-    checkpoint: str | None = None
-    standby_checkpoint: str | None = None
-    sink: Sink | None = None
     order: Literal["required", "any"] = "any"
     duplicates: Literal["tolerated", "refused"] = "tolerated"
     on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
     canary: bool = False
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The consumer groups whose committed offsets are its positions."""
+        return (self.name,)
+
+    @property
+    def program(self) -> str:
+        """The name under which hosts run it, as a program or unit."""
+        return f"consumer-{self.name}"
+
+    def acls(self) -> tuple[Acl, ...]:
+        """What it is allowed beside reading its topics, wherever it may work; nothing without a principal."""
+        return self.allowed("GROUP", self.name, ("READ", "DESCRIBE"))
+
+    def allowed(
+        self, resource_type: str, name: str, operations: tuple[str, ...], pattern: Pattern = "LITERAL"
+    ) -> tuple[Acl, ...]:
+        """Rules that allow it so much; none without a principal."""
+        if self.principal is None:
+            return ()
+        return tuple(Acl(self.principal, op, "ALLOW", resource_type, name, pattern) for op in operations)
+
+    def own_topics(self) -> tuple[Topic, ...]:
+        """Topics that it keeps for itself, beside those of the file, at each cluster where it may work."""
+        return ()
+
+    def moved_to(self, cluster: str) -> Consumer:
+        """The entry that somebody would write once a move has brought it there."""
+        return replace(self, cluster=cluster)
+
+    def with_paths(self, home: Callable[[str], str], standby: Callable[[str], str]) -> Consumer:  # noqa: ARG002
+        """With every path of its own where it lies on a machine: at its cluster, and where it goes to."""
+        return self
+
+    def how_else_translated(self, to: str) -> str:  # noqa: ARG002
+        """The command that brings its positions to a cluster, where it commits no group offsets."""
+        return ""
+
+
+def _of_its_kind(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """An entry of the file by the class of its kind, which whoever reads the file hands in."""
+    return handler(value) if info.context is None else info.context(value, handler)
+
+
+AnyConsumer = Annotated[SerializeAsAny[Consumer], WrapValidator(_of_its_kind)]
+"""An entry of any kind."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.json_schema import JsonSchemaMode
 
 from orchestrator.errors import TopologyError
+from orchestrator.topology.consumer_kinds import KINDS, Entries
 from orchestrator.topology.model import Topology
 from orchestrator.topology.problems import Problem, in_file_order
 from orchestrator.topology.recovery import read_on
 from orchestrator.topology.rules import findings
 from orchestrator.topology.source import parse_yaml
-from orchestrator.topology.structure import structural_problem
+from orchestrator.topology.structure import Shape, structural_problem
 
 _ADAPTER: TypeAdapter[Topology] = TypeAdapter(Topology)
 
@@ -99,16 +101,16 @@ def _checked(text: str, file: str) -> Checked:
     problems = [Problem(defect.place, defect.message, defect.hint) for defect in defects]
     if source is None:
         return Checked(file, None, in_file_order(problems))
-    document = json.dumps(source.data)
+    document, entries = json.dumps(source.data), Entries(source.data)
     reading = None
     try:
-        topology: Topology | None = _ADAPTER.validate_json(document)
+        topology: Topology | None = _ADAPTER.validate_json(document, context=entries)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        problems += [structural_problem(detail, source) for detail in details]
-        reading = read_on(_ADAPTER, json.loads(document), details)
+        details, shape = error.errors(include_url=False), Shape(entries, source.data)
+        problems += [structural_problem(detail, source, shape) for detail in details]
+        reading = read_on(_ADAPTER, entries, json.loads(document), details)
         topology = reading.topology if reading else None
-    for rule, finding in findings(topology) if topology else ():
+    for rule, finding in findings(topology, entries.rules) if topology else ():
         if reading is None or reading.is_sure(rule, finding):
             place = source.value_place(finding.path)
             problems.append(Problem(place, finding.message, finding.hint, rule.id, rule.severity))
@@ -123,10 +125,32 @@ def dump_topology(topology: Topology) -> dict[str, Any]:
 
 
 def topology_schema() -> dict[str, Any]:
-    """JSON Schema of the file (draft 2020-12), for editors."""
-    schema = _ADAPTER.json_schema()
+    """JSON Schema of the file (draft 2020-12), for editors. Kinds that packages bring are in it."""
+    entries = {name: TypeAdapter(kind.entry) for name, kind in KINDS.all().items()}
+    asked: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [("", "validation", _ADAPTER)]
+    asked += [(name, "validation", adapter) for name, adapter in entries.items()]
+    found, shared = TypeAdapter.json_schemas(asked)
+    definitions: dict[str, Any] = shared["$defs"]
+    classes = {name: _name_of_definition(found[name, "validation"]) for name in entries}
+    of_kinds = {f"Consumer-{name}": _of_kind(name, definitions[of]) for name, of in classes.items()}
+    schema = definitions.pop(_name_of_definition(found["", "validation"]))
+    schema["properties"]["consumers"]["items"] = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in of_kinds]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
+        "$defs": {name: of for name, of in definitions.items() if name not in classes.values()} | of_kinds,
         "title": "dcctl topology",
+    }
+
+
+def _name_of_definition(reference: Mapping[str, Any]) -> str:
+    return str(reference["$ref"]).removeprefix("#/$defs/")
+
+
+def _of_kind(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a kind's entries, which have this `kind` and no other."""
+    return {
+        **entry,
+        "title": f"Consumer: {name}",
+        "properties": {**entry["properties"], "kind": {"const": name}},
     }

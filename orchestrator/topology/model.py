@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from orchestrator.topology.flows import Consumer, Producer, RecordMark, Replication, Sink, Topic
+from orchestrator.topology.flows import AnyConsumer, Consumer, Producer, RecordMark, Replication, Topic
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.kinds import (
     STRICT,
@@ -70,7 +70,6 @@ __all__ = [
     "Replication",
     "Seconds",
     "Security",
-    "Sink",
     "Topic",
     "TopicName",
     "Topology",
@@ -191,7 +190,7 @@ class Topology(_Lookups):
     topics: tuple[Topic, ...] = ()
     replication: tuple[Replication, ...] = ()
     producers: tuple[Producer, ...] = ()
-    consumers: tuple[Consumer, ...] = ()
+    consumers: tuple[AnyConsumer, ...] = ()
     failover: Failover = field(default_factory=Failover)
     links: tuple[Link, ...] = ()
     coordination: Coordination | None = None

@@ -20,15 +20,16 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.topology.certainty import Reading
+from orchestrator.topology.consumer_kinds import Entries
 from orchestrator.topology.model import Topology
 from orchestrator.topology.source import Path
 from orchestrator.topology.structure import (
     MISSING,
     UNKNOWN_KEY,
+    Shape,
     field_types,
     is_mapping_of_fields,
     path_of,
-    type_at,
 )
 
 _PLACEHOLDERS: tuple[Any, ...] = ("unreadable", 1, "0.0.0", "User:unreadable", [], {}, 1.0, True)
@@ -37,8 +38,9 @@ _PLACEHOLDERS: tuple[Any, ...] = ("unreadable", 1, "0.0.0", "User:unreadable", [
 class Repair:
     """A copy of a file's data with everything in the model's form. `tainted`: paths of placeholders."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, entries: Entries, data: Any) -> None:
         self.data = copy.deepcopy(data)
+        self._shape = Shape(entries, self.data)
         self.tainted: set[Path] = set()
 
     def mend(self, errors: Iterable[ErrorDetails]) -> None:
@@ -64,7 +66,7 @@ class Repair:
     def _rename(self, path: Path) -> None:
         parent, key = self._parent(path), path[-1]
         value = parent.pop(key, None)
-        free = [name for name in field_types(type_at(path[:-1])) if name not in parent]
+        free = [name for name in self._shape.fields_at(path[:-1]) if name not in parent]
         close = difflib.get_close_matches(str(key), free, n=1)
         if close:
             parent[close[0]] = value
@@ -79,32 +81,34 @@ class Repair:
         if is_missing and key in parent:
             return
         old = None if is_missing else parent[key]
-        if (new := _meant(type_at(path), old)) is not None:
+        if (new := _meant(self._shape.type_at(path), old)) is not None:
             parent[key] = new
             return
         self.tainted.add(path)
-        owner = type_at(path[:-1])
+        owner = self._shape.type_at(path[:-1])
         if isinstance(parent, list) and is_missing:
-            parent.append(_placeholder(type_at(path)))
+            parent.append(_placeholder(self._shape.type_at(path)))
         elif is_mapping_of_fields(owner) and _is_optional(owner, str(key)):
             parent.pop(key, None)
         else:
-            parent[key] = _placeholder(type_at(path))
+            parent[key] = _placeholder(self._shape.type_at(path))
 
 
 class _BeyondRepairError(Exception):
     """Nothing of the model's form is left to go on with."""
 
 
-def read_on(adapter: TypeAdapter[Topology], data: Any, errors: Sequence[ErrorDetails]) -> Reading | None:
+def read_on(
+    adapter: TypeAdapter[Topology], entries: Entries, data: Any, errors: Sequence[ErrorDetails]
+) -> Reading | None:
     """The topology that the file was probably meant to be; None if that cannot be told."""
-    repair = Repair(data)
+    repair = Repair(entries, data)
     mended = frozenset(path_of(details) for details in errors)
     # A part that is put in the place of another can lack parts of its own, but not for ever.
     for _ in range(4):
         try:
             repair.mend(errors)
-            topology = adapter.validate_json(json.dumps(repair.data))
+            topology = adapter.validate_json(json.dumps(repair.data), context=Entries(repair.data))
         except ValidationError as error:
             errors = error.errors(include_url=False)
         except (_BeyondRepairError, KeyError, IndexError, TypeError, AttributeError):

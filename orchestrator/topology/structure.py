@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from orchestrator.topology.model import Topology
+from orchestrator.topology.consumer_kinds import KINDS, Entries, kind_with
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.topology.problems import Problem
 from orchestrator.topology.secrecy import hides
 from orchestrator.topology.source import Path, Source, name_of
@@ -52,14 +53,11 @@ def path_of(details: ErrorDetails) -> Path:
     return tuple(part for part in details["loc"] if part != "[key]")
 
 
-def structural_problem(details: ErrorDetails, source: Source) -> Problem:
+def structural_problem(details: ErrorDetails, source: Source, shape: Shape) -> Problem:
     """What a user is told about one difference between the file and the model. Never shows a secret."""
     path, kind = path_of(details), details["type"]
     if kind in UNKNOWN_KEY:
-        message = f"unknown key `{path[-1]}` in {name_of(path[:-1])}"
-        present = source.at(path[:-1])
-        free = [name for name in fields_at(path[:-1]) if name not in present]
-        return Problem(source.key_place(path), message, _nearest_field(str(path[-1]), free))
+        return _unknown_key(path, source, shape)
     if kind in MISSING and isinstance(path[-1], int):
         message = f"{name_of(path[:-1])} has {_entries(path[-1])}; more are expected"
         return Problem(source.value_place(path), message)
@@ -77,6 +75,18 @@ def structural_problem(details: ErrorDetails, source: Source) -> Problem:
         _kind(value) if isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False, default=str)
     )
     return Problem(place, f"{name} is {shown}; expected {expected}", hint)
+
+
+def _unknown_key(path: Path, source: Source, shape: Shape) -> Problem:
+    present, key, entry = source.at(path[:-1]), str(path[-1]), shape.consumer_at(path[:-1])
+    other = kind_with(key, KINDS.all().values()) if entry is not None else None
+    if entry is not None and other is not None:
+        message = f"`{present.get('name')}` is a {entry.noun} and has no {key}"
+        hint = f"remove it, or take kind: {other.name}"
+        return Problem(source.value_place(path), message, hint, other.keys_rule)
+    message = f"unknown key `{key}` in {name_of(path[:-1])}"
+    free = [name for name in shape.fields_at(path[:-1]) if name not in present]
+    return Problem(source.key_place(path), message, _nearest_field(key, free))
 
 
 def _entries(count: int) -> str:
@@ -119,26 +129,49 @@ def _nearest_field(word: str, valid: list[str]) -> str:
     return f"valid are: {', '.join(valid)}" if valid else ""
 
 
-def fields_at(path: Path) -> list[str]:
-    """Names of the fields that the model allows at `path`."""
-    here: Any = type_at(path)
-    return list(field_types(here)) if is_mapping_of_fields(here) else []
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shape:
+    """What the model has at each path of one file. `data`: the file's, by which the kinds of consumers are
+    told; it may change meanwhile.
+    """
+
+    entries: Entries
+    data: Any
+
+    def fields_at(self, path: Path) -> list[str]:
+        """Names of the fields that the model allows at `path`."""
+        here = self.type_at(path)
+        return list(field_types(here)) if is_mapping_of_fields(here) else []
+
+    def consumer_at(self, path: Path) -> type[Consumer] | None:
+        """The class of the consumer at `path`; None where something else stands there."""
+        match path:
+            case ("consumers", int(index)) if index < len(self.data["consumers"]):
+                return self.entries.entry(self.data["consumers"][index])
+        return None
+
+    def type_at(self, path: Path) -> Any:
+        """The model's type at `path`; None where it has nothing of the kind."""
+        here: Any = Topology
+        for depth, part in enumerate(path, 1):
+            here = self.consumer_at(path[:depth]) or _below(here, part)
+            if here is None:
+                return None
+        is_kind_of_consumer = path[-1:] == ("kind",) and self.consumer_at(path[:-1]) is not None
+        return typing.Literal[self.entries.names] if is_kind_of_consumer else here
 
 
-def type_at(path: Path) -> Any:
-    """The model's type at `path`; None where it has nothing of the kind."""
-    here: Any = Topology
-    for part in path:
-        if is_mapping_of_fields(here):
-            here = field_types(here).get(str(part))
-        elif typing.get_origin(here) is tuple and isinstance(part, int):
-            arguments = typing.get_args(here)
-            here = arguments[0] if arguments[-1] is Ellipsis or part >= len(arguments) else arguments[part]
-        elif isinstance(origin := typing.get_origin(here), type) and issubclass(origin, Mapping):
-            here = typing.get_args(here)[-1]
-        else:
-            return None
-    return here
+def _below(here: Any, part: str | int) -> Any:
+    """The type of one part of a type; None where it has no such part."""
+    origin = typing.get_origin(here)
+    if is_mapping_of_fields(here):
+        return field_types(here).get(str(part))
+    if origin is tuple and isinstance(part, int):
+        arguments = typing.get_args(here)
+        return arguments[0] if arguments[-1] is Ellipsis or part >= len(arguments) else arguments[part]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return typing.get_args(here)[-1]
+    return None
 
 
 def is_mapping_of_fields(kind: Any) -> bool:

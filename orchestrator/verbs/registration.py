@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.applications import ConsumerGroups, Producers, SparkQueries
+from dataclasses import replace
+from typing import cast
+
+from orchestrator.applications.producers.kind import Producers
+from orchestrator.extensions import load
 from orchestrator.mirrors import MirrorMaker2
 from orchestrator.moves.clients import StopAnswering, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
@@ -12,12 +16,30 @@ from orchestrator.moves.guards import AwaitGuards
 from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
 from orchestrator.moves.left_standing import AwaitPartStanding
 from orchestrator.moves.opening import AwaitOpen
-from orchestrator.moves.participants import Participants
+from orchestrator.moves.participants import Kind, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
 from orchestrator.runs.registry import Registry
+from orchestrator.topology.consumer_kinds import KINDS, kind_named
+from orchestrator.topology.model import Topology
 
-PARTICIPANTS = Participants(kinds=(Producers(), ConsumerGroups(), SparkQueries()), engines=(MirrorMaker2(),))
+
+def _in_moves(name: str) -> Kind:
+    """The kind of consumers of that name, as it takes part in a move."""
+    return cast("Kind", load(kind_named(name).takes_part)())
+
+
+PARTICIPANTS = Participants(kinds=(Producers(), *map(_in_moves, KINDS.built_in)), engines=(MirrorMaker2(),))
 """Kinds in the order in which they are stopped and started: who writes comes first."""
+
+
+def participants_of(topology: Topology) -> Participants:
+    """Those that are built in, and the other kinds that the file has.
+
+    Raises `DcctlError` for a kind that cannot be moved, or that no installed package brings.
+    """
+    others = dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in)
+    return replace(PARTICIPANTS, kinds=(*PARTICIPANTS.kinds, *map(_in_moves, others)))
+
 
 _OF_EVERY_MOVE = FENCE_EFFECTS | Registry(
     AwaitGuards,

@@ -41,12 +41,13 @@ from orchestrator.snapshot.samples import LossWindow, SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.spark import queries_of
 from orchestrator.verbs.live.move_estate import Estate, open_estate
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.plans import plan_failover, way_along
-from orchestrator.verbs.registration import PARTICIPANTS, effects_with
+from orchestrator.verbs.registration import effects_with, participants_of
 from orchestrator.watch.health import MirrorHealth, mirror_health
 from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
@@ -107,9 +108,10 @@ def mirror_status(
     mirror: Replication,
     *,
     servers: Servers = REAL_SERVERS,
-    them: Participants = PARTICIPANTS,
+    them: Participants | None = None,
 ) -> dict[str, Any]:
-    """The status of one mirror. `them`: who takes part in moves along it."""
+    """The status of one mirror. `them`: who takes part in moves along it, by default as the file says."""
+    them = them or participants_of(topology)
     feed = ref_to(mirror)
     estate = open_estate(servers, topology, feed, them)
     try:
@@ -399,8 +401,8 @@ def _spark(  # noqa: PLR0917 - what is known of queries
     judged_at_s: float,
 ) -> list[dict[str, Any]]:
     found = []
-    for query in topology.consumers_of(mirror.source):
-        if query.kind != "spark":
+    for _, query in queries_of(topology):
+        if query.cluster != mirror.source:
             continue
         copy = history.copies.get(query.name)
         has_copy = copy is not None and copy.batch is not None

@@ -25,6 +25,7 @@ from orchestrator.runs.runbook import Runbook
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import load_topology, parse_topology
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
@@ -93,7 +94,14 @@ def both_active() -> Topology:
 def stretched() -> Topology:
     """One cluster over three sites, with a Spark query beside the groups."""
     file = load_topology(TOPOLOGIES / "stretched-3dc-kraft.yaml")
-    query = replace(file.consumers[0], name="totals", kind="spark", checkpoint="/checkpoints/totals")
+    group = file.consumers[0]
+    query = SparkQuery(
+        name="totals",
+        cluster=group.cluster,
+        kind="spark",
+        topics=group.topics,
+        checkpoint="/checkpoints/totals",
+    )
     return replace(file, consumers=(*file.consumers, query), hooks=HOOKS)
 
 

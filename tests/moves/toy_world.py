@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from orchestrator.applications import Producers
+from orchestrator.applications.producers.kind import Producers
 from orchestrator.mirrors import MirrorMaker2
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest

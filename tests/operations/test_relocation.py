@@ -22,7 +22,7 @@ from orchestrator.applications.spark.live.relocation import (
 from orchestrator.errors import DcctlError
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.replication.offset_map import Translated
-from orchestrator.topology.model import Consumer, Sink
+from orchestrator.topology.spark import Sink, SparkQuery
 from orchestrator.values import TopicPartition
 
 
@@ -202,7 +202,7 @@ def test_a_running_original_is_refused_by_its_freshness(copy: Path) -> None:
 
 def test_a_copy_that_is_not_there_is_said_with_what_to_check(tmp_path: Path) -> None:
     """No copy, or no standby checkpoint at all."""
-    consumer = Consumer(
+    consumer = SparkQuery(
         name="revenue", cluster="west", kind="spark", topics=("orders",), standby_checkpoint=f"{tmp_path}/r"
     )
     with pytest.raises(DcctlError, match=r"no copy of its checkpoint .*\n  does `dcctl watch FILE` run"):

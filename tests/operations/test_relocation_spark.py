@@ -18,7 +18,7 @@ from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.adapters.spark import spark_session
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, relocate_checkpoint
 from orchestrator.replication.offset_map import Translated
-from orchestrator.topology.model import Sink
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 

@@ -31,6 +31,7 @@ from orchestrator.snapshot.samples import (
     encode_sample,
 )
 from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, Topic, Topology
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.live.group_offsets import (
     Snapshot,
@@ -70,7 +71,7 @@ def topology_over(target: KafkaCluster, source: str) -> Topology:
         replication=(Replication(source=source, target="east", topics=("orders",)),),
         consumers=(
             Consumer(name="billing", cluster=source, kind="group", topics=("orders",)),
-            Consumer(name="revenue", cluster=source, kind="spark", topics=("orders",)),
+            SparkQuery(name="revenue", cluster=source, kind="spark", topics=("orders",)),
         ),
     )
 

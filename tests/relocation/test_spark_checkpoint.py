@@ -17,7 +17,7 @@ from orchestrator.relocation.spark_checkpoint import (
     plan_relocation,
     restart_point,
 )
-from orchestrator.topology.model import Sink
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 
 

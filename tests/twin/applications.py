@@ -16,8 +16,9 @@ from typing import Any
 from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
 from orchestrator.replication.positions_back import reverse_mirror
-from orchestrator.snapshot.clients import group_client, producer_client, producer_clients, query_client
+from orchestrator.snapshot.clients import producer_client, producer_clients
 from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import TopicPartition
 from tests.twin.clusters import State, TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
@@ -72,8 +73,8 @@ class Applications:
                 home = topology.clusters[cluster].datacenters[0]
                 self.clients[home, name].is_running = True
         self._producers = {producer_client(p.name): p for p in topology.producers}
-        self._groups = {group_client(c.name): c for c in topology.consumers if c.kind == "group"}
-        self._queries = {query_client(c.name): c for c in topology.consumers if c.kind == "spark"}
+        self._groups = {c.program: c for c in topology.consumers if c.groups}
+        self._queries = {query.program: query for _, query in queries_of(topology)}
         for consumer in self._groups.values():
             place = clusters[consumer.cluster]
             partitions = place.partitions(self.topics_at(consumer, place))
@@ -209,7 +210,7 @@ class Applications:
             cluster.group(consumer.name).offsets.update(client.positions)
             self.ledger.committed.append((now_s, consumer.name, cluster.name))
 
-    def _run_batch(self, client: Client, query: Consumer, now_s: float) -> None:
+    def _run_batch(self, client: Client, query: SparkQuery, now_s: float) -> None:
         """One batch more of a query, written as Spark writes it: offsets, state, commit."""
         cluster = self.cluster_at(client.dc)
         if not cluster.lets_in or not self._may_read(query, cluster):
@@ -243,9 +244,7 @@ class Applications:
 def _programs_of(topology: Topology, cluster: str) -> Iterable[str]:
     """What hosts run of a cluster's applications; those that move themselves come last."""
     yield from producer_clients(topology, cluster)
-    consumers = topology.consumers_of(cluster)
-    yield from (group_client(consumer.name) for consumer in consumers if consumer.kind == "group")
-    yield from (query_client(consumer.name) for consumer in consumers if consumer.kind == "spark")
+    yield from (consumer.program for consumer in topology.consumers_of(cluster))
     producers = topology.producers_of(cluster)
     yield from (producer_client(producer.name) for producer in producers if producer.moved_by == "itself")
 

@@ -12,7 +12,7 @@ from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.live.servers import AwaitTrue
-from orchestrator.topology.model import Sink
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import Record

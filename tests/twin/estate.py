@@ -213,15 +213,12 @@ def completed(topology: Topology, folder: Path) -> Topology:
     """The file with what a simulation would fill in: addresses, paths below `folder`, an ensemble."""
 
     def with_paths(consumer: Consumer) -> Consumer:
-        if consumer.kind != "spark":
-            return consumer
         home = topology.clusters[consumer.cluster].datacenters[0]
         mirror = next((m for m in topology.replication if m.source == consumer.cluster), None)
         away = topology.clusters[mirror.target].datacenters[0] if mirror else home
-        return replace(
-            consumer,
-            checkpoint=str(folder / home / "checkpoints" / consumer.name),
-            standby_checkpoint=str(folder / away / "checkpoints" / consumer.name),
+        return consumer.with_paths(
+            lambda _: str(folder / home / "checkpoints" / consumer.name),
+            lambda _: str(folder / away / "checkpoints" / consumer.name),
         )
 
     clusters = {}

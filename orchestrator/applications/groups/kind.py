@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -18,7 +18,7 @@ from orchestrator.applications.groups.gates import (
 )
 from orchestrator.applications.groups.groups import AwaitGroupProgress, RecordPositions, SaveOffsets
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
-from orchestrator.applications.on_hosts import HOST_EFFECTS, OnHosts
+from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
 from orchestrator.errors import DcctlError
 from orchestrator.mirrors.left_drain import RecordLeftPositions
@@ -31,8 +31,6 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.snapshot.clients import group_client
-from orchestrator.topology.model import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +45,10 @@ class _Part:
     mark: str = ""
 
 
-class ConsumerGroups(OnHosts):
+class ConsumerGroups(ReadersOnHosts):
     """See `moves.participants.Kind`."""
 
     NAME, STEP, TITLE = "group", "consumers", "consumers"
-    writes = False
     effects: Sequence[type[Effect[Any]]] = (
         *HOST_EFFECTS,
         AwaitGroupProgress,
@@ -64,14 +61,6 @@ class ConsumerGroups(OnHosts):
         WriteBack,
         WriteOffsets,
     )
-
-    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
-        """See `Kind`."""
-        return tuple(c.name for c in topology.consumers_of(cluster) if c.kind == "group")
-
-    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
-        """See `Kind`."""
-        return tuple(map(group_client, names))
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `Kind`. On the way back they are judged once the place entered has rejoined."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.applications.on_hosts import HOST_EFFECTS, OnHosts
+from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.spark.gates import (
     checkpoints_copied,
     queries_back,
@@ -30,15 +30,12 @@ from orchestrator.moves.way import Way
 from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook
-from orchestrator.snapshot.clients import query_client
-from orchestrator.topology.model import Topology
 
 
-class SparkQueries(OnHosts):
+class SparkQueries(ReadersOnHosts):
     """See `moves.participants.Kind`."""
 
     NAME, STEP, TITLE = "spark", "queries", "Spark queries"
-    writes = False
     effects: Sequence[type[Effect[Any]]] = (
         *HOST_EFFECTS,
         AwaitQueryProgress,
@@ -48,14 +45,6 @@ class SparkQueries(OnHosts):
         RelocateBack,
         RelocateQuery,
     )
-
-    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
-        """See `Kind`."""
-        return tuple(c.name for c in topology.consumers_of(cluster) if c.kind == "spark")
-
-    def programs(self, topology: Topology, names: Iterable[str]) -> tuple[str, ...]:
-        """See `Kind`."""
-        return tuple(map(query_client, names))
 
     def look(self, looks: Looks, way: Way) -> Any:
         """See `Kind`. The copies at the place entered; on the way back their checkpoints where they work."""

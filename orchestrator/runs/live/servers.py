@@ -17,7 +17,8 @@ from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.runs.engine import Event, Inbox, StepOutcome
-from orchestrator.topology.model import Sink, Topology
+from orchestrator.topology.model import Topology
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 
 AwaitTrue = Callable[[Callable[[], bool], float], bool]

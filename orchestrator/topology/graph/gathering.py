@@ -93,4 +93,12 @@ def _applications(topology: Topology) -> Iterator[Application]:
         yield Application(producer.name, "producer", producer.cluster, producer.topics, producer.acks)
     for consumer in topology.consumers:
         topics = topology.topics_read(consumer)
-        yield Application(consumer.name, consumer.kind, consumer.cluster, topics, pattern=consumer.pattern)
+        yield Application(
+            consumer.name,
+            consumer.kind,
+            consumer.cluster,
+            topics,
+            pattern=consumer.pattern,
+            caption=consumer.caption,
+            mark=consumer.mark,
+        )

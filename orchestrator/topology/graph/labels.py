@@ -39,10 +39,8 @@ def node_lines(part: object) -> list[str]:
             return server_lines(part)
         case Quorum():
             return [quorum_words(part)]
-        case Application(role="spark"):
-            return [part.name, "Spark query"]
         case Application():
-            return [part.name, "producer" if part.role == "producer" else "consumer group"]
+            return [part.name, part.caption]
     raise AssertionError(f"no label for {part!r}")
 
 

@@ -96,14 +96,25 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A producer, a consumer group, or a Spark query."""
+    """An application. `role`: producer, or the kind of a consumer; `caption` and `mark`: what a picture says
+    of its kind, under its name and before what it reads.
+    """
 
     name: str
-    role: Literal["producer", "group", "spark"]
+    role: str
     cluster: str
     topics: tuple[str, ...]
     acks: str = ""
     pattern: str | None = None
+    caption: str = "producer"
+    mark: str = ""
+
+    @property
+    def verb(self) -> str:
+        """What it does with its topics."""
+        if self.role == "producer":
+            return "writes"
+        return f"reads, as a {self.caption}," if self.mark else "reads"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import (
@@ -47,13 +47,13 @@ _MODULES = (
 )
 
 RULES: tuple[Rule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)
-"""Every rule, by idea: references, servers, layouts, topics, mirrors, clients, losses, sites, secrets."""
+"""Every rule that knows no kind of application, by idea: references, servers, layouts, topics, mirrors, …"""
 
 
-def findings(topology: Topology) -> Iterator[tuple[Rule, Finding]]:
-    """Every breach of every rule, errors and warnings."""
+def findings(topology: Topology, of_kinds: Iterable[Rule] = ()) -> Iterator[tuple[Rule, Finding]]:
+    """Every breach of every rule, those of the file's kinds of applications included: errors and warnings."""
     is_sound = True
-    for rule in sorted(RULES, key=lambda rule: rule.needs_sound):
+    for rule in sorted((*RULES, *of_kinds), key=lambda rule: rule.needs_sound):
         if rule.needs_sound and not is_sound:
             continue
         for finding in rule.check(topology):

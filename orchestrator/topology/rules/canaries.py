@@ -37,8 +37,8 @@ def _foreign_readers(topology: Topology, writers: Mapping[tuple[str, str], str])
     for index, consumer in enumerate(topology.consumers):
         if not consumer.canary:
             continue
-        if consumer.kind == "spark" or consumer.pattern is not None:
-            what = "a Spark query" if consumer.kind == "spark" else "a reader by pattern"
+        if not consumer.can_be_canary or consumer.pattern is not None:
+            what = "a reader by pattern" if consumer.can_be_canary else f"a {consumer.noun}"
             message = f"canary `{consumer.name}` cannot be {what}"
             yield Finding(("consumers", index), message, "take kind: group, and name its topics")
         foreign = [topic for topic in consumer.topics if (consumer.cluster, topic) not in writers]

@@ -179,75 +179,6 @@ def pattern_matches(topology: Topology) -> Iterator[Finding]:
 
 
 @rule(
-    "spark-moves",
-    "error",
-    "A Spark query at a mirrored cluster names its checkpoint and its sink; a group has neither",
-    "Without them the query cannot be relocated, and would begin anew.",
-)
-def spark_moves(topology: Topology) -> Iterator[Finding]:
-    """Spark queries where a site loss must move them, and groups with keys of Spark."""
-    mirrored_from = {mirror.source for mirror in topology.replication}
-    for index, consumer in enumerate(topology.consumers):
-        path: Path = ("consumers", index)
-        if consumer.kind == "group":
-            for key in ("checkpoint", "standby_checkpoint", "sink"):
-                if getattr(consumer, key) is not None:
-                    message = f"`{consumer.name}` is a group and has no {key}"
-                    yield Finding((*path, key), message, "remove it, or take kind: spark")
-        elif consumer.cluster in mirrored_from:
-            for key in ("checkpoint", "sink"):
-                if getattr(consumer, key) is None:
-                    message = f"Spark query `{consumer.name}` lacks `{key}`"
-                    yield Finding(path, message, "without it the query cannot be relocated")
-
-
-@rule(
-    "spark-checkpoints",
-    "error",
-    "Each Spark query has a checkpoint of its own",
-    "Two queries in one folder destroy each other's state.",
-)
-def spark_checkpoints(topology: Topology) -> Iterator[Finding]:
-    """Checkpoints and standby checkpoints, for each cluster."""
-    targets = {mirror.source: mirror.target for mirror in topology.replication}
-    owners: dict[tuple[str, str], str] = {}
-    for index, consumer in enumerate(topology.consumers):
-        places = (
-            ("checkpoint", consumer.cluster, consumer.checkpoint),
-            (
-                "standby_checkpoint",
-                targets.get(consumer.cluster, consumer.cluster),
-                consumer.standby_checkpoint,
-            ),
-        )
-        for key, cluster, folder in places:
-            if folder is None:
-                continue
-            other = owners.setdefault((cluster, folder.rstrip("/")), consumer.name)
-            if other != consumer.name:
-                message = f"`{consumer.name}` and `{other}` share the checkpoint {folder}"
-                yield Finding(("consumers", index, key), message, "give each a folder of its own")
-
-
-@rule(
-    "spark-standby",
-    "warning",
-    "A Spark query at a mirrored cluster says where it opens its checkpoint after a move",
-    "Without standby_checkpoint nobody keeps a copy at the target, and its state is lost with the site.",
-)
-def spark_standby(topology: Topology) -> Iterator[Finding]:
-    """Queries with a checkpoint and no place for its copy."""
-    mirrored_from = {mirror.source for mirror in topology.replication}
-    for index, consumer in enumerate(topology.consumers):
-        moves = consumer.kind == "spark" and consumer.cluster in mirrored_from and consumer.checkpoint
-        if moves and consumer.standby_checkpoint is None:
-            message = (
-                f"the state of Spark query `{consumer.name}` is kept nowhere but at `{consumer.cluster}`"
-            )
-            yield Finding(("consumers", index), message, "add standby_checkpoint: a path at the target")
-
-
-@rule(
     "order-after-failover",
     "warning",
     "A consumer that needs order gets it after a failover too",
@@ -293,9 +224,6 @@ RULES: tuple[Rule, ...] = (
     producer_indistinct,
     consumer_reads,
     pattern_matches,
-    spark_moves,
-    spark_checkpoints,
-    spark_standby,
     order_after_failover,
     untranslatable_duplicates,
 )

@@ -117,14 +117,14 @@ def _named_topics(topology: Topology) -> Iterator[tuple[Path, str, str, Collecti
         ("producers", ((producer.cluster, producer.topics) for producer in topology.producers)),
         ("consumers", ((consumer.cluster, consumer.topics) for consumer in topology.consumers)),
     )
-    for kind, items in users:
+    for section, items in users:
         for index, (cluster, topics) in enumerate(items):
             if cluster in topology.clusters:
                 known: Collection[str] = topology.names_at(cluster).keys()
                 for number, name in enumerate(topics):
                     # A standby consumer also reads where producers will write after a failover.
-                    if kind != "consumers" or name not in landing.get(cluster, ()):
-                        yield (kind, index, "topics", number), name, cluster, known
+                    if section != "consumers" or name not in landing.get(cluster, ()):
+                        yield (section, index, "topics", number), name, cluster, known
 
 
 @rule(

@@ -19,7 +19,6 @@ from orchestrator.verbs.live.failover_result import FailoverResult
 from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import PARTICIPANTS
 
 _SHIFT = "sabotage_offset_shift"
 
@@ -36,7 +35,7 @@ class FailoverProcedure(MoveProcedure):
         offset_shift: int = 0,
         *,
         servers: Servers = REAL_SERVERS,
-        them: Participants = PARTICIPANTS,
+        them: Participants | None = None,
     ) -> None:
         refuse_unsupported(topology, "failover")
         super().__init__(
@@ -83,7 +82,7 @@ def run_failover(
     offset_shift: int = 0,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
-    them: Participants = PARTICIPANTS,
+    them: Participants | None = None,
 ) -> FailoverResult:
     """Fail over, from the lock to the last verification; see `run_procedure`.
 

@@ -39,7 +39,7 @@ class Estate:
     @property
     def groups(self) -> tuple[str, ...]:
         """Consumer groups that move."""
-        return tuple(c.name for c in self.topology.consumers_of(self.feed.home) if c.kind == "group")
+        return tuple(g for c in self.topology.consumers_of(self.feed.home) for g in c.groups)
 
     @property
     def target_topics(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.plans import way_along
-from orchestrator.verbs.registration import PARTICIPANTS, effects_with
+from orchestrator.verbs.registration import effects_with, participants_of
 
 
 class MoveProcedure(ABC):
@@ -46,14 +46,14 @@ class MoveProcedure(ABC):
         reach: Reach = "whole",
         is_alone: bool = False,
         servers: Servers = REAL_SERVERS,
-        them: Participants = PARTICIPANTS,
+        them: Participants | None = None,
     ) -> None:
         self.topology, self.feed, self.is_alone = topology, feed, is_alone
-        self.servers, self.them = servers, them
+        self.servers, self.them = servers, them or participants_of(topology)
         self.command = f"{self.verb} {feed}"
         self.about: Mapping[str, Any] = {}
         # What is looked at for it; whom the place left is denied is for its plan.
-        self.way = way_along(topology, feed, them, reach=reach)
+        self.way = way_along(topology, feed, self.them, reach=reach)
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""

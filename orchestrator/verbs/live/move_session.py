@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -51,7 +51,8 @@ from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.model import Topology
+from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.coordination_state import no_ensemble
 from orchestrator.verbs.live.move_estate import Estate
@@ -286,12 +287,10 @@ class MoveSession(RunSession):
         found = numbered(_folder(self._bound_for(query, to)) / "commits")
         return found[-1] if found else None
 
-    def _bound_for(self, name: str, to: str) -> Consumer:
+    def _bound_for(self, name: str, to: str) -> SparkQuery:
         """The query with `checkpoint` where it is left, and `standby_checkpoint` where it goes to."""
-        (query,) = (c for c in self.topology.consumers if c.name == name and c.kind == "spark")
-        if to != query.cluster:
-            return query
-        return replace(query, checkpoint=query.standby_checkpoint, standby_checkpoint=query.checkpoint)
+        (query,) = (query for _, query in queries_of(self.topology) if query.name == name)
+        return query if to != query.cluster else query.moved_to(to)
 
     def left(self, cluster: str, timeout_s: float | None = None) -> LeftLook:
         """See `moves.ports.LeftClusters`."""
@@ -323,7 +322,7 @@ class MoveSession(RunSession):
         return probe, closed
 
 
-def _folder(bound: Consumer) -> Path:
+def _folder(bound: SparkQuery) -> Path:
     subject = f"consumer {bound.name}"
     if bound.standby_checkpoint is None:
         raise DcctlError(subject, "has no standby_checkpoint", "name it in the topology file")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint, newest_write_s
 from orchestrator.adapters.kafka import KafkaCluster
@@ -26,10 +27,12 @@ from orchestrator.relocation.report import RelocationReport
 from orchestrator.runs.live.by_hand import ByHand, by_hand
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.group_offsets import Snapshot
 from orchestrator.verbs.live.translate import Positions, Translations, current_map, translate_groups
 
+C = TypeVar("C", bound=Consumer)
 Landing = Literal["start", "end"]
 
 
@@ -59,7 +62,7 @@ def move_group(
     `LockHeldError` where a run is under way.
     """
     refuse_unsupported(topology, "relocate")
-    consumer = _consumer(topology, group, "group")
+    consumer = _named(group, [c for c in topology.consumers if c.groups], Consumer.noun)
     mirror = _mirror(topology, consumer, to)
     if not write:
         return _moved_group(topology, consumer, mirror, landing, snapshot, None)
@@ -115,7 +118,7 @@ def move_query(
     under way; then nothing has changed.
     """
     refuse_unsupported(topology, "relocate")
-    consumer = _consumer(topology, query, "spark")
+    consumer = _query(topology, query)
     mirror = _mirror(topology, consumer, to)
     with by_hand(topology, [to], f"relocate spark {query}") as hand:
         if checkpoint is not None and not is_attested_stopped:
@@ -144,7 +147,7 @@ def undo_move_of_query(topology: Topology, query: str, destination: Path | None)
     `undo_relocation` does, and `LockHeldError` where a run is under way.
     """
     place = destination or standby_folder(topology, query)
-    consumer = _consumer(topology, query, "spark")
+    consumer = _query(topology, query)
     clusters = [m.target for m in topology.replication if m.source == consumer.cluster]
     with by_hand(topology, clusters, f"relocate spark {query} --undo") as hand:
         hand.note({"query": query, "destination": str(place)})
@@ -152,7 +155,7 @@ def undo_move_of_query(topology: Topology, query: str, destination: Path | None)
 
 
 def _places_of_query(
-    topology: Topology, consumer: Consumer, mirror: Replication, landing: Landing, copy: Path
+    topology: Topology, consumer: SparkQuery, mirror: Replication, landing: Landing, copy: Path
 ) -> tuple[Place, dict[TopicPartition, int]]:
     """Where each offset of the checkpoint goes on, and the starts of what it did not know."""
     target = kafka_cluster(topology, mirror.target)
@@ -181,19 +184,22 @@ def _places_of_query(
 
 def standby_folder(topology: Topology, query: str) -> Path:
     """Where the query opens its checkpoint after a move."""
-    consumer = _consumer(topology, query, "spark")
+    consumer = _query(topology, query)
     if consumer.standby_checkpoint is None:
         raise DcctlError(f"consumer {query}", "has no standby_checkpoint", "name it, or a destination")
     return local_checkpoint(f"consumer {query}", consumer.standby_checkpoint)
 
 
-def _consumer(topology: Topology, name: str, kind: Literal["group", "spark"]) -> Consumer:
-    found = [c for c in topology.consumers if c.name == name and c.kind == kind]
-    if not found:
-        known = ", ".join(c.name for c in topology.consumers if c.kind == kind) or "none"
-        what = "group" if kind == "group" else "Spark query"
-        raise UsageError(f"{what} {name}", f"the topology file has no such {what}; it has: {known}")
-    return found[0]
+def _named(name: str, known: Sequence[C], noun: str) -> C:
+    found = next((consumer for consumer in known if consumer.name == name), None)
+    if found is None:
+        names = ", ".join(consumer.name for consumer in known) or "none"
+        raise UsageError(f"{noun} {name}", f"the topology file has no such {noun}; it has: {names}")
+    return found
+
+
+def _query(topology: Topology, name: str) -> SparkQuery:
+    return _named(name, [query for _, query in queries_of(topology)], SparkQuery.noun)
 
 
 def _mirror(topology: Topology, consumer: Consumer, to: str) -> Replication:

@@ -266,7 +266,7 @@ class _LookAhead(_Look):
                 offset_map=found,
             )
             for group in self.topology.consumers_of(self.way.home)
-            if group.kind == "group"
+            if group.groups
         }
 
     def _mirrored_ends(self) -> dict[TopicPartition, int]:

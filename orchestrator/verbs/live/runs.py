@@ -28,7 +28,7 @@ from orchestrator.verbs.live.failover_result import FailoverResult, failover_res
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
-from orchestrator.verbs.registration import PARTICIPANTS, effects_with
+from orchestrator.verbs.registration import effects_with, participants_of
 
 OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[Any, Any]]
 
@@ -55,7 +55,7 @@ def resume_run(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     servers: Servers = REAL_SERVERS,
-    them: Participants = PARTICIPANTS,
+    them: Participants | None = None,
 ) -> FailoverResult:
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
@@ -68,6 +68,7 @@ def resume_run(
         if dc not in topology.datacenters:
             listed = ", ".join(topology.datacenters)
             raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
+    them = them or participants_of(topology)
     effects = effects_with(them)
     ended = resume_procedure(
         _procedure_of(servers, topology, run_id, them),
@@ -92,9 +93,10 @@ def abort_run(
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     servers: Servers = REAL_SERVERS,
-    them: Participants = PARTICIPANTS,
+    them: Participants | None = None,
 ) -> FailoverResult:
     """Take a run back; see `abort_procedure`. `them`: who takes part."""
+    them = them or participants_of(topology)
     effects = effects_with(them)
     ended = abort_procedure(
         _procedure_of(servers, topology, run_id, them),

@@ -18,7 +18,6 @@ from orchestrator.verbs.live.failover_result import FailoverResult
 from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.plans import plan_switchover
-from orchestrator.verbs.registration import PARTICIPANTS
 
 
 class SwitchoverProcedure(MoveProcedure):
@@ -32,7 +31,7 @@ class SwitchoverProcedure(MoveProcedure):
         request: SwitchoverRequest,
         *,
         servers: Servers = REAL_SERVERS,
-        them: Participants = PARTICIPANTS,
+        them: Participants | None = None,
     ) -> None:
         refuse_unsupported(topology, "switchover")
         feed = ref_to(mirror_to_switch_over(topology, request.to))
@@ -67,7 +66,7 @@ def run_switchover(
     approve: Approve = lambda _: True,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
-    them: Participants = PARTICIPANTS,
+    them: Participants | None = None,
 ) -> FailoverResult:
     """Move over, from the lock to the last verification; see `run_procedure`.
 

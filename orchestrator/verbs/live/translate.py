@@ -191,16 +191,13 @@ def is_answering(topology: Topology, cluster: str) -> bool:
 def _consumers(topology: Topology, mirror: Replication, groups: Iterable[str]) -> tuple[Consumer, ...]:
     """The file's consumers by name; a group that it does not know reads every mirrored topic."""
     known = {c.name: c for c in topology.consumers_of(mirror.source)}
-    wanted = tuple(groups) or tuple(name for name, consumer in known.items() if consumer.kind == "group")
+    wanted = tuple(groups) or tuple(name for name, consumer in known.items() if consumer.groups)
     found = []
     for name in wanted:
         consumer = known.get(name)
-        if consumer is not None and consumer.kind == "spark":
-            raise UsageError(
-                f"consumer {name}",
-                "is a Spark query: it commits no group offsets",
-                f"`dcctl relocate spark FILE --query {name} --to {mirror.target}` moves its checkpoint",
-            )
+        if consumer is not None and not consumer.groups:
+            problem = f"is a {consumer.noun}: it commits no group offsets"
+            raise UsageError(f"consumer {name}", problem, consumer.how_else_translated(mirror.target))
         found.append(
             consumer or Consumer(name=name, cluster=mirror.source, kind="group", topics=mirror.topics)
         )

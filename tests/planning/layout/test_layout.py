@@ -20,7 +20,8 @@ from orchestrator.runs.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.runs.primaries import Primary
 from orchestrator.runs.wanted_words import WordWanted
 from orchestrator.topology.loading import load_topology
-from orchestrator.topology.model import InternalTopic, Sink, Topic, Topology
+from orchestrator.topology.model import InternalTopic, Topic, Topology
+from orchestrator.topology.spark import Sink, SparkQuery
 from orchestrator.values import Acl, TopicPartition
 from tests.planning.layout.estates import (
     NOW_S,
@@ -591,8 +592,10 @@ def test_only_rules_that_an_apply_has_made_are_withdrawn() -> None:
 def test_rules_are_withdrawn_after_those_that_replace_them(allowed: Any) -> None:
     """A group that becomes a query has another rule for its name; a mirror uses its rules until it is changed."""
     group = next(c for c in PAYMENTS.consumers if c.kind == "group")
-    query = replace(
-        group,
+    query = SparkQuery(
+        name=group.name,
+        cluster=group.cluster,
+        topics=group.topics,
         kind="spark",
         checkpoint="/c",
         sink=Sink(kind="files", remembers="batch-id"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
 from orchestrator.topology.model import (
@@ -14,6 +16,7 @@ from orchestrator.topology.model import (
     Topic,
     Topology,
 )
+from orchestrator.topology.spark import SparkQuery
 
 KAFKA = {"kraft": "4.3.1", "zookeeper": "3.9.1"}
 
@@ -171,10 +174,9 @@ def topologies(draw: st.DrawFn) -> Topology:
             for name in draw(st.lists(_NAMES, max_size=6, unique=True))
         ),
         consumers=tuple(
-            Consumer(
+            draw(st.sampled_from([partial(Consumer, kind="group"), partial(SparkQuery, kind="spark")]))(
                 name=name,
                 cluster=draw(st.sampled_from(names)),
-                kind=draw(st.sampled_from(["group", "spark"])),
                 topics=draw(some),
             )
             for name in draw(st.lists(_NAMES, max_size=6, unique=True))

@@ -40,7 +40,8 @@ from orchestrator.relocation.spark_checkpoint import (
 )
 from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.offsets_json import offsets_to_json
-from orchestrator.topology.model import Consumer, Sink
+from orchestrator.topology.model import Consumer
+from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 
 # A query that runs writes an offsets file with each batch; triggers of minutes are rare.

@@ -20,7 +20,6 @@ _CAPTION_WIDTH = 82
 _CAPTION_HEIGHT = 17
 _PANEL_PADDING = 8
 _LEAST_NOTE_WIDTH = 70
-_VERBS = {"producer": "writes", "group": "reads", "spark": "reads, as a Spark query,"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +111,11 @@ def _chip(application: Application, width: float) -> Chip:
     if application.acks not in ("", "all"):
         words.append((f"acks={application.acks}", "warning"))
         left -= styled_width(*words[-1]) + 6
-    kind = "Spark · " if application.role == "spark" else ""
+    kind = f"{application.mark} · " if application.mark else ""
     room = min(_NOTE_WIDTH, left - 6) - styled_width(kind, "chip-note")
     if room >= _LEAST_NOTE_WIDTH and (application.topics or application.pattern):
         note = cut(application.pattern, "chip-note", room) if application.pattern else ""
         note = note or fitted_names(application.topics, "chip-note", room)
         words.insert(1, (kind + note, "chip-note"))
     topics = read_words(application, 30) or "nothing"
-    return Chip(tuple(words), f"{application.name} {_VERBS[application.role]} {topics}")
+    return Chip(tuple(words), f"{application.name} {application.verb} {topics}")

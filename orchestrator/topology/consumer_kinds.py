@@ -1,0 +1,162 @@
+"""Kinds of applications that read: what each declares of itself, and the entries of a file by their kinds.
+
+A kind is built in, or a package brings it as an entry point of the group `dcctl.kinds`. What it does beyond
+the file it names by reference (`module:attribute`), so that reading a file loads nothing of that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError, ValidatorFunctionWrapHandler
+from pydantic_core import InitErrorDetails
+
+from orchestrator.errors import DcctlError
+from orchestrator.extensions import Extensions
+from orchestrator.topology.flows import Consumer
+from orchestrator.topology.rules import RULES, Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConsumerKind:
+    """One kind. `name`: as the file's `kind` has it; `entry`: the class of its entries, with keys of its own.
+
+    `rules` are checked in each file that has such entries; `keys_rule`: the one that is told of where an
+    entry of another kind has keys of this one.
+
+    By reference: `takes_part` is its class in moves (`moves.participants.Kind`); `kept_by` what a watcher
+    keeps of it beside committed offsets (`watch.keeping.Keeping`); `simulated` makes its program in a
+    simulation (`simulation.workload.install.Simulated`). What is left out it has no need of.
+    """
+
+    name: str
+    entry: type[Consumer]
+    rules: tuple[Rule, ...] = ()
+    keys_rule: str = ""
+    takes_part: str = ""
+    kept_by: str = ""
+    simulated: str = ""
+
+
+GROUP = ConsumerKind(
+    name="group",
+    entry=Consumer,
+    takes_part="orchestrator.applications.groups.kind:ConsumerGroups",
+    simulated="orchestrator.simulation.workload.install:group_program",
+)
+
+KINDS = Extensions(
+    "dcctl.kinds",
+    ConsumerKind,
+    {"group": f"{__name__}:GROUP", "spark": "orchestrator.topology.spark:SPARK"},
+)
+
+
+def by_kind(consumers: Iterable[Consumer]) -> dict[ConsumerKind, list[Consumer]]:
+    """Consumers by their kinds, both in file order. Raises `DcctlError` where nothing brings a kind."""
+    found: dict[str, list[Consumer]] = {}
+    for consumer in consumers:
+        found.setdefault(consumer.kind, []).append(consumer)
+    return {kind_named(name): members for name, members in found.items()}
+
+
+def kind_named(name: str) -> ConsumerKind:
+    """The kind of that name. Raises `DcctlError` where there is none."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise DcctlError(
+            f"kind {name}", "no kind of application has this name", "install the package that brings it"
+        )
+    return kind
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule that there is, those of each kind behind the others."""
+    return (*RULES, *(rule for kind in KINDS.all().values() for rule in kind.rules))
+
+
+class Entries:
+    """How the consumers of one file are read: each by its kind. Called by the model for each of them."""
+
+    def __init__(self, data: Any) -> None:
+        """`data`: the file's. Raises `DcctlError` for a kind of a package that cannot be imported."""
+        named = dict.fromkeys(filter(None, map(_kind_of, _consumers_in(data))))
+        found = ((name, KINDS.get(name)) for name in named)
+        self._kinds = {name: kind for name, kind in found if kind is not None}
+        self._names: tuple[str, ...] = ()
+        self._adapters = {name: TypeAdapter(kind.entry) for name, kind in self._kinds.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every kind that there is. Packages are looked at, so it is asked where something is wrong."""
+        self._names = self._names or KINDS.names()
+        return self._names
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those of every kind in the file."""
+        return tuple(rule for kind in self._kinds.values() for rule in kind.rules)
+
+    def entry(self, value: Any) -> type[Consumer]:
+        """The class of an entry, by what its kind probably was meant to be."""
+        kind = self._meant(_kind_of(value))
+        return Consumer if kind is None else kind.entry
+
+    def __call__(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        """The entry as a value. Raises `ValidationError` with all that is wrong with it."""
+        name = _kind_of(value)
+        adapter = self._adapters.get(name)
+        if adapter is not None:
+            return adapter.validate_json(json.dumps(value))
+        if not isinstance(value, dict) or "kind" not in value:
+            return handler(value)
+        raise ValidationError.from_exception_data("Consumer", self._wrong(value, handler))
+
+    def _wrong(self, value: dict[str, Any], handler: ValidatorFunctionWrapHandler) -> list[InitErrorDetails]:
+        """The kind, which is none, and what else is wrong with the entry, as far as that can be told."""
+        meant = self._meant(_kind_of(value))
+        expected = " or ".join(f"'{name}'" for name in self.names)
+        errors = [
+            InitErrorDetails(
+                type="literal_error", loc=("kind",), input=value["kind"], ctx={"expected": expected}
+            )
+        ]
+        try:
+            if meant is None:
+                handler(value | {"kind": "unknown"})
+            else:
+                TypeAdapter(meant.entry).validate_json(json.dumps(value | {"kind": meant.name}))
+        except ValidationError as error:
+            for found in error.errors(include_url=False):
+                # Which keys an unknown kind has nobody knows.
+                if meant is not None or found["type"] != "unexpected_keyword_argument":
+                    details = InitErrorDetails(type=found["type"], loc=found["loc"], input=found["input"])
+                    errors.append(details | InitErrorDetails(ctx=found.get("ctx", {})))
+        return errors
+
+    def _meant(self, name: str) -> ConsumerKind | None:
+        if not name or name in self._kinds:
+            return self._kinds.get(name)
+        close = difflib.get_close_matches(name, self.names, n=1)
+        return KINDS.get(close[0]) if close else None
+
+
+def kind_with(key: str, kinds: Iterable[ConsumerKind]) -> ConsumerKind | None:
+    """The kind that has a key of its own by this name; None where none has."""
+    own = (kind for kind in kinds if key in kind.entry.__dataclass_fields__)
+    return next(own, None)
+
+
+def _consumers_in(data: Any) -> list[Any]:
+    found = data.get("consumers") if isinstance(data, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def _kind_of(entry: Any) -> str:
+    """The kind that an entry names; empty where that is no name."""
+    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    return kind if isinstance(kind, str) else ""
