@@ -7,6 +7,7 @@ Records are JSON; the key says which part of the picture a record replaces:
     ["positions", watcher, group, topic, block]        committed offsets of a group
     ["ends", watcher, topic, block]                    log start, log end and leader epoch, topic id
     ["copy", watcher, query]                           the copy of a Spark checkpoint
+    ["application", watcher, kind, name]               what another kind of application keeps
     ["writers", watcher, block]                        who writes topics, and whether in transactions
 
 Only what changed is written. A round that did not fail confirms, at its time, everything that its
@@ -118,6 +119,21 @@ class CheckpointCopy:
     problem: str = ""
     set_back_s: float = 0.0
 
+    @property
+    def application(self) -> str:
+        """Whom it is about."""
+        return self.query
+
+    @property
+    def state(self) -> object:
+        """What has to change for it to be written at once."""
+        return self.batch, self.source_batch, self.problem
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether anything is there from which it could go on."""
+        return self.batch is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritersSeen:
@@ -130,7 +146,41 @@ class WritersSeen:
     set_back_s: float = 0.0
 
 
-Sample: TypeAlias = Round | GroupPositions | TopicEnds | CheckpointCopy | WritersSeen
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationSample:
+    """What is known of one application of a kind that keeps more than committed offsets.
+
+    `told`: plain data, as its kind writes and reads it. `at_s`: when that was so; it stands still once the
+    application's positions cannot be read, and `problem` says why.
+    """
+
+    watcher: str
+    kind: str
+    name: str
+    at_s: float
+    told: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    set_back_s: float = 0.0
+
+    @property
+    def application(self) -> str:
+        """Whom it is about."""
+        return self.name
+
+    @property
+    def state(self) -> object:
+        """What has to change for it to be written at once."""
+        return self.told, self.problem
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether anything is known from which it could go on."""
+        return bool(self.told)
+
+
+Word: TypeAlias = CheckpointCopy | ApplicationSample
+"""The newest of them about an application replaces all others."""
+Sample: TypeAlias = Round | GroupPositions | TopicEnds | Word | WritersSeen
 
 
 def group_subject(group: str) -> str:
@@ -246,6 +296,7 @@ _KINDS = {
             },
         ),
         _Kind("copy", CheckpointCopy, in_key=("query",)),
+        _Kind("application", ApplicationSample, in_key=("kind", "name"), written={"told": dict}),
         _Kind(
             "writers",
             WritersSeen,

@@ -44,7 +44,7 @@ def useless_records(records: Mapping[bytes, tuple[int, bytes]]) -> list[bytes]:
         return []
     silent = {name for name, at_s in history.seen_s.items() if last_s - at_s > FORGOTTEN_AFTER_S}
     told = {sample_key(block) for block, _ in history.words()} | {
-        sample_key(c) for c in history.copies.values()
+        sample_key(word) for word in history.of_applications.values()
     }
     told |= _needed_writers(samples, silent)
     kept = {key for key, sample in samples.items() if key in told or sample.watcher not in silent}

@@ -29,6 +29,7 @@ from orchestrator.snapshot.sample_blocks import (
 )
 from orchestrator.snapshot.sample_codec import (
     BLOCK_PARTITIONS,
+    ApplicationSample,
     Cause,
     CheckpointCopy,
     GroupPositions,
@@ -36,6 +37,7 @@ from orchestrator.snapshot.sample_codec import (
     Round,
     Sample,
     TopicEnds,
+    Word,
     WritersSeen,
     blocks_of,
     decode_sample,
@@ -49,6 +51,7 @@ from orchestrator.values import LogEnd, TopicPartition
 
 __all__ = [
     "BLOCK_PARTITIONS",
+    "ApplicationSample",
     "Cause",
     "CheckpointCopy",
     "GroupPositions",
@@ -62,6 +65,7 @@ __all__ = [
     "SampledPosition",
     "SampledTopic",
     "TopicEnds",
+    "Word",
     "WritersSeen",
     "blocks_of",
     "decode_sample",
@@ -293,17 +297,23 @@ class SampleHistory:
         return frozenset(block.group for block, _ in self.known() if isinstance(block, GroupPositions))
 
     @property
+    def of_applications(self) -> dict[str, Word]:
+        """The newest word on each application that has more than committed offsets, by its name."""
+        newest: dict[str, tuple[float, str, str]] = {}
+        found: dict[str, Word] = {}
+        for w in self._all:
+            for name, word in w.records.words.items():
+                told: Word = replace(word, at_s=w.at(word.at_s)) if word.at_s else word
+                order = (told.at_s, w.name, told.problem)
+                if name not in found or newest[name] < order:
+                    newest[name], found[name] = order, told
+        return found
+
+    @property
     def copies(self) -> dict[str, CheckpointCopy]:
         """The newest word on each Spark query's checkpoint copy."""
-        newest: dict[str, tuple[float, str, str]] = {}
-        found: dict[str, CheckpointCopy] = {}
-        for w in self._all:
-            for query, copy in w.records.copies.items():
-                told = replace(copy, at_s=w.at(copy.at_s)) if copy.at_s else copy
-                order = (told.at_s, w.name, told.problem)
-                if query not in found or newest[query] < order:
-                    newest[query], found[query] = order, told
-        return found
+        words = self.of_applications.items()
+        return {name: word for name, word in words if isinstance(word, CheckpointCopy)}
 
     @property
     def writers(self) -> dict[str, TopicWriters]:

@@ -32,14 +32,21 @@ from orchestrator.snapshot.sample_blocks import (
     scope_of,
     value_in,
 )
-from orchestrator.snapshot.sample_codec import CheckpointCopy, GroupPositions, Round, TopicEnds
+from orchestrator.snapshot.sample_codec import (
+    ApplicationSample,
+    CheckpointCopy,
+    GroupPositions,
+    Round,
+    TopicEnds,
+    Word,
+)
 
 CLOCKS_DIFFER_S = 10.0
 """More than this between a record's time and its place in the topic is no slow write."""
 SET_CLOCKS = "set the clocks of both right (NTP); a watcher at work notices it within a round"
 """What helps where an age cannot be told, see `age_s`."""
 _TRIM_EVERY_S = 60.0
-_S = TypeVar("_S", bound=Round | GroupPositions | TopicEnds | CheckpointCopy)
+_S = TypeVar("_S", bound=Round | GroupPositions | TopicEnds | CheckpointCopy | ApplicationSample)
 
 
 class Written(NamedTuple):
@@ -61,22 +68,22 @@ class WatcherRecords:
         self.rounds: list[Round] = []  # that did not fail, by begin
         self.failed: list[Round] = []  # by end
         self.scopes: dict[str, dict[Part, list[Block]]] = {}  # each list by time
-        self.copies: dict[str, CheckpointCopy] = {}
+        self.words: dict[str, Word] = {}  # by application
         self.set_back_s = 0.0
         self.last_good_order = -1  # of the newest round in the topic that did not fail
         self._newest_order = -1
         self._written: list[Written] = []  # by place
         self._trimmed_at_s = 0.0
 
-    def add(self, sample: Round | Block | CheckpointCopy, order: int) -> None:
+    def add(self, sample: Round | Block | Word, order: int) -> None:
         """Take a sample that lies at `order` in the topic."""
         if order > self._newest_order:
             self._newest_order, self.set_back_s = order, sample.set_back_s
-        if isinstance(sample, CheckpointCopy):
-            own = shifted(sample, sample.set_back_s)
-            known = self.copies.get(own.query)
+        if isinstance(sample, CheckpointCopy | ApplicationSample):
+            own: Word = shifted(sample, sample.set_back_s)
+            known = self.words.get(own.application)
             if known is None or (known.at_s, known.problem) < (own.at_s, own.problem):
-                self.copies[own.query] = own
+                self.words[own.application] = own
         elif isinstance(sample, Round):
             self._add_round(shifted(sample, sample.set_back_s), order)
         else:
@@ -115,7 +122,7 @@ class WatcherRecords:
     def newest_s(self) -> float:
         """The newest moment of which any of the records tells."""
         blocks = [blocks[-1].at_s for parts in self.scopes.values() for blocks in parts.values()]
-        return max([self.last_written.ended_at_s, *blocks, *(copy.at_s for copy in self.copies.values())])
+        return max([self.last_written.ended_at_s, *blocks, *(word.at_s for word in self.words.values())])
 
     def written_around(self, order: int) -> tuple[Written | None, Written | None]:
         """The last round before that place in the topic, and the first one behind it."""
@@ -214,7 +221,7 @@ def shifted(sample: _S, by_s: float) -> _S:
     if isinstance(sample, TopicEnds):
         anew = sample.made_anew and MadeAnew(*(at + by_s for at in sample.made_anew))
         return replace(sample, at_s=sample.at_s + by_s, made_anew=anew)
-    if isinstance(sample, CheckpointCopy) and not sample.at_s:
+    if isinstance(sample, CheckpointCopy | ApplicationSample) and not sample.at_s:
         return sample
     return replace(sample, at_s=sample.at_s + by_s)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from orchestrator.adapters.kafka.writer import UnacknowledgedError
-from orchestrator.snapshot.samples import CheckpointCopy, Sample, SampleHistory, encode_sample, sample_key
-from orchestrator.watch.recorder import Recorder, SourceReading, changed_copies
+from orchestrator.snapshot.samples import Sample, SampleHistory, Word, encode_sample, sample_key
+from orchestrator.watch.recorder import Recorder, SourceReading, changed_words
 
 _WRITE_TIMEOUT_S = 2.0
 _WRITTEN_PER_S = 1_000
-_COPY_RECORD_EVERY_S = 1.0
+_WORD_EVERY_S = 1.0
 _REMEMBERED_S = 60.0
 Write: TypeAlias = Callable[[Sequence[tuple[bytes, bytes]], float], None]
 """Writes records within so many seconds. Raises `UnacknowledgedError`."""
@@ -30,17 +30,17 @@ class Keeper:
         self.history = SampleHistory(keep_s=_REMEMBERED_S, keep_positions_s=0.0)
         self.lock = threading.Lock()
         self._write_records = write
-        self._written_copies: dict[str, CheckpointCopy] = {}
+        self._written_words: dict[str, Word] = {}
 
     def take_over(self, known: SampleHistory, now_s: float) -> None:
         """Go on from what earlier watchers have recorded."""
         self.recorder.take_over(known, now_s)
-        self._remember(list(known.copies.values()))
+        self._remember(list(known.of_applications.values()))
 
     def record(
         self,
         reading: SourceReading,
-        copies: Mapping[str, CheckpointCopy],
+        words: Iterable[Word],
         further: Sequence[Sample] = (),
     ) -> list[Sample]:
         """Write what has changed, and `further`, then the round that confirms it; returns what was written.
@@ -49,22 +49,22 @@ class Keeper:
         rest is for the next round.
         """
         samples, round_ = self.recorder.records(reading)
-        changed = [
-            replace(copy, set_back_s=self.recorder.set_back_s)
-            for copy in changed_copies(copies, self._written_copies, _COPY_RECORD_EVERY_S)
+        changed: list[Word] = [
+            replace(word, set_back_s=self.recorder.set_back_s)
+            for word in changed_words(words, self._written_words, _WORD_EVERY_S)
         ]
         try:
             if samples or changed or further:
                 self._write([*samples, *changed, *further])
         except UnacknowledgedError as error:
-            self._written_copies.clear()
+            self._written_words.clear()
             there = error.acknowledged
             self.recorder.forget(samples, round_, is_acknowledged=there.__contains__)
             self._remember([sample for sample in samples if sample_key(sample) in there])
             raise
         # Only once all else is acknowledged may the round confirm it.
         self.recorder.written(samples, round_)
-        self._written_copies |= {copy.query: copy for copy in changed}
+        self._written_words |= {word.application: word for word in changed}
         self._remember([*samples, *changed])
         self._write([round_])
         self._remember([round_])

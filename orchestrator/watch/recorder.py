@@ -11,7 +11,6 @@ from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.snapshot.sample_blocks import Block, is_withdrawn, missed_as
 from orchestrator.snapshot.samples import (
     Cause,
-    CheckpointCopy,
     GroupPositions,
     Outcome,
     Round,
@@ -19,6 +18,7 @@ from orchestrator.snapshot.samples import (
     SampledTopic,
     SampleHistory,
     TopicEnds,
+    Word,
     blocks_of,
     group_subject,
     sample_key,
@@ -327,16 +327,14 @@ class Recorder:
         ]
 
 
-def changed_copies(
-    copies: Mapping[str, CheckpointCopy], written: Mapping[str, CheckpointCopy], every_s: float
-) -> list[CheckpointCopy]:
-    """Copies whose state changed, or whose record is `every_s` old, by whichever clock."""
+def changed_words(words: Iterable[Word], written: Mapping[str, Word], every_s: float) -> list[Word]:
+    """Those of applications whose state changed, or whose record is `every_s` old, by whichever clock."""
     return [
-        copy
-        for query, copy in copies.items()
-        if (known := written.get(query)) is None
-        or (copy.batch, copy.source_batch, copy.problem) != (known.batch, known.source_batch, known.problem)
-        or abs(copy.at_s - known.at_s) >= every_s
+        word
+        for word in words
+        if (known := written.get(word.application)) is None
+        or word.state != known.state
+        or abs(word.at_s - known.at_s) >= every_s
     ]
 
 

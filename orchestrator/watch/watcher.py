@@ -30,9 +30,9 @@ from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.watch.copies import CopyKeeper
 from orchestrator.watch.health import HealthKeeper, mirror_health
 from orchestrator.watch.keeper import Keeper
+from orchestrator.watch.keeping import keepings_of
 from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
@@ -69,16 +69,17 @@ class Watcher:
         self._stopped = threading.Event()
         impatient = {"socket.timeout.ms": "2000"}
         self._target = kafka_cluster(topology, mirror.target)
+        consumers = mirrored_consumers(topology, mirror)
         self._sampler = SourceSampler(
             KafkaSource(isolated_cluster(topology, mirror.source, **impatient)),
             topology.clusters[mirror.source].bootstrap,
             mirror.topics,
-            [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")],
+            [group for consumer in consumers for group in consumer.groups],
             copies=_brought_back(mirror),
             timeout_s=ROUND_TIMEOUT_S,
         )
         self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
-        self._copies = CopyKeeper(mirrored_consumers(topology, mirror, "spark"), self.name, self._log)
+        self._keepings = keepings_of(consumers, self.name, self._log)
         self._keeper = Keeper(self.name, self._writer.write)
         self.history, self.lock = self._keeper.history, self._keeper.lock
         self._writers = WritersKeeper(
@@ -102,7 +103,8 @@ class Watcher:
     def run(self) -> None:
         """Watch until stopped."""
         self._log.info("watching", topics=list(self.mirror.topics), interval_s=self._interval_s)
-        self._copies.start()
+        for keeping in self._keepings:
+            keeping.start()
         self.health.start()
         self._writers.start()
         self._sampler.warm_up(5.0)
@@ -112,7 +114,8 @@ class Watcher:
         finally:
             self._sampler.close()
             self.health.stop()
-            self._copies.stop()
+            for keeping in self._keepings:
+                keeping.stop()
             self._writers.stop()
             self._writer.close()
             self._log.info("stopped")
@@ -188,8 +191,9 @@ class Watcher:
     def _record(self, reading: SourceReading) -> None:
         seen = {} if reading.outcome == "failed" else {"source": reading.cluster_id}
         self.clusters.refuse_others(target=self._target.cluster_id, **seen)
+        words = [word for keeping in self._keepings for word in keeping.words()]
         try:
-            written = self._keeper.record(reading, self._copies.copies(), self._writers.due())
+            written = self._keeper.record(reading, words, self._writers.due())
         except UnacknowledgedError:
             self._writers.forget()
             raise

@@ -80,7 +80,7 @@ class Watcher:
         self._is_cut_off = False
 
     def _record(self, reading: SourceReading) -> None:
-        self._keeper.record(replace(reading, steady_s=reading.ended_at_s), {})
+        self._keeper.record(replace(reading, steady_s=reading.ended_at_s), ())
 
 
 def word(plan: Plan) -> RunEvent:

@@ -17,6 +17,7 @@ from orchestrator.runs.fact_copy import encode_copy
 from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.snapshot.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.recorder import SourceReading
@@ -47,8 +48,9 @@ class TwinWatcher:
         self._source, self._target = clusters[mirror.source], clusters[mirror.target]
         self._applications, self._ensemble = applications, ensemble
         self._keeper = Keeper("watcher", self._write)
-        self._groups = [consumer.name for consumer in mirrored_consumers(topology, mirror, "group")]
-        self._queries = mirrored_consumers(topology, mirror, "spark")
+        consumers = mirrored_consumers(topology, mirror)
+        self._groups = [group for consumer in consumers for group in consumer.groups]
+        self._queries = [consumer for consumer in consumers if isinstance(consumer, SparkQuery)]
         self._copies: dict[str, CheckpointCopy] = {}
         self._due_s = self._writers_due_s = self._facts_due_s = 0.0
         self._facts: set[FactName] = set()
@@ -62,7 +64,7 @@ class TwinWatcher:
         reading = self._reading(EPOCH_S + now_s)
         self._due_s = now_s + (_OUTAGE_EVERY_S if reading.outcome == "failed" else _EVERY_S)
         self._follow_checkpoints(EPOCH_S + now_s)
-        self._keeper.record(reading, self._copies, self._writers(now_s))
+        self._keeper.record(reading, self._copies.values(), self._writers(now_s))
         self._copy_facts(now_s)
 
     def _write(self, records: Sequence[tuple[bytes, bytes]], timeout_s: float) -> None:  # noqa: ARG002

@@ -259,7 +259,7 @@ class ModelWatcher:
         if self.topic.accepts != 0:
             self.topic.ahead_s = self.host.ahead_s
         with suppress(ClusterError):
-            self.keeper.record(reading, {})
+            self.keeper.record(reading, ())
             self.recorded_ahead_s = self.host.ahead_s
             self.topic.round_at_s = self.world.true_s
         self.world.true_s += self.interval_s

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import structlog
 
-from orchestrator.topology.model import Consumer
-from orchestrator.watch.copies import CopyKeeper
+from orchestrator.applications.spark.live.copies import CopyKeeper
+from orchestrator.topology.spark import SparkQuery
 
 
-def _query(name: str, checkpoint: str, standby: Path) -> Consumer:
-    return Consumer(
+def _query(name: str, checkpoint: str, standby: Path) -> SparkQuery:
+    return SparkQuery(
         name=name,
         cluster="west",
         kind="spark",
@@ -37,11 +37,11 @@ def test_what_nobody_has_foreseen_is_told_of_its_query_and_ends_no_copy(tmp_path
     keeper.start()
     try:
         deadline_s = time.monotonic() + 20
-        while len(keeper.copies()) < 2 and time.monotonic() < deadline_s:
+        while len(keeper.words()) < 2 and time.monotonic() < deadline_s:
             time.sleep(0.01)
     finally:
         keeper.stop()
-    copies = keeper.copies()
+    copies = {word.query: word for word in keeper.words()}
     assert copies["revenue"].batch == 0
     assert copies["odd"].batch is None
     assert "bug: the pass was lost, the next one follows: ValueError" in copies["odd"].problem

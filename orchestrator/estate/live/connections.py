@@ -49,11 +49,9 @@ def mirrors_into(topology: Topology, target: str | None = None) -> tuple[Replica
     return mirrors
 
 
-def mirrored_consumers(topology: Topology, mirror: Replication, kind: str) -> tuple[Consumer, ...]:
-    """Consumers of one kind at the mirror's source that read any mirrored topic."""
+def mirrored_consumers(topology: Topology, mirror: Replication) -> tuple[Consumer, ...]:
+    """Consumers at the mirror's source that read any mirrored topic."""
     topics = set(mirror.topics)
     return tuple(
-        consumer
-        for consumer in topology.consumers_of(mirror.source)
-        if consumer.kind == kind and topics & set(consumer.topics)
+        consumer for consumer in topology.consumers_of(mirror.source) if topics & set(consumer.topics)
     )

@@ -16,14 +16,14 @@ from orchestrator.adapters.checkpoint_copy import (
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.errors import DcctlError
 from orchestrator.snapshot.samples import CheckpointCopy
-from orchestrator.topology.model import Consumer
+from orchestrator.topology.spark import SparkQuery
 
 
 class CopyKeeper:
-    """Follows the checkpoints of Spark queries. `copies` says how far each copy has come."""
+    """See `watch.keeping.Keeping`. Follows the checkpoints of Spark queries: how far each copy has come."""
 
     def __init__(
-        self, consumers: Iterable[Consumer], watcher: str, log: Any, interval_s: float = 0.5
+        self, consumers: Iterable[SparkQuery], watcher: str, log: Any, interval_s: float = 0.5
     ) -> None:
         self._watcher = watcher
         self._log = log
@@ -48,11 +48,11 @@ class CopyKeeper:
         for thread in self._threads:
             thread.join(timeout_s)
 
-    def copies(self) -> dict[str, CheckpointCopy]:
+    def words(self) -> tuple[CheckpointCopy, ...]:
         """The newest word on each copy."""
-        return dict(self._copies)
+        return tuple(dict(self._copies).values())
 
-    def _follow(self, consumer: Consumer) -> None:
+    def _follow(self, consumer: SparkQuery) -> None:
         copier = None
         while True:
             try:
@@ -68,7 +68,7 @@ class CopyKeeper:
                 return
 
     @staticmethod
-    def _copier(consumer: Consumer) -> CheckpointCopier:
+    def _copier(consumer: SparkQuery) -> CheckpointCopier:
         subject = f"consumer {consumer.name}"
         if consumer.checkpoint is None or consumer.standby_checkpoint is None:
             raise DcctlError(
@@ -77,7 +77,7 @@ class CopyKeeper:
         original = local_checkpoint(subject, consumer.checkpoint)
         return CheckpointCopier(original, copy_of(local_checkpoint(subject, consumer.standby_checkpoint)))
 
-    def _followed(self, consumer: Consumer, copier: CheckpointCopier) -> CheckpointCopy:
+    def _followed(self, consumer: SparkQuery, copier: CheckpointCopier) -> CheckpointCopy:
         begun_at_s = time.time()
         done = copier.follow()
         return CheckpointCopy(
@@ -90,7 +90,7 @@ class CopyKeeper:
             path=str(copier.copy),
         )
 
-    def _say_problem(self, consumer: Consumer, problem: str) -> None:
+    def _say_problem(self, consumer: SparkQuery, problem: str) -> None:
         """The state as it was, with its old time, and what is in the way now."""
         known = self._copies.get(consumer.name)
         self._say(
