@@ -19,6 +19,7 @@ from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.rates import largest_rate
 from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.topology.consumer_kinds import kind_named
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
@@ -132,10 +133,9 @@ def unwatched(history: SampleHistory, topology: Topology, mirror: Replication) -
     if unknown := sorted(set(mirror.topics) - known):
         yield f"the watcher does not know yet how fast {', '.join(unknown)} grow"
     for consumer in topology.consumers_of(mirror.source):
-        if consumer.kind == "group":
-            if consumer.name not in history.groups:
-                yield f"the watcher has not recorded {consumer.name} yet"
-            continue
-        copy = history.copies.get(consumer.name)
-        if copy is None or copy.batch is None:
-            yield f"the watcher has no copy of {consumer.name}'s checkpoint yet"
+        if not history.groups.issuperset(consumer.groups):
+            yield f"the watcher has not recorded {consumer.name} yet"
+        if kind_named(consumer.kind).kept_by:
+            word = history.of_applications.get(consumer.name)
+            if word is None or not word.has_positions:
+                yield f"the watcher has kept no positions of {consumer.name} yet"

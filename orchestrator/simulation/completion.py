@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from orchestrator.simulation.credentials import (
@@ -88,15 +89,12 @@ def _reference(file: Path) -> str:
 
 def _consumer_completed(topology: Topology, consumer: Consumer, folders: Folders) -> Consumer:
     target = next((m.target for m in topology.replication if m.source == consumer.cluster), None)
-    return replace(
-        consumer,
-        principal=consumer.principal or f"User:{consumer.name}",
-        checkpoint=_inside(topology, consumer.cluster, consumer.checkpoint, folders),
-        standby_checkpoint=_inside(topology, target, consumer.standby_checkpoint, folders),
-    )
+    named = replace(consumer, principal=consumer.principal or f"User:{consumer.name}")
+    home, standby = (partial(_inside, topology, folders, cluster) for cluster in (consumer.cluster, target))
+    return named.with_paths(home, standby)
 
 
-def _inside(topology: Topology, cluster: str | None, path: str | None, folders: Folders) -> str | None:
-    if path is None or cluster is None or "://" in path or path.startswith("/"):
+def _inside(topology: Topology, folders: Folders, cluster: str | None, path: str) -> str:
+    if cluster is None or "://" in path or path.startswith("/"):
         return path
     return str(folders.site(topology.clusters[cluster].datacenters[0]) / path)

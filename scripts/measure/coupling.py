@@ -18,12 +18,14 @@ class Aspect:
     """Something of which only its `owners` (packages) are to tell the values apart.
 
     `words` are the names under which code holds such a value. `values`: what it may be; a comparison with a
-    literal that is none of them is about something else of that name. Empty: any.
+    literal that is none of them is about something else of that name. Empty: any. `apart`: packages that know
+    no such thing: what they compare has nothing but the name in common.
     """
 
     words: frozenset[str]
     values: frozenset[str]
     owners: frozenset[str]
+    apart: frozenset[str] = frozenset()
 
 
 ASPECTS: Mapping[str, Aspect] = {
@@ -31,6 +33,8 @@ ASPECTS: Mapping[str, Aspect] = {
         frozenset({"kind"}),
         frozenset({"group", "spark", "producer", "producers", "consumer", "consumers", "query"}),
         frozenset({"applications", "topology"}),
+        # Lines of ZooKeeper's configuration have kinds as well: a group there is one of servers.
+        frozenset({"adapters"}),
     ),
     "replication policy": Aspect(
         frozenset({"policy"}), frozenset({"default", "identity"}), frozenset({"replication", "topology"})
@@ -61,6 +65,7 @@ def comparisons(modules: Sequence[Module], aspect: Aspect) -> list[tuple[Place, 
     return [
         ((module.path, line), module.package in aspect.owners)
         for module in modules
+        if module.package not in aspect.apart
         for line in sorted(_compared(module.tree, aspect))
     ]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
@@ -23,10 +25,13 @@ from orchestrator.evidence.clients.config import (
     write_properties,
 )
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
+from orchestrator.extensions import load
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.site import Program, Site
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
+from orchestrator.topology.consumer_kinds import kind_named
 from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.topology.spark import SparkQuery
 
 _STOP_TIMEOUT_S = 20
 
@@ -51,18 +56,31 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             programs[place.dc].append(_program(site, "producer", producer.name, config))
     for consumer in topology.consumers:
         for place in places(topology, consumer.cluster):
-            site = simulation.sites[place.dc]
             if consumer.canary:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
-            if consumer.kind == "spark":
-                query = _query_config(simulation, site, consumer, place)
-                programs[place.dc].append(_program(site, "spark", consumer.name, query))
-                continue
-            group = _consumer_config(simulation, consumer, place, roles[consumer.name])
-            programs[place.dc].append(_program(site, "consumer", consumer.name, group))
+            role = roles.get(consumer.name, AT_END)
+            programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
+
+
+class Simulated(Protocol):
+    """How one application of a kind is installed at one of its sites: its program, with what it reads there.
+
+    `role`: how it behaves before the fault. Raises as `install_workload` does.
+    """
+
+    def __call__(self, simulation: Simulation, consumer: Any, place: Place, role: Role) -> Program: ...
+
+
+def program_of(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> Program:
+    """The program of a consumer, by its kind. Raises `SimulationError` for a kind that has none."""
+    simulated = kind_named(consumer.kind).simulated
+    if not simulated:
+        raise SimulationError(f"consumer {consumer.name}", f"a {consumer.noun} cannot be simulated")
+    install: Simulated = load(simulated)
+    return install(simulation, consumer, place, role)
 
 
 def start_workload(simulation: Simulation, dc: str) -> None:
@@ -89,10 +107,10 @@ def stop_producers(simulation: Simulation, dc: str) -> None:
 
 
 def stop_consumers(simulation: Simulation, dc: str) -> None:
-    """Let every consumer and Spark query at `dc` commit and end cleanly."""
+    """Let every application at `dc` that reads commit and end cleanly."""
     site = simulation.sites[dc]
     running = {name for name, state in site.states().items() if state == "RUNNING"}
-    site.stop(sorted(name for name in running if name.startswith(("consumer-", "spark-"))))
+    site.stop(sorted(running & {consumer.program for consumer in simulation.topology.consumers}))
 
 
 def client_programs(topology: Topology, dc: str) -> list[str]:
@@ -101,17 +119,13 @@ def client_programs(topology: Topology, dc: str) -> list[str]:
     def is_here(cluster: str) -> bool:
         return places(topology, cluster)[0].dc == dc
 
-    consumers = [
-        f"{'spark' if consumer.kind == 'spark' else 'consumer'}-{consumer.name}"
-        for consumer in topology.consumers
-        if is_here(consumer.cluster)
-    ]
+    consumers = [consumer.program for consumer in topology.consumers if is_here(consumer.cluster)]
     return consumers + [f"producer-{p.name}" for p in topology.producers if is_here(p.cluster)]
 
 
 def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
     """Consumer groups that play a role in a scenario, in file order: canaries do as they always do."""
-    return [consumer.name for consumer in consumers if consumer.kind == "group" and not consumer.canary]
+    return [consumer.name for consumer in consumers if consumer.groups and not consumer.canary]
 
 
 def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, place: Place) -> Program:
@@ -125,7 +139,7 @@ def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, plac
     return Program(
         name=f"{kind}-{client.name}",
         command=(sys.executable, "-m", "orchestrator.cli.main", "canary", *words, *options),
-        environment=_environment(kind, site.folder),
+        environment=_environment(site.folder),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
@@ -153,6 +167,19 @@ def _producer_config(
     )
 
 
+def group_program(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> Program:
+    """See `Simulated`."""
+    config = _consumer_config(simulation, consumer, place, role)
+    return _program(simulation.sites[place.dc], "consumer", consumer.name, config)
+
+
+def query_program(simulation: Simulation, consumer: SparkQuery, place: Place, role: Role) -> Program:  # noqa: ARG001
+    """See `Simulated`. It gets the Java that the servers run on, wherever that was found."""
+    site = simulation.sites[place.dc]
+    program = _program(site, "spark", consumer.name, _query_config(simulation, site, consumer, place))
+    return replace(program, environment={**program.environment, "JAVA_HOME": str(find_java().home)})
+
+
 def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> ConsumerConfig:
     """At the source it plays its role; after a move it reads to the end, from nothing but given positions."""
     is_first = place.life == LIFE_AT_SOURCE
@@ -174,7 +201,7 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
     )
 
 
-def _query_config(simulation: Simulation, site: Site, consumer: Consumer, place: Place) -> QueryConfig:
+def _query_config(simulation: Simulation, site: Site, consumer: SparkQuery, place: Place) -> QueryConfig:
     is_first = place.life == LIFE_AT_SOURCE
     checkpoint = consumer.checkpoint if is_first else consumer.standby_checkpoint
     if checkpoint is None:
@@ -215,16 +242,13 @@ def _program(
     return Program(
         name=f"{kind}-{name}",
         command=(sys.executable, "-m", _MODULES[kind], str(path)),
-        environment=_environment(kind, site.folder),
+        environment=_environment(site.folder),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
 
-def _environment(kind: str, folder: Path) -> dict[str, str]:
-    """Temporary files inside the site; for Spark the Java that the servers run on, wherever it was found."""
+def _environment(folder: Path) -> dict[str, str]:
+    """Temporary files inside the site."""
     scratch = folder / "clients" / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
-    environment = {"TMPDIR": str(scratch)}
-    if kind == "spark":
-        environment["JAVA_HOME"] = str(find_java().home)
-    return environment
+    return {"TMPDIR": str(scratch)}
