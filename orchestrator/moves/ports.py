@@ -20,7 +20,7 @@ from orchestrator.snapshot.left import LeftPartition
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
-from orchestrator.topology.model import Consumer
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, LogReach, TopicPartition
 
 
@@ -131,7 +131,7 @@ class CopiedCheckpoint:
 class Looks(Protocol):
     """What kinds of applications may look at before anything is decided. It changes nothing."""
 
-    def checkpoint(self, query: Consumer, *, at_standby: bool) -> SeenCheckpoint:
+    def checkpoint(self, query: SparkQuery, *, at_standby: bool) -> SeenCheckpoint:
         """That of a Spark query where it works `at_standby`, or the watcher's copy there."""
 
 

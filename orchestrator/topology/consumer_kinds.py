@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError, ValidatorFunctionWrapHandler
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails
 
 from orchestrator.errors import DcctlError
@@ -79,6 +79,9 @@ def all_rules() -> tuple[Rule, ...]:
     return (*RULES, *(rule for kind in KINDS.all().values() for rule in kind.rules))
 
 
+_OF_ANY_KIND = TypeAdapter(Consumer)
+
+
 class Entries:
     """How the consumers of one file are read: each by its kind. Called by the model for each of them."""
 
@@ -106,36 +109,35 @@ class Entries:
         kind = self._meant(_kind_of(value))
         return Consumer if kind is None else kind.entry
 
-    def __call__(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def __call__(self, value: Any) -> Consumer:
         """The entry as a value. Raises `ValidationError` with all that is wrong with it."""
-        name = _kind_of(value)
-        adapter = self._adapters.get(name)
-        if adapter is not None:
-            return adapter.validate_json(json.dumps(value))
-        if not isinstance(value, dict) or "kind" not in value:
-            return handler(value)
-        raise ValidationError.from_exception_data("Consumer", self._wrong(value, handler))
+        adapter = self._adapters.get(_kind_of(value))
+        if adapter is None and isinstance(value, dict):
+            raise ValidationError.from_exception_data("Consumer", self._wrong(value))
+        return (adapter or _OF_ANY_KIND).validate_json(json.dumps(value))
 
-    def _wrong(self, value: dict[str, Any], handler: ValidatorFunctionWrapHandler) -> list[InitErrorDetails]:
-        """The kind, which is none, and what else is wrong with the entry, as far as that can be told."""
-        meant = self._meant(_kind_of(value))
-        expected = " or ".join(f"'{name}'" for name in self.names)
-        errors = [
-            InitErrorDetails(
+    def _wrong(self, value: dict[str, Any]) -> list[InitErrorDetails]:
+        """What is wrong with an entry of no kind: that, and the rest as far as it can be told."""
+        meant, errors, of_kinds = self._meant(_kind_of(value)), [], set[str]()
+        if "kind" in value:
+            expected = " or ".join(f"'{name}'" for name in self.names)
+            kind = InitErrorDetails(
                 type="literal_error", loc=("kind",), input=value["kind"], ctx={"expected": expected}
             )
-        ]
+            errors.append(kind)
+        if meant is None:
+            of_kinds = {key for kind in KINDS.all().values() for key in kind.entry.__dataclass_fields__}
+        supposed = value | {"kind": meant.name if meant else "group"} if "kind" in value else value
+        adapter = TypeAdapter(meant.entry) if meant else _OF_ANY_KIND
         try:
-            if meant is None:
-                handler(value | {"kind": "unknown"})
-            else:
-                TypeAdapter(meant.entry).validate_json(json.dumps(value | {"kind": meant.name}))
+            adapter.validate_json(json.dumps(supposed))
         except ValidationError as error:
             for found in error.errors(include_url=False):
-                # Which keys an unknown kind has nobody knows.
-                if meant is not None or found["type"] != "unexpected_keyword_argument":
-                    details = InitErrorDetails(type=found["type"], loc=found["loc"], input=found["input"])
-                    errors.append(details | InitErrorDetails(ctx=found.get("ctx", {})))
+                # Which keys an entry may have depends on its kind.
+                is_of_a_kind = found["loc"][-1] in of_kinds or (meant is None and "kind" in value)
+                if found["type"] != "unexpected_keyword_argument" or not is_of_a_kind:
+                    name, loc, given = found["type"], found["loc"], found["input"]
+                    errors.append(InitErrorDetails(type=name, loc=loc, input=given, ctx=found.get("ctx", {})))
         return errors
 
     def _meant(self, name: str) -> ConsumerKind | None:

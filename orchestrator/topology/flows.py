@@ -246,7 +246,7 @@ class Consumer:
 
 def _of_its_kind(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """An entry of the file by the class of its kind, which whoever reads the file hands in."""
-    return handler(value) if info.context is None else info.context(value, handler)
+    return handler(value) if info.context is None else info.context(value)
 
 
 AnyConsumer = Annotated[SerializeAsAny[Consumer], WrapValidator(_of_its_kind)]

@@ -20,7 +20,7 @@ from orchestrator.snapshot.samples import (
 )
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.recorder import FULL_EVERY_S, Recorder, SourceReading, changed_copies
+from orchestrator.watch.recorder import FULL_EVERY_S, Recorder, SourceReading, changed_words
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -320,7 +320,7 @@ def test_what_is_claimed_was_seen_at_that_moment(
 def test_a_copys_record_is_renewed_when_it_changes_or_ages() -> None:
     """Each batch at once; without change once in a while, as a sign of life."""
     copy = CheckpointCopy(watcher="w", query="q", at_s=10, batch=3, source_batch=3)
-    assert changed_copies({"q": copy}, {}, 1) == [copy]
-    assert changed_copies({"q": replace(copy, at_s=10.5)}, {"q": copy}, 1) == []
+    assert changed_words([copy], {}, 1) == [copy]
+    assert changed_words([replace(copy, at_s=10.5)], {"q": copy}, 1) == []
     for later in (replace(copy, at_s=11), replace(copy, batch=4), replace(copy, problem="away")):
-        assert changed_copies({"q": later}, {"q": copy}, 1) == [later]
+        assert changed_words([later], {"q": copy}, 1) == [later]

@@ -18,6 +18,7 @@ from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.wording import listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
@@ -41,7 +42,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
     for needed in (part, checkpoints_of(s)):
         if needed.value is None:
             return absent("checkpoints-copied", needed, limit)
-    if part.value is None or not s.moving("spark"):
+    if part.value is None or not _moving(s):
         return gate_result(
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
@@ -49,7 +50,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
     # Against the moment of reading, while it is not lost: observing the rest may take its time.
     lost_at_s = ages_at_s(s, part.at_s)
     wrong, seen = [], []
-    for query in s.moving("spark"):
+    for query in _moving(s):
         copy = copies.get(query.name)
         if copy is None or copy.batch is None:
             wrong.append(f"{query.name}: no copy")
@@ -103,7 +104,7 @@ def relocations_foreseen(
     refused: list[str] = []
     unknown: list[str] = []
     hints: dict[str, None] = {}
-    for query in s.moving("spark"):
+    for query in _moving(s):
         seen = (checkpoints_of(s).value or {}).get(query.name)
         if seen is None or (only_copied and seen.contents is None):
             continue
@@ -131,7 +132,7 @@ def relocations_foreseen(
 def queries_back(s: Situation) -> GateResult:
     """A query is brought back with its state, or nothing is moved."""
     limit = f"the checkpoint of each Spark query at {s.left} can be read, and has a committed batch"
-    names = [query.name for query in s.moving("spark")]
+    names = [query.name for query in _moving(s)]
     if not names:
         return gate_result("queries", "ok", "none", limit, "groups only")
     part = checkpoints_of(s)
@@ -143,7 +144,7 @@ def queries_back(s: Situation) -> GateResult:
     unknown = {name: why_unknown(found) for name, found in seen.items() if why_unknown(found)}
     refused = {
         query.name: why_not_relocated(query, seen[query.name], foreseen_back(s.own_mirror))
-        for query in s.moving("spark")
+        for query in _moving(s)
         if query.name in seen
     }
     wrong = [f"{name}: {why}" for name, (why, _) in refused.items() if why]
@@ -162,7 +163,7 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
 
     One that is not there yet is made once the query has stopped.
     """
-    names, seen = [query.name for query in s.moving("spark")], checkpoints_of(s)
+    names, seen = [query.name for query in _moving(s)], checkpoints_of(s)
     if not names:
         return ()
     limit = "nothing forbids to relocate the checkpoint of any Spark query, as far as it is copied"
@@ -178,7 +179,7 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
 def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each query reads again: by the map, by the age of its checkpoint's copy, and at most."""
     if s.way.reach == "whole":
-        return {query.name: dict(NOTHING_AGAIN) for query in s.moving("spark")}
+        return {query.name: dict(NOTHING_AGAIN) for query in _moving(s)}
     history, offset_map, found = s.copying.samples.value, s.copying.offset_map.value, {}
     if history is None:
         return {}
@@ -194,3 +195,8 @@ def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
         }
         found[query] = reread(s, query, known, by_map)
     return found
+
+
+def _moving(s: Situation) -> tuple[SparkQuery, ...]:
+    """The queries that move."""
+    return tuple(query for query in s.moving("spark") if isinstance(query, SparkQuery))

@@ -30,6 +30,7 @@ from orchestrator.moves.way import Way
 from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook
+from orchestrator.topology.spark import queries_of
 
 
 class SparkQueries(ReadersOnHosts):
@@ -51,7 +52,7 @@ class SparkQueries(ReadersOnHosts):
         moving = set(way.named(self.NAME))
         return {
             query.name: looks.checkpoint(query, at_standby=way.case == "back")
-            for query in way.topology.consumers_of(way.home)
+            for _, query in queries_of(way.topology)
             if query.name in moving
         }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -72,7 +72,7 @@ class AuditedConsumer:
     """
 
     name: str
-    kind: Literal["group", "spark"]
+    kind: str
     topics: tuple[str, ...]
     relocated_batch: int | None = None
 

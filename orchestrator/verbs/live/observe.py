@@ -47,7 +47,7 @@ from orchestrator.snapshot.returned import PAST_KINDS, Past, epochs_left, past_o
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.snapshot.topic_states import topic_states
-from orchestrator.topology.model import Consumer
+from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.live.coordination_state import coordination_subject, no_ensemble, read_coordination
 from orchestrator.verbs.live.move_estate import Estate
@@ -380,7 +380,7 @@ class _LookBack(_Look):
 class _Looks:
     """See `moves.ports.Looks`."""
 
-    def checkpoint(self, query: Consumer, *, at_standby: bool) -> SeenCheckpoint:
+    def checkpoint(self, query: SparkQuery, *, at_standby: bool) -> SeenCheckpoint:
         try:
             if at_standby:
                 place = local_checkpoint(f"consumer {query.name}", query.standby_checkpoint or "")

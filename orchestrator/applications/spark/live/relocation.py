@@ -40,8 +40,7 @@ from orchestrator.relocation.spark_checkpoint import (
 )
 from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.offsets_json import offsets_to_json
-from orchestrator.topology.model import Consumer
-from orchestrator.topology.spark import Sink
+from orchestrator.topology.spark import Sink, SparkQuery
 from orchestrator.values import TopicPartition
 
 # A query that runs writes an offsets file with each batch; triggers of minutes are rare.
@@ -224,7 +223,7 @@ def seen_checkpoint(folder: Path) -> SeenCheckpoint:
     )
 
 
-def copy_folder(consumer: Consumer) -> Path:
+def copy_folder(consumer: SparkQuery) -> Path:
     """Where the watcher's copy of a query's checkpoint lies. Raises `DcctlError` if there is none yet."""
     subject = f"consumer {consumer.name}"
     if consumer.standby_checkpoint is None:
