@@ -22,7 +22,7 @@ from orchestrator.runs.live.run import Run
 from orchestrator.runs.live.where_now import where_now
 from orchestrator.runs.plan import Plan, Step
 from orchestrator.topology.loading import load_topology
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.move_procedure import MoveProcedure
@@ -74,11 +74,11 @@ class ToyEstate(TwinEstate):
     """West at work: tallies and a producer there, and a copier to east. No Connect is anywhere.
 
     With `is_usual` there is no copier: MirrorMaker copies, and a watcher watches. Tallies take part beside the
-    usual kinds.
+    usual kinds. `declared`: their entries, where the file has them.
     """
 
-    def __init__(self, folder: Path, *, is_usual: bool = False) -> None:
-        file = toy_topology(has_connect=is_usual)
+    def __init__(self, folder: Path, *, is_usual: bool = False, declared: tuple[Consumer, ...] = ()) -> None:
+        file = replace(toy_topology(has_connect=is_usual), consumers=declared)
         super().__init__(file, folder)
         topics = {name: tuple(topic.name for topic in file.topics) for name in TALLIES}
         self.copiers = Copiers(self.topology, self.clusters, self.record)

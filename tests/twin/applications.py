@@ -244,7 +244,8 @@ class Applications:
 def _programs_of(topology: Topology, cluster: str) -> Iterable[str]:
     """What hosts run of a cluster's applications; those that move themselves come last."""
     yield from producer_clients(topology, cluster)
-    yield from (consumer.program for consumer in topology.consumers_of(cluster))
+    known = (c for c in topology.consumers_of(cluster) if c.groups or isinstance(c, SparkQuery))
+    yield from (consumer.program for consumer in known)
     producers = topology.producers_of(cluster)
     yield from (producer_client(producer.name) for producer in producers if producer.moved_by == "itself")
 

@@ -1,0 +1,246 @@
+"""A kind of application that dcctl does not know is declared in a file, and goes through all that the file is for.
+
+It is brought by an installed package, by its entry point, and nothing in dcctl is changed for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jsonschema
+import pytest
+import structlog
+import yaml
+
+from orchestrator.errors import DcctlError
+from orchestrator.estate.desired import desired_estate
+from orchestrator.evidence.clients.places import places
+from orchestrator.moves.fence import fenced
+from orchestrator.simulation.workload.install import client_programs, program_of
+from orchestrator.simulation.workload.scenario import AT_END
+from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
+from orchestrator.topology.consumer_kinds import all_rules
+from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
+from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
+from orchestrator.verbs.registration import PARTICIPANTS, participants_of
+from orchestrator.watch.keeper import Keeper
+from orchestrator.watch.keeping import keepings_of
+from orchestrator.watch.recorder import SourceReading
+from tests.moves.toy_declared import DeclaredTallies, Tally
+from tests.moves.toy_world import AWAY, HOME, REQUESTS, TALLIES, ToyEstate, wrong
+from tests.operations.layout.memory_run import rehearse
+
+SICK = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+ENTRY = '  - {name: ada, cluster: west, kind: toy, topics: [orders], principal: "User:ada", notebook: notes/ada}\n'
+FILE = SICK.replace("failover:\n", f"{ENTRY}failover:\n")
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder into which the package of the toys is installed, as pip leaves it."""
+    folder = tmp_path / "site-packages"
+    installed = folder / "toys-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[dcctl.kinds]\ntoy = tests.moves.toy_declared:TOY\n")
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def topology(notebook: str = "notes/ada") -> Topology:
+    """The file with a tally in it."""
+    return parse_topology(FILE.replace("notes/ada", notebook))
+
+
+def problems(text: str) -> list[str]:
+    """Each with its line, as `validate` shows it."""
+    return [problem.text("f") for problem in check_text(text, "f").errors]
+
+
+def test_its_keys_are_read_and_written() -> None:
+    """A plan file holds the topology: what is read of it is the same."""
+    file = topology()
+    (tally,) = (consumer for consumer in file.consumers if consumer.kind == "toy")
+    assert (tally.notebook, tally.every_s, tally.noun) == ("notes/ada", 1.0, "tally")  # type: ignore[attr-defined]
+    assert parse_topology(json.dumps(dump_topology(file))) == file
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            ENTRY.replace("notes/ada", "3"),
+            "f:30:94: consumers[3].notebook is 3; expected text\n    write it in quotes to make it text",
+        ),
+        (
+            ENTRY.replace("notebook:", "notbook:"),
+            "f:30:84: unknown key `notbook` in consumers[3]\n    did you mean `notebook`?",
+        ),
+        (
+            ENTRY.replace("toy", "tyo"),
+            'f:30:38: consumers[3].kind is "tyo"; expected one of group, spark, toy\n    did you mean `toy`?',
+        ),
+        (
+            ENTRY.replace("toy", "group"),
+            "f:30:96: `ada` is a group and has no notebook [toy-notebooks]\n    remove it, or take kind: toy",
+        ),
+        (
+            ENTRY + ENTRY.replace("name: ada", "name: bob"),
+            "f:31:94: `bob` and `ada` share the notebook notes/ada [toy-notebooks]\n    give each a file of its own",
+        ),
+    ],
+)
+def test_what_is_wrong_with_it_is_told_at_its_place(written: str, said: str) -> None:
+    """Its form, its keys at another kind, and its own rules."""
+    assert said in problems(FILE.replace(ENTRY, written))
+
+
+def test_without_its_package_the_kind_is_unknown(package: Path) -> None:
+    """And its keys are not told of: nobody knows them."""
+    (package / "toys-1.0.dist-info" / "entry_points.txt").unlink()
+    (told,) = problems(FILE)
+    assert 'consumers[3].kind is "toy"; expected one of group, spark' in told
+
+
+def test_editors_know_its_keys() -> None:
+    """The published schema takes the file, and refuses what the model refuses."""
+    schema = jsonschema.Draft202012Validator(topology_schema())
+    assert schema.is_valid(yaml.safe_load(FILE))
+    assert not schema.is_valid(yaml.safe_load(FILE.replace("notebook: notes/ada", "notebook: 3")))
+    assert not schema.is_valid(yaml.safe_load(FILE.replace("kind: toy", "kind: group")))
+    assert "toy-notebooks" in {rule.id for rule in all_rules()}
+
+
+def test_commands_know_it_by_its_entry_point(tmp_path: Path, package: Path) -> None:
+    """As a user has it: the package is installed, and a command is called."""
+    file = tmp_path / "toys.yaml"
+    file.write_text(FILE, encoding="utf-8")
+
+    def dcctl(*words: str) -> Any:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT)])}
+        command = [sys.executable, "-m", "orchestrator.cli.main", *words]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    assert dcctl("validate", str(file), "--json")["consumers"] == 4
+    assert "Consumer-toy" in dcctl("schema")["$defs"]
+    (lost, _) = dcctl("explain", str(file), "--json")["losses"]
+    assert lost["clusters"]["west"]["topics"].keys() >= {"orders", "payments"}
+    nodes = {node["id"]: node for node in dcctl("graph", str(file), "--json")["nodes"]}
+    assert nodes["consumer:ada"]["role"] == "toy"
+    assert nodes["consumer:ada"]["caption"] == "tally"
+
+
+def test_its_rights_and_topics_are_wanted_at_both_sides() -> None:
+    """Where it works, and where a move would bring it; a fence of readers denies what it is allowed."""
+    wanted = desired_estate(topology()).clusters
+    for cluster in ("west", "east"):
+        assert wanted[cluster].topics["ada-counts"].partitions == 1
+        own = {acl.operation for acl in wanted[cluster].acls if acl.resource_name == "ada-counts"}
+        assert own == {"READ", "WRITE", "DESCRIBE"}
+    assert not [
+        acl for acl in wanted["west"].acls if acl.resource_type == "GROUP" and acl.principal == "User:ada"
+    ]
+    rules = fenced(topology(), "west", with_consumers=True).rules
+    assert {(r.permission, r.operation) for r in rules if r.resource_name == "ada-counts"} == {
+        ("DENY", "READ")
+    }
+
+
+def test_what_it_needs_is_planned_applied_and_mended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`plan` and `apply` make it; `drift` tells what somebody has changed."""
+    world = rehearse(monkeypatch, tmp_path, topology())
+    plan, file = plan_apply(world.topology), tmp_path / "plan.json"
+    write_plan(plan, file)
+    assert topology_of(read_plan(file), file) == world.topology
+    assert run_apply(world.topology).outcome == "ok"
+    assert "ada-counts" in world.clusters["west"].picture.topics
+    assert plan_apply(world.topology).facts["differences"] == []
+    world.set_by_hand("west", "ada-counts", min_insync_replicas="1")
+    (row,) = plan_apply(world.topology).facts["differences"]
+    assert (row["cause"], row["subject"]) == ("drift", "topic ada-counts")
+
+
+def test_a_watcher_keeps_its_positions(tmp_path: Path) -> None:
+    """Written when they change, and read again from the samples; a notebook that is gone is told."""
+    notebook = tmp_path / "ada.json"
+    notebook.write_text('{"orders-0": 7}', encoding="utf-8")
+    consumers = topology(str(notebook)).consumers
+    (keeping,) = keepings_of([c for c in consumers if c.kind == "toy"], "w", structlog.get_logger())
+    written: list[tuple[bytes, bytes]] = []
+    keeper = Keeper("w", lambda records, _: written.extend(records))
+    at_s = notebook.stat().st_mtime
+
+    def round_() -> ApplicationSample:
+        reading = SourceReading(begun_at_s=at_s, ended_at_s=at_s + 0.1, outcome="good")
+        keeper.record(reading, keeping.words())
+        history = SampleHistory()
+        for key, value in written:
+            history.add_record(key, value)
+        assert history.unreadable == 0
+        found = history.of_applications["ada"]
+        assert isinstance(found, ApplicationSample)
+        return found
+
+    assert (round_().told, round_().at_s) == ({"orders-0": 7}, at_s)
+    count = len(written)
+    round_()
+    assert not any(b"application" in key for key, _ in written[count:]), "nothing new"
+    notebook.unlink()
+    keeping.words()
+    assert keeping.words()[0].problem == "its notebook cannot be read: No such file or directory"
+
+
+def test_a_simulation_has_its_program(tmp_path: Path) -> None:
+    """At both of its sites, under the name by which moves stop and start it."""
+    file = topology()
+    assert client_programs(file, "west") == [
+        "consumer-billing",
+        "consumer-shipping",
+        "consumer-fraud",
+        "tally-ada",
+        "producer-checkout",
+        "producer-settlement",
+    ]
+    tally, simulation = file.consumers[-1], SimpleNamespace(ledgers=tmp_path)
+    found = [program_of(simulation, tally, place, AT_END) for place in places(file, "west")]  # type: ignore[arg-type]
+    assert [program.name for program in found] == ["tally-ada", "tally-ada"]
+    assert [program.command[-1] for program in found] == ["west", "east"]
+
+
+def test_it_takes_part_in_moves_of_its_file() -> None:
+    """Behind those that are built in; of a file without it nothing of it is known."""
+    them = participants_of(topology())
+    assert [kind.name for kind in them.kinds] == [*(kind.name for kind in PARTICIPANTS.kinds), "toy"]
+    assert them.kind("toy").at(topology(), "west") == ("ada",)
+    assert participants_of(parse_topology(SICK)) == PARTICIPANTS
+    with pytest.raises(DcctlError, match="no kind of application has this name"):
+        PARTICIPANTS.kind("toy")
+
+
+def test_a_switchover_takes_it_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By its file alone: who takes part is not said to the verb."""
+    declared = tuple(
+        Tally(
+            name=name, cluster=HOME, kind="toy", topics=("orders",), principal=f"User:{name}", notebook=name
+        )
+        for name in TALLIES
+    )
+    estate = ToyEstate(tmp_path, is_usual=True, declared=declared)
+    monkeypatch.setattr(DeclaredTallies, "memory", estate.tallies)
+    result = SwitchoverProcedure(estate.topology, REQUESTS["switchover"], servers=estate.servers).run()  # type: ignore[arg-type]
+    assert result.outcome == "ok", result.reason
+    assert estate.tallies.running == {(name, AWAY) for name in TALLIES}
+    assert wrong(estate) == []

@@ -1,0 +1,134 @@
+"""The toy kind of `toy_applications`, declared for a topology file as a package of a user's own would do it.
+
+A tally keeps its positions in a notebook, a file of its own, and what it has counted in a topic of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.evidence.clients.places import Place
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.site import Program
+from orchestrator.simulation.workload.scenario import Role
+from orchestrator.snapshot.samples import ApplicationSample
+from orchestrator.topology.consumer_kinds import ConsumerKind
+from orchestrator.topology.kinds import STRICT, Seconds
+from orchestrator.topology.model import Consumer, Topic, Topology
+from orchestrator.topology.rules.rule import Finding, rule
+from orchestrator.values import Acl
+from tests.moves.toy_applications import Tallies, ToyApplications
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Tally(Consumer):
+    """A tally: it counts records, each `every_s` seconds, and keeps its positions in its `notebook`."""
+
+    noun: ClassVar[str] = "tally"
+    caption: ClassVar[str] = "tally"
+    mark: ClassVar[str] = "tally"
+    can_be_canary: ClassVar[bool] = False
+
+    notebook: str
+    every_s: Seconds = 1.0
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def program(self) -> str:
+        return f"tally-{self.name}"
+
+    def acls(self) -> tuple[Acl, ...]:
+        return self.allowed("TOPIC", f"{self.name}-counts", ("READ", "WRITE", "DESCRIBE"))
+
+    def own_topics(self) -> tuple[Topic, ...]:
+        name = f"{self.name}-counts"
+        return (Topic(name=name, cluster=self.cluster, partitions=1, replicas=3, min_insync_replicas=2),)
+
+    def with_paths(self, home: Callable[[str], str], standby: Callable[[str], str]) -> Tally:
+        return replace(self, notebook=home(self.notebook))
+
+
+@rule(
+    "toy-notebooks",
+    "error",
+    "Each tally has a notebook of its own",
+    "Two tallies in one notebook lose their places.",
+)
+def toy_notebooks(topology: Topology) -> Iterator[Finding]:
+    """Notebooks that two tallies share."""
+    owners: dict[str, str] = {}
+    for index, tally in enumerate(topology.consumers):
+        if isinstance(tally, Tally) and owners.setdefault(tally.notebook, tally.name) != tally.name:
+            message = f"`{tally.name}` and `{owners[tally.notebook]}` share the notebook {tally.notebook}"
+            yield Finding(("consumers", index, "notebook"), message, "give each a file of its own")
+
+
+class Notebooks:
+    """See `watch.keeping.Keeping`: what stands in each notebook, as the watcher's host sees it."""
+
+    def __init__(self, tallies: Sequence[Tally], watcher: str, log: Any) -> None:
+        self._tallies, self._watcher = tallies, watcher
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def words(self) -> Sequence[ApplicationSample]:
+        return [self._word(tally) for tally in self._tallies]
+
+    def _word(self, tally: Tally) -> ApplicationSample:
+        told, problem, at_s = {}, "", 0.0
+        try:
+            at_s, told = Path(tally.notebook).stat().st_mtime, json.loads(Path(tally.notebook).read_text())
+        except OSError as error:
+            problem = f"its notebook cannot be read: {error.strerror}"
+        return ApplicationSample(
+            watcher=self._watcher, kind="toy", name=tally.name, at_s=at_s, told=told, problem=problem
+        )
+
+
+def tally_program(simulation: Simulation, tally: Tally, place: Place, role: Role) -> Program:
+    """See `simulation.workload.install.Simulated`."""
+    words = ("--every", str(tally.every_s), "--ledgers", str(simulation.ledgers), "--at", place.cluster)
+    return Program(
+        name=tally.program,
+        command=(sys.executable, "-m", "tallies", tally.notebook, *words),
+        environment={},
+        stop_timeout_s=1,
+    )
+
+
+class DeclaredTallies(ToyApplications):
+    """See `moves.participants.Kind`: the tallies of the file. `memory`: where those of a test are."""
+
+    name = "toy"
+    memory: ClassVar[Tallies | None] = None
+
+    def __init__(self) -> None:
+        super().__init__(self.memory, {})  # type: ignore[arg-type]
+
+    def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
+        return tuple(tally.name for tally in topology.consumers_of(cluster) if isinstance(tally, Tally))
+
+
+TOY = ConsumerKind(
+    name="toy",
+    entry=Tally,
+    rules=(toy_notebooks,),
+    keys_rule=toy_notebooks.id,
+    takes_part=f"{__name__}:DeclaredTallies",
+    kept_by=f"{__name__}:Notebooks",
+    simulated=f"{__name__}:tally_program",
+)
