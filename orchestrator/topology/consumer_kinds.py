@@ -10,6 +10,7 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -90,14 +91,21 @@ class Entries:
         named = dict.fromkeys(filter(None, map(_kind_of, _consumers_in(data))))
         found = ((name, KINDS.get(name)) for name in named)
         self._kinds = {name: kind for name, kind in found if kind is not None}
-        self._names: tuple[str, ...] = ()
         self._adapters = {name: TypeAdapter(kind.entry) for name, kind in self._kinds.items()}
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every kind that there is. Packages are looked at, so it is asked where something is wrong."""
-        self._names = self._names or KINDS.names()
-        return self._names
+        return KINDS.names()
+
+    def kind_with(self, key: str) -> ConsumerKind | None:
+        """The kind whose entries have this key; None where none has."""
+        return self._kinds_by_key.get(key)
+
+    @cached_property
+    def _kinds_by_key(self) -> dict[str, ConsumerKind]:
+        kinds = reversed(list(KINDS.all().values()))
+        return {key: kind for kind in kinds for key in kind.entry.__dataclass_fields__}
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -118,15 +126,13 @@ class Entries:
 
     def _wrong(self, value: dict[str, Any]) -> list[InitErrorDetails]:
         """What is wrong with an entry of no kind: that, and the rest as far as it can be told."""
-        meant, errors, of_kinds = self._meant(_kind_of(value)), [], set[str]()
+        meant, errors = self._meant(_kind_of(value)), []
         if "kind" in value:
             expected = " or ".join(f"'{name}'" for name in self.names)
             kind = InitErrorDetails(
                 type="literal_error", loc=("kind",), input=value["kind"], ctx={"expected": expected}
             )
             errors.append(kind)
-        if meant is None:
-            of_kinds = {key for kind in KINDS.all().values() for key in kind.entry.__dataclass_fields__}
         supposed = value | {"kind": meant.name if meant else "group"} if "kind" in value else value
         adapter = TypeAdapter(meant.entry) if meant else _OF_ANY_KIND
         try:
@@ -134,8 +140,9 @@ class Entries:
         except ValidationError as error:
             for found in error.errors(include_url=False):
                 # Which keys an entry may have depends on its kind.
-                is_of_a_kind = found["loc"][-1] in of_kinds or (meant is None and "kind" in value)
-                if found["type"] != "unexpected_keyword_argument" or not is_of_a_kind:
+                is_extra = found["type"] == "unexpected_keyword_argument"
+                is_open = meant is None and ("kind" in value or self.kind_with(str(found["loc"][-1])))
+                if not (is_extra and is_open):
                     name, loc, given = found["type"], found["loc"], found["input"]
                     errors.append(InitErrorDetails(type=name, loc=loc, input=given, ctx=found.get("ctx", {})))
         return errors
@@ -145,12 +152,6 @@ class Entries:
             return self._kinds.get(name)
         close = difflib.get_close_matches(name, self.names, n=1)
         return KINDS.get(close[0]) if close else None
-
-
-def kind_with(key: str, kinds: Iterable[ConsumerKind]) -> ConsumerKind | None:
-    """The kind that has a key of its own by this name; None where none has."""
-    own = (kind for kind in kinds if key in kind.entry.__dataclass_fields__)
-    return next(own, None)
 
 
 def _consumers_in(data: Any) -> list[Any]:

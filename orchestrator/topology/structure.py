@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from orchestrator.topology.consumer_kinds import KINDS, Entries, kind_with
+from orchestrator.topology.consumer_kinds import Entries
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.topology.problems import Problem
 from orchestrator.topology.secrecy import hides
@@ -79,7 +79,7 @@ def structural_problem(details: ErrorDetails, source: Source, shape: Shape) -> P
 
 def _unknown_key(path: Path, source: Source, shape: Shape) -> Problem:
     present, key, entry = source.at(path[:-1]), str(path[-1]), shape.consumer_at(path[:-1])
-    other = kind_with(key, KINDS.all().values()) if entry is not None else None
+    other = shape.entries.kind_with(key) if entry is not None else None
     if entry is not None and other is not None:
         message = f"`{present.get('name')}` is a {entry.noun} and has no {key}"
         hint = f"remove it, or take kind: {other.name}"
