@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from orchestrator.applications.producers.kind import Producers
+from orchestrator.errors import DcctlError
 from orchestrator.extensions import load
 from orchestrator.mirrors import MirrorMaker2
 from orchestrator.moves.clients import StopAnswering, StopClients
@@ -25,7 +26,12 @@ from orchestrator.topology.model import Topology
 
 def _in_moves(name: str) -> Kind:
     """The kind of consumers of that name, as it takes part in a move."""
-    return cast("Kind", load(kind_named(name).takes_part)())
+    kind = kind_named(name)
+    if not kind.takes_part:
+        raise DcctlError(
+            f"kind {name}", "cannot be moved", "take its applications out of the file to move others"
+        )
+    return cast("Kind", load(kind.takes_part)())
 
 
 PARTICIPANTS = Participants(kinds=(Producers(), *map(_in_moves, KINDS.built_in)), engines=(MirrorMaker2(),))
