@@ -63,6 +63,10 @@ _GAUGES: dict[str, tuple[str, list[str]]] = {
     "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
     "mirror_look_age_seconds": ("Age of what is told of the mirror: connectors, lag, heartbeats", []),
     "connector_running": ("Whether a connector and all its tasks run", ["connector"]),
+    "application_positions_age_seconds": (
+        "Age of what the watcher keeps of an application beside committed offsets",
+        ["application"],
+    ),
     "checkpoint_copy_age_seconds": ("Time since the copy was compared with the original", ["query"]),
     "checkpoint_copy_batch": ("Newest committed batch in the copy of a checkpoint", ["query"]),
     "checkpoint_copy_batches_behind": ("Committed batches that the copy lacks", ["query"]),
@@ -91,6 +95,9 @@ def history_values(
         positions = history.positions(group)
         oldest = min((position.sampled_at_s for position in positions.values()), default=None)
         yield "group_position_age_seconds", [group], _age(judged_at_s, oldest)
+    for name, word in history.of_applications.items():
+        at_s = word.at_s if word.has_positions else None
+        yield "application_positions_age_seconds", [name], _age(judged_at_s, at_s or None)
     for query, copy in history.copies.items():
         yield "checkpoint_copy_age_seconds", [query], _age(judged_at_s, copy.at_s or None)
         yield "checkpoint_copy_batch", [query], _number(copy.batch)

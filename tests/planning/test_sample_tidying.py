@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.snapshot.sample_tidying import useless_records
 from orchestrator.snapshot.samples import (
+    ApplicationSample,
     CheckpointCopy,
     GroupPositions,
     Round,
@@ -133,6 +134,15 @@ def test_the_newest_copy_of_a_checkpoint_stays() -> None:
     topic = Topic(old, good("a", 1), newer, good("b", 2), failed("c", 5 * DAY_S))
     topic.tidied()
     assert topic.history().copies == {"q": newer}
+
+
+def test_the_newest_word_on_an_application_stays() -> None:
+    """As that on a copy does: of a lost site nobody can say it again."""
+    old = ApplicationSample(watcher="a", kind="toy", name="ada", at_s=1, told={"orders-0": 3})
+    newer = ApplicationSample(watcher="b", kind="toy", name="ada", at_s=2, told={"orders-0": 4})
+    topic = Topic(old, good("a", 1), newer, good("b", 2), failed("c", 5 * DAY_S))
+    assert topic.tidied() > 0
+    assert topic.history().of_applications == {"ada": newer}
 
 
 def test_a_clock_that_is_ahead_makes_no_living_watcher_silent() -> None:

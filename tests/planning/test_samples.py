@@ -12,6 +12,7 @@ from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.runs.fact_copy import is_copy
 from orchestrator.snapshot.rates import mean_rate
 from orchestrator.snapshot.samples import (
+    ApplicationSample,
     CheckpointCopy,
     GroupPositions,
     Round,
@@ -81,6 +82,16 @@ samples: st.SearchStrategy[Sample] = st.one_of(
         source_batch=st.none() | offsets,
         path=names,
         problem=names,
+    ),
+    st.builds(
+        ApplicationSample,
+        watcher=names,
+        kind=names,
+        name=names,
+        at_s=times,
+        told=st.dictionaries(names, offsets | names, max_size=3),
+        problem=names,
+        set_back_s=st.just(0.0) | times,
     ),
 )
 
@@ -398,6 +409,17 @@ def test_an_old_history_is_trimmed_and_the_newest_stays() -> None:
         known.add(good(second))
     assert len(known.end_readings(ORDERS, horizon_s=5000)) < 30
     assert known.positions("g") == {ORDERS: SampledPosition(1, 4990)}
+
+
+def test_the_newest_word_on_an_application_wins() -> None:
+    """Whichever watcher said it, and on a clock that was set back meanwhile."""
+    told = ApplicationSample(watcher="a", kind="toy", name="ada", at_s=2, told={"orders-0": 7})
+    older = ApplicationSample(watcher="b", kind="toy", name="ada", at_s=1, told={"orders-0": 6})
+    for samples in ((told, older), (older, told)):
+        assert history(*samples).of_applications == {"ada": told}
+    later = ApplicationSample(watcher="a", kind="toy", name="ada", at_s=1, told={"orders-0": 8}, set_back_s=5)
+    assert history(told, later).of_applications["ada"].told == {"orders-0": 8}  # type: ignore[union-attr]
+    assert history(told, later).copies == {}
 
 
 def test_the_newest_word_on_a_checkpoint_copy_wins() -> None:
