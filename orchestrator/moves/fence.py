@@ -7,7 +7,7 @@ beyond every rule.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl
 
 # Longer than any usual linger and request time-out of a producer at work.
@@ -103,13 +103,7 @@ def fenced(
         readers = {who: names for who, names in readers.items() if who in chosen}
     rules = [Acl(who, "WRITE", "DENY", "TOPIC", "*") for who in writers]
     rules += [Acl(who, "READ", "DENY", "TOPIC", "*") for who in readers]
-    rules += [
-        acl._replace(permission="DENY")
-        for consumer in consumers
-        if consumer.principal in readers
-        for acl in consumer.acls()
-        if acl.operation == "READ"
-    ]
+    rules += [rule for consumer in consumers if consumer.principal in readers for rule in _denials(consumer)]
     return Fenced(writers, readers, tuple(sorted(set(rules))))
 
 
@@ -131,3 +125,10 @@ def _principal(kind: str, name: str, principal: str | None) -> str:
             "add `principal: User:…`",
         )
     return principal
+
+
+def _denials(consumer: Consumer) -> Iterator[Acl]:
+    """Against reading what it is allowed beside its topics."""
+    for acl in consumer.acls():
+        if acl.operation == "READ":
+            yield acl._replace(permission="DENY")

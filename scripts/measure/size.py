@@ -92,8 +92,9 @@ def _imported(module: Module, known: set[str]) -> Iterator[str]:
             for alias in node.names:
                 inside = f"{origin}.{alias.name}"
                 yield inside if inside in known else origin
-        elif isinstance(node, ast.Constant) and node.value in known:
-            yield str(node.value)  # run by its name in a process of its own, or imported when it is wanted
+        elif isinstance(node, ast.Constant) and str(node.value).partition(":")[0] in known:
+            # Run by its name in a process of its own, or imported when it is wanted (`module:attribute`).
+            yield str(node.value).partition(":")[0]
 
 
 def _longest(found: Iterator[tuple[str, int]]) -> list[tuple[str, int]]:
