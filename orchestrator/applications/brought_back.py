@@ -58,7 +58,7 @@ def brought_back(run: Running, mirror: MirrorRef) -> BroughtBack | None:
     logs = target.log_ends([tp for topic in described.values() for tp in topic.partitions])
     by_topic: dict[str, list[TopicPartition]] = {}
     for tp in logs:
-        if offset_map.runs(tp):  # of the others nothing was ever brought over: their ends hold
+        if offset_map.segments(tp):  # of the others nothing was ever brought over: their ends hold
             by_topic.setdefault(tp.topic, []).append(tp)
     return BroughtBack(offset_map, logs, by_topic)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orchestrator.replication.formats import Offsets
-from orchestrator.replication.runs import Runs, fold, is_rising
+from orchestrator.replication.segments import Segments, fold, is_rising
 
 # Of more stretches that lack copies only the sum is told.
 _TOLD_APART = 1_000
@@ -34,14 +34,14 @@ class LostCopies(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurrentLog:
-    """Runs in the order of the target's log as it is now.
+    """Segments in the order of the target's log as it is now.
 
     `lost`: what it lost. `reached`: the highest source offset of which a copy stood in a log that is no
     more; -1 without any. A mirror that has not come that far again copies records anew, and has not caught
     up. `has_gaps`: somewhere more source offsets went by than target offsets.
     """
 
-    runs: Runs
+    segments: Segments
     lost: tuple[LostCopies, ...] = ()
     reached: int = -1
     has_gaps: bool = False
@@ -49,42 +49,42 @@ class CurrentLog:
     @property
     def has_caught_up(self) -> bool:
         """Whether the mirror is as far as it ever was, as the syncs tell."""
-        return self.reached < 0 or self.reached <= int(self.runs.last_upstream.max())
+        return self.reached < 0 or self.reached <= int(self.segments.last_upstream.max())
 
 
-def current_log(runs: Runs, *, folds: bool = True) -> CurrentLog:
-    """The log as it is now, from runs in the order of the syncs topic (at least one).
+def current_log(segments: Segments, *, folds: bool = True) -> CurrentLog:
+    """The log as it is now, from segments in the order of the syncs topic (at least one).
 
     `folds`: what lies on one diagonal belongs together (the source surely has no gaps).
     """
-    if is_rising(runs.downstream, runs.length):
-        return CurrentLog(runs, has_gaps=runs.has_source_gaps)
-    runs = _without_repetitions(runs)
-    runs = fold(runs) if folds else runs
-    is_back = runs.downstream[1:] < runs.downstream[:-1] + runs.length[:-1]
+    if is_rising(segments.downstream, segments.length):
+        return CurrentLog(segments, has_gaps=segments.has_source_gaps)
+    segments = _without_repetitions(segments)
+    segments = fold(segments) if folds else segments
+    is_back = segments.downstream[1:] < segments.downstream[:-1] + segments.length[:-1]
     starts = np.flatnonzero(is_back) + 1
-    risen = np.diff(runs.upstream - runs.downstream)
+    risen = np.diff(segments.upstream - segments.downstream)
     has_gaps = bool(np.any(risen[~is_back] > 0))
     if not len(starts):
-        return CurrentLog(runs, has_gaps=has_gaps)
+        return CurrentLog(segments, has_gaps=has_gaps)
     newest, before = int(starts[-1]), int(starts[-2]) if len(starts) > 1 else 0
-    now, kept = runs[newest:], 0
+    now, kept = segments[newest:], 0
     if folds:
-        kept = _continued(runs[before:newest], now)
+        kept = _continued(segments[before:newest], now)
     if kept:
-        at = np.concatenate((np.arange(before, before + kept), np.arange(newest, len(runs))))
-        now, starts = fold(runs[at]), starts[:-1]
-    dropped = runs.last_upstream[before + kept : newest].max() if before + kept < newest else -1
+        at = np.concatenate((np.arange(before, before + kept), np.arange(newest, len(segments))))
+        now, starts = fold(segments[at]), starts[:-1]
+    dropped = segments.last_upstream[before + kept : newest].max() if before + kept < newest else -1
     return CurrentLog(
         now,
-        _lost(runs, starts, risen[starts - 1]),
-        max(int(dropped), int(runs.last_upstream[:before].max(initial=-1))),
+        _lost(segments, starts, risen[starts - 1]),
+        max(int(dropped), int(segments.last_upstream[:before].max(initial=-1))),
         has_gaps,
     )
 
 
-def _continued(old: Runs, now: Runs) -> int:
-    """How many runs of the old log surely still hold: those up to one that the new log prolongs."""
+def _continued(old: Segments, now: Segments) -> int:
+    """How many segments of the old log surely still hold: those up to one that the new log prolongs."""
     at = int(old.downstream.searchsorted(now.downstream[0], side="right")) - 1
     is_same = at >= 0 and int(old.upstream[at] - old.downstream[at]) == int(
         now.upstream[0] - now.downstream[0]
@@ -92,27 +92,27 @@ def _continued(old: Runs, now: Runs) -> int:
     return at + 1 if is_same else 0
 
 
-def unseen_losses(runs: Runs) -> tuple[LostCopies, ...]:
+def unseen_losses(segments: Segments) -> tuple[LostCopies, ...]:
     """What the target may have lost without a step back that shows it, for a source that has no gaps.
 
-    Where more source than target offsets go by all the same, copies are gone, or never were. `runs` are in
-    the order of the syncs topic.
+    Where more source than target offsets go by all the same, copies are gone, or never were. `segments` are
+    in the order of the syncs topic.
     """
-    risen = np.diff(runs.upstream - runs.downstream)
-    is_on = runs.downstream[1:] >= runs.downstream[:-1] + runs.length[:-1]
+    risen = np.diff(segments.upstream - segments.downstream)
+    is_on = segments.downstream[1:] >= segments.downstream[:-1] + segments.length[:-1]
     at = np.flatnonzero(is_on & (risen > 0))
     if len(at) > _TOLD_APART:
-        return (LostCopies(int(risen[at].sum()), int(runs.last_upstream.max()) + 1),)
-    return _lost(runs, at + 1, risen[at])
+        return (LostCopies(int(risen[at].sum()), int(segments.last_upstream.max()) + 1),)
+    return _lost(segments, at + 1, risen[at])
 
 
-def _lost(runs: Runs, starts: Offsets, records: Offsets) -> tuple[LostCopies, ...]:
+def _lost(segments: Segments, starts: Offsets, records: Offsets) -> tuple[LostCopies, ...]:
     """What each new log lacks of the one before, unless the mirror has copied it again since."""
-    lowest_since = np.minimum.accumulate(runs.upstream[::-1])[::-1]
-    end = int(runs.last_upstream[-1]) + 1
+    lowest_since = np.minimum.accumulate(segments.upstream[::-1])[::-1]
+    end = int(segments.last_upstream[-1]) + 1
     found = []
     for start, count in zip(starts.tolist(), records.tolist(), strict=True):
-        below = int(runs.upstream[start])
+        below = int(segments.upstream[start])
         if end >= below:
             # Which of them are gone is not known: those below where the mirror began again may be.
             below = min(below, int(lowest_since[start]))
@@ -121,23 +121,23 @@ def _lost(runs: Runs, starts: Offsets, records: Offsets) -> tuple[LostCopies, ..
     return tuple(found)
 
 
-def _without_repetitions(runs: Runs) -> Runs:
-    """Leave out runs that step back in the log into an earlier run that says the same."""
-    end = runs.downstream + runs.length
+def _without_repetitions(segments: Segments) -> Segments:
+    """Leave out segments that step back in the log into an earlier segment that says the same."""
+    end = segments.downstream + segments.length
     highest_before = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
-    is_back = runs.downstream < highest_before
+    is_back = segments.downstream < highest_before
     back, forward = np.flatnonzero(is_back), np.flatnonzero(~is_back)
-    at = np.searchsorted(runs.downstream[forward], runs.downstream[back], side="right") - 1
+    at = np.searchsorted(segments.downstream[forward], segments.downstream[back], side="right") - 1
     earlier = forward[np.maximum(at, 0)]
-    diagonal = runs.upstream - runs.downstream
+    diagonal = segments.upstream - segments.downstream
     is_repetition = (
         (at >= 0) & (earlier < back) & (diagonal[earlier] == diagonal[back]) & (end[back] <= end[earlier])
     )
     # What a log that is no more said is no repetition: another one has begun between.
-    other = np.zeros(len(runs), np.int64)
+    other = np.zeros(len(segments), np.int64)
     other[back[~is_repetition]] = 1
     begun = other.cumsum()
     is_repetition &= begun[back] == begun[earlier]
-    kept = np.ones(len(runs), dtype=bool)
+    kept = np.ones(len(segments), dtype=bool)
     kept[back[is_repetition]] = False
-    return runs[np.flatnonzero(kept)]
+    return segments[np.flatnonzero(kept)]

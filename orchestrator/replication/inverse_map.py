@@ -5,7 +5,7 @@ answer is a source offset U from which on *every* record can be read that is in 
 exact if none of those that are can be read from U on.
 
 As the mirror never leaves a record out, the slots below D hold every record up to the highest one in them:
-U is that record's offset + 1. Known of it is the highest in the runs below D; a gap below D may hide that
+U is that record's offset + 1. Known of it is the highest in the segments below D; a gap below D may hide that
 the mirror had been further ahead (see `partition_map.py`), by as many records as the gap has slots.
 
 But a group may have come to D without reading all below: it was set there by a translation, and where a
@@ -18,19 +18,19 @@ from __future__ import annotations
 import numpy as np
 
 from orchestrator.replication.partition_map import Translated
-from orchestrator.replication.runs import RecordCount, Runs, counting_runs
+from orchestrator.replication.segments import RecordCount, Segments, counting_segments
 
 _NOTHING = -(1 << 62)
 
 
 class InversePartitionMap:
-    """Target offsets to source offsets, for one partition; `log` are all its runs in log order."""
+    """Target offsets to source offsets, for one partition; `log` are all its segments in log order."""
 
-    def __init__(self, log: Runs) -> None:
+    def __init__(self, log: Segments) -> None:
         last = log.last_upstream
         self._log = log
         self._highest = np.maximum.accumulate(last)
-        self._count = RecordCount(counting_runs(log[: int(last.argmax()) + 1])[0])
+        self._count = RecordCount(counting_segments(log[: int(last.argmax()) + 1])[0])
         # How far the mirror may have been, in records above (below: negative) the highest known one.
         reach = log.slots_between - self._count.above(last[:-1])
         self._reach = np.maximum.accumulate(np.concatenate(([_NOTHING], reach)))

@@ -1,7 +1,7 @@
 """The exact offset map of a mirror, built from every offset sync that MirrorMaker wrote.
 
 MirrorMaker itself keeps 64 syncs a partition and never interpolates; a group that lags is set far back.
-Here every sync counts: see `partition_map.py` for the rules and for what they take for granted, `runs.py`
+Here every sync counts: see `partition_map.py` for the rules and for what they take for granted, `segments.py`
 for how syncs are folded, and `inverse_map.py` for the way back.
 """
 
@@ -21,7 +21,7 @@ from orchestrator.replication.current_log import CurrentLog, LostCopies, current
 from orchestrator.replication.formats import Offsets, decode_sync_key, decode_sync_values
 from orchestrator.replication.inverse_map import InversePartitionMap
 from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated
-from orchestrator.replication.runs import NO_RUNS, Runs, endpoints, fold, points
+from orchestrator.replication.segments import NO_SEGMENTS, Segments, endpoints, fold, points
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
@@ -90,11 +90,11 @@ class OffsetMapBuilder:
         found: dict[TopicPartition, _Built] = {}
         shown = set(self._shown)
         for partition, collected in zip(self._partitions, self._collected, strict=True):
-            current = current_log(collected.runs(), folds=collected.folds)
+            current = current_log(collected.segments(), folds=collected.folds)
             unseen: tuple[LostCopies, ...] = ()
             if current.has_gaps and self._gaps.get(partition) == "no":
                 shown.add(partition)
-                unseen = unseen_losses(collected.runs())
+                unseen = unseen_losses(collected.segments())
                 if collected.folds:
                     current = current_log(collected.endpoints(), folds=False)
             said = self._gaps.get(partition, "unknown")
@@ -181,7 +181,7 @@ class OffsetMap:
         source's log as it is now (see `cuts.py`).
         """
         if (source, since) not in self._inverse:
-            log = self._logs.get(source, NO_RUNS)
+            log = self._logs.get(source, NO_SEGMENTS)
             log = log[np.flatnonzero(log.downstream >= since)]
             if not len(log):
                 return self._unmapped(source) if downstream == 0 else _UNKNOWN
@@ -203,7 +203,7 @@ class OffsetMap:
     def first_copied(self, source: TopicPartition) -> int | None:
         """The first source offset of which a copy is known; None without any."""
         found = self._maps.get(source)
-        return None if found is None else int(found.runs.upstream[0])
+        return None if found is None else int(found.segments.upstream[0])
 
     def first_at_beginning(self, source: TopicPartition) -> int:
         """The first source offset of which a copy can ever have been made, as the oldest sync tells.
@@ -247,7 +247,7 @@ class OffsetMap:
 
     def first_target_offset(self, source: TopicPartition) -> int:
         """Where the oldest known record stands at the target; 0 where none is known."""
-        log = self._logs.get(source, NO_RUNS)
+        log = self._logs.get(source, NO_SEGMENTS)
         return int(log.downstream[0]) if len(log) else 0
 
     def is_settled(self, source: TopicPartition) -> bool:
@@ -255,9 +255,9 @@ class OffsetMap:
         found = self._maps.get(source)
         return found is not None and found.is_settled
 
-    def runs(self, source: TopicPartition) -> int:
-        """How many runs the syncs of a partition were folded into: the size of its map."""
-        return len(self._logs.get(source, NO_RUNS))
+    def segments(self, source: TopicPartition) -> int:
+        """How many segments the syncs of a partition were folded into: the size of its map."""
+        return len(self._logs.get(source, NO_SEGMENTS))
 
     def _unmapped(self, source: TopicPartition) -> Translated:
         if source in self._empty:
@@ -273,17 +273,18 @@ class _Built(NamedTuple):
     """
 
     first: tuple[int, int]
-    log: Runs
+    log: Segments
     lost: tuple[LostCopies, ...]
     map: PartitionMap | None
     problem: str = ""
 
 
 class _Collected:
-    """Runs of one partition in topic order, in columns that grow; the last run may still become longer.
+    """Segments of one partition in topic order, in columns that grow; the last segment may still become
+    longer.
 
     With `folds` (the source surely has no gaps): if the first sync has the same offset on both sides, the
-    stretch from the beginning of both logs to it leaves no room for a gap either (ΔU = ΔD): it is a run.
+    stretch from the beginning of both logs to it leaves no room for a gap either (ΔU = ΔD): it is a segment.
     Without that a mirror whose very first sync was replaced by a later one, as happens under load, could not
     translate the positions before that.
     """
@@ -313,11 +314,11 @@ class _Collected:
     def _add_folded(self, upstream: Offsets, downstream: Offsets) -> None:
         last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
         if not self._size and self._reaches_back:
-            last = [np.zeros(1, np.int64)] * 3  # a run of no records, at the beginning of both logs
+            last = [np.zeros(1, np.int64)] * 3  # a segment of no records, at the beginning of both logs
         added = [upstream, downstream, np.ones(len(upstream), np.int64)]
-        runs = fold(Runs(*(np.concatenate(both) for both in zip(last, added, strict=True))))
-        runs = runs[int(runs.length[0] == 0) :]
-        self._put(max(0, self._size - 1), (runs.upstream, runs.downstream, runs.length))
+        segments = fold(Segments(*(np.concatenate(both) for both in zip(last, added, strict=True))))
+        segments = segments[int(segments.length[0] == 0) :]
+        self._put(max(0, self._size - 1), (segments.upstream, segments.downstream, segments.length))
 
     def _put(self, start: int, columns: Sequence[Offsets]) -> None:
         self._size = start + len(columns[0])
@@ -330,17 +331,17 @@ class _Collected:
             self._columns[i][start : self._size] = values
         self._is_shared = False
 
-    def runs(self) -> Runs:
-        """All runs so far. They are not copied until more are added."""
+    def segments(self) -> Segments:
+        """All segments so far. They are not copied until more are added."""
         self._is_shared = True
         columns = [column[: self._size] for column in self._columns]
-        return Runs(*columns) if self.folds else points(*columns)
+        return Segments(*columns) if self.folds else points(*columns)
 
-    def endpoints(self) -> Runs:
-        """What is left of folded runs when they are not believed."""
-        runs = endpoints(self.runs())
+    def endpoints(self) -> Segments:
+        """What is left of folded segments when they are not believed."""
+        segments = endpoints(self.segments())
         is_made_up = self.begins_alike and self.first_pair[0] > 0
-        return runs[int(is_made_up) :]
+        return segments[int(is_made_up) :]
 
 
 def _built(
@@ -366,7 +367,7 @@ def _built(
     upstream, downstream = collected.last_pair
     if (
         found.closing.kind == "open"
-        and downstream < int(found.runs.downstream[-1] + found.runs.length[-1]) - 1
+        and downstream < int(found.segments.downstream[-1] + found.segments.length[-1]) - 1
     ):
         # The newest sync steps back to what is known: the mirror may be copying all of it again.
         found = replace(found, mirrored_end=min(found.mirrored_end, upstream + 1))

@@ -4,17 +4,17 @@ What is asked: a group has committed U, the next source offset that it would rea
 offset from which on *every* mirrored record at or above U can be read (never a skip). It is *exact* if no
 record below U can be read from there on either.
 
-What is known: runs (see `runs.py`) in the order of the target's log, and the number of slots between them.
-Rules:
+What is known: segments (see `segments.py`) in the order of the target's log, and the number of slots between
+them. Rules:
 
-- U inside a run: the slot of its record.
-- U behind a run: the slot after the run. Exact if the next run starts in that very slot.
-- U before the oldest run: none. (That run reaches back to the beginning of both logs if the first sync has
-  the same offset on both sides.)
-- A run that starts at or below where an earlier one ended is a *replay*: a restarted task copied records
+- U inside a segment: the slot of its record.
+- U behind a segment: the slot after the segment. Exact if the next segment starts in that very slot.
+- U before the oldest segment: none. (That segment reaches back to the beginning of both logs if the first
+  sync has the same offset on both sides.)
+- A segment that starts at or below where an earlier one ended is a *replay*: a restarted task copied records
   again. From its start on the later copies count, because after them everything follows completely.
 - That last reason fails while a replay has not caught up with where the mirror had been before. Then the
-  records between stand only *before* the replay, and whoever starts in it would skip them. So no run is
+  records between stand only *before* the replay, and whoever starts in it would skip them. So no segment is
   used that might lie in such a replay. As any sync can be missing, a gap may hide one: the mirror may have
   been further ahead by as many records as the gap has slots. It has caught up for certain when that
   many records have been seen behind the gap.
@@ -53,8 +53,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.replication.formats import Offsets
-from orchestrator.replication.runs import (
-    Runs,
+from orchestrator.replication.segments import (
+    Segments,
 )
 
 UNLIMITED = 1 << 62
@@ -81,7 +81,7 @@ class MirrorEnd(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """What is known behind the last run.
+    """What is known behind the last segment.
 
     `open`: the mirror may go on. `exact`: nothing stands behind it. `loose`: `slots` unknown target
     offsets stand behind it. `cut`: the target's log ends before the newest syncs. `missing`: so many more
@@ -99,15 +99,15 @@ class Closing(NamedTuple):
 class PartitionMap:
     """Source offsets to target offsets, for one partition.
 
-    `runs` are those that count, by rising offsets on both sides. A position in run i is exact as long as
-    it is at most `clear[i]` records behind the run's start. `slots_behind` are known target offsets behind
-    the last of these runs (None: open). `is_settled` says that no replay may be unfinished. `caps[i]` is the
-    target offset beyond which run i and those below it may be void, for the log may have been cut there
-    (None: it was not; `cap` holds for all). `records`: from each run to the next, where that is more than
-    its length. `begins_alike`: both logs had grown alike by the oldest sync.
+    `segments` are those that count, by rising offsets on both sides. A position in segment i is exact as long
+    as it is at most `clear[i]` records behind the segment's start. `slots_behind` are known target offsets
+    behind the last of these segments (None: open). `is_settled` says that no replay may be unfinished.
+    `caps[i]` is the target offset beyond which segment i and those below it may be void, for the log may have
+    been cut there (None: it was not; `cap` holds for all). `records`: from each segment to the next, where
+    that is more than its length. `begins_alike`: both logs had grown alike by the oldest sync.
     """
 
-    runs: Runs
+    segments: Segments
     clear: Offsets
     closing: Closing
     slots_behind: int | None
@@ -121,7 +121,7 @@ class PartitionMap:
 
     def translate(self, upstream: int) -> Translated:
         """Where to read at the target when `upstream` is the next offset to read at the source."""
-        at = int(self.runs.upstream.searchsorted(upstream, side="right")) - 1
+        at = int(self.segments.upstream.searchsorted(upstream, side="right")) - 1
         if at < 0:
             return self._below(upstream)
         found = self._translate(upstream, at)
@@ -134,21 +134,23 @@ class PartitionMap:
         return Translated(offset, False, reread, reason)
 
     def _capped(self, upstream: Offsets | int, at: Offsets, caps: Offsets) -> Offsets:
-        """Answers from before the caps, for positions in or behind runs that reach beyond them.
+        """Answers from before the caps, for positions in or behind segments that reach beyond them.
 
-        A run that begins beyond the cap may be void: the nearest that does not tells, as far as the cap.
+        A segment that begins beyond the cap may be void: the nearest that does not tells, as far as the cap.
         """
-        runs = self.runs
-        below = np.minimum(runs.downstream.searchsorted(caps, side="right") - 1, at)
+        segments = self.segments
+        below = np.minimum(segments.downstream.searchsorted(caps, side="right") - 1, at)
         nearest = np.maximum(below, 0)
-        known = runs.downstream[nearest] + np.minimum(upstream - runs.upstream[nearest], runs.length[nearest])
+        known = segments.downstream[nearest] + np.minimum(
+            upstream - segments.upstream[nearest], segments.length[nearest]
+        )
         capped: Offsets = np.maximum(np.where(below < 0, caps, np.minimum(known, caps)), 0)
         return capped
 
     def _below(self, upstream: int) -> Translated:
-        oldest = int(self.runs.upstream[0])
+        oldest = int(self.segments.upstream[0])
         if self.begins_alike:
-            slots = int(self.runs.downstream[0])
+            slots = int(self.segments.downstream[0])
             behind = self._reread(0, 0)
             reread = None if behind is None else slots + behind
             return Translated(
@@ -157,18 +159,18 @@ class PartitionMap:
         return Translated(None, False, None, f"below the oldest offset sync, at source offset {oldest}")
 
     def _translate(self, upstream: int, at: int) -> Translated:
-        runs = self.runs
-        length = int(runs.length[at])
-        within = upstream - int(runs.upstream[at])
-        offset = int(runs.downstream[at]) + min(within, length)
+        segments = self.segments
+        length = int(segments.length[at])
+        within = upstream - int(segments.upstream[at])
+        offset = int(segments.downstream[at]) + min(within, length)
         if within < length:
             if within <= int(self.clear[at]):
                 return Translated(offset, True, 0, "between offset syncs without a gap")
             reason = "between offset syncs, but a restart of the mirror may have copied records again"
             return Translated(offset, False, self._reread(at, within), reason)
-        if at + 1 == len(runs):
+        if at + 1 == len(segments):
             return self._behind(upstream, offset, within - length)
-        if offset == int(runs.downstream[at + 1]) and int(self.clear[at + 1]) >= 0:
+        if offset == int(segments.downstream[at + 1]) and int(self.clear[at + 1]) >= 0:
             return Translated(offset, True, 0, "in a gap of the source, next to an offset sync")
         reason = (
             "between offset syncs of a source that may have gaps: from the lower one on"
@@ -178,8 +180,8 @@ class PartitionMap:
         return Translated(offset, False, self._reread(at, self._records_from(at)), reason)
 
     def _records_from(self, at: int) -> int:
-        """Records from the start of a run to the start of the next, as far as they count."""
-        return int(self.runs.length[at] if self.records is None else self.records[at])
+        """Records from the start of a segment to the start of the next, as far as they count."""
+        return int(self.segments.length[at] if self.records is None else self.records[at])
 
     def translate_many(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
         """Target offset (-1 for none) and exactness for each source offset, as `translate` tells them."""
@@ -191,18 +193,18 @@ class PartitionMap:
         return offsets[back], exact[back]
 
     def _translate_rising(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
-        runs = self.runs
-        found = runs.upstream.searchsorted(upstream, side="right") - 1
+        segments = self.segments
+        found = segments.upstream.searchsorted(upstream, side="right") - 1
         at = np.maximum(found, 0)
-        length = runs.length[at]
-        within = upstream - runs.upstream[at]
-        offsets = runs.downstream[at] + np.minimum(within, length)
-        last = len(runs) - 1
+        length = segments.length[at]
+        within = upstream - segments.upstream[at]
+        offsets = segments.downstream[at] + np.minimum(within, length)
+        last = len(segments) - 1
         following = np.minimum(at + 1, last)
         exact = np.where(
             within < length,
             within <= self.clear[at],
-            (offsets == runs.downstream[following]) & (self.clear[following] >= 0) & (at < last),
+            (offsets == segments.downstream[following]) & (self.clear[following] >= 0) & (at < last),
         )
         behind = (at == last) & (within >= length)
         exact[behind] = self._is_exact_behind(within[behind] - length[behind])
@@ -243,19 +245,19 @@ class PartitionMap:
                 return Translated(offset, False, None, "the target's log ends before the newest offset sync")
 
     def _is_exact_behind(self, beyond: Offsets) -> npt.NDArray[np.bool_]:
-        """For positions that many records behind the end of the last run."""
+        """For positions that many records behind the end of the last segment."""
         if not self.is_settled or self.closing.kind in {"loose", "cut"}:
             return np.zeros(len(beyond), dtype=bool)
         exact: npt.NDArray[np.bool_] = (beyond == 0) | (self.closing.kind == "exact")
         return exact
 
     def _reread(self, at: int, within: int) -> int | None:
-        """Slots of all gaps, from run `at` on, in which a record below the position may stand."""
-        runs, last = self.runs, len(self.runs) - 1
+        """Slots of all gaps, from segment `at` on, in which a record below the position may stand."""
+        segments, last = self.segments, len(self.segments) - 1
         start, records, window = at, 0, 16
         while start < last:
             stop = min(start + window, last)
-            counted = runs.length if self.records is None else self.records
+            counted = segments.length if self.records is None else self.records
             passed = records + counted[start:stop].cumsum()
             clear = np.flatnonzero(within - passed <= self.clear[start + 1 : stop + 1])
             if len(clear):
@@ -266,6 +268,7 @@ class PartitionMap:
         return self._slots(at, last) + self.slots_behind
 
     def _slots(self, first: int, last: int) -> int:
-        """Target offsets between two runs that are in none of the runs from the one up to the other."""
-        between = int(self.runs.downstream[last] - self.runs.downstream[first])
-        return between - int(self.runs.length[first:last].sum())
+        """Target offsets between two segments that are in none of the segments from the one up to the
+        other."""
+        between = int(self.segments.downstream[last] - self.segments.downstream[first])
+        return between - int(self.segments.length[first:last].sum())

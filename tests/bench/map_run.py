@@ -44,7 +44,7 @@ def main() -> None:
     measured = {
         "syncs": count,
         "case": case,
-        "runs": offset_map.runs(PARTITION),
+        "runs": offset_map.segments(PARTITION),
         "peak_mb": peak_mb,
         "interpreter_mb": interpreter_mb,
         "build_s": build.wall_s,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import FormatError
-from orchestrator.replication import runs
+from orchestrator.replication import segments
 from orchestrator.replication.formats import OffsetSync, encode_offset_sync, encode_sync_key
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.replication.source_gaps import SourceGaps
@@ -23,7 +23,7 @@ def test_between_neighbours_without_a_gap_it_is_exact() -> None:
     offset_map = build([(1000, 995), (1100, 1095), (1200, 1195)])
     assert _found(offset_map, 1000) == (995, True, 0)
     assert _found(offset_map, 1157) == (1152, True, 0)
-    assert offset_map.runs(PARTITION) == 1
+    assert offset_map.segments(PARTITION) == 1
 
 
 def test_with_a_gap_it_is_the_lower_neighbour() -> None:
@@ -279,7 +279,7 @@ def test_large_maps_are_built_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
         positions = np.arange(int(upstream.max()) + 5)
         expected = build(pairs).translate_many(PARTITION, positions)
         for size in (1, 2, 7):
-            monkeypatch.setattr(runs, "_BLOCK", size)
+            monkeypatch.setattr(segments, "_BLOCK", size)
             in_blocks = build(pairs).translate_many(PARTITION, positions)
             assert all(np.array_equal(*both) for both in zip(expected, in_blocks, strict=True))
         monkeypatch.undo()

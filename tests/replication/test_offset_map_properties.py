@@ -29,7 +29,7 @@ def _assume_oldest_sync_outside_a_replay(mirror: Mirror, *, at_all: bool) -> Non
 def test_no_record_at_or_above_the_position_is_skipped(mirror: Mirror) -> None:
     """Every mirrored record at or above a translated position can be read from the answer on."""
     offset_map = mirror.build()
-    if offset_map.runs(PARTITION):
+    if offset_map.segments(PARTITION):
         _assume_oldest_sync_outside_a_replay(mirror, at_all=False)
     for upstream in range(mirror.source[-1] + 4):
         offset = offset_map.translate(PARTITION, upstream).offset
@@ -43,7 +43,7 @@ def test_no_record_at_or_above_the_position_is_skipped(mirror: Mirror) -> None:
 def test_exact_means_that_nothing_is_read_again(mirror: Mirror) -> None:
     """From an exact answer on no record below the position stands in the known part of the log."""
     offset_map = mirror.build()
-    if not offset_map.runs(PARTITION):
+    if not offset_map.segments(PARTITION):
         return
     known_end = len(mirror.slots) if mirror.end else _known(mirror)[1]
     for upstream in range(mirror.source[-1] + 4):
@@ -59,7 +59,7 @@ def test_exact_means_that_nothing_is_read_again(mirror: Mirror) -> None:
 def test_the_bound_of_records_read_again_holds(mirror: Mirror) -> None:
     """No more records below the position are read than `reread_at_most` says."""
     offset_map = mirror.build()
-    if not offset_map.runs(PARTITION):
+    if not offset_map.segments(PARTITION):
         return
     known_end = len(mirror.slots) if mirror.end or not mirror.has_replay else _known(mirror)[1]
     for upstream in range(mirror.source[-1] + 4):
@@ -74,7 +74,7 @@ def test_the_bound_of_records_read_again_holds(mirror: Mirror) -> None:
 def test_the_way_back_skips_nothing_and_is_exact_where_it_says_so(mirror: Mirror) -> None:
     """From an inverse answer on every record not seen below the target position can be read."""
     offset_map = mirror.build()
-    if not offset_map.runs(PARTITION):
+    if not offset_map.segments(PARTITION):
         return
     _assume_oldest_sync_outside_a_replay(mirror, at_all=True)
     for downstream in range(len(mirror.slots) + 1):
@@ -109,7 +109,7 @@ def test_many_at_once_are_translated_as_one_by_one(mirror: Mirror) -> None:
 def test_without_gaps_and_restarts_all_between_the_syncs_is_exact(mirror: Mirror) -> None:
     """A mirror that never restarted maps each offset from its oldest sync to its end exactly."""
     offset_map = mirror.build()
-    if not offset_map.runs(PARTITION):
+    if not offset_map.segments(PARTITION):
         return
     first, known_end = _known(mirror)
     for downstream in range(first, known_end):
@@ -136,7 +136,7 @@ def test_what_is_said_to_be_mirrored_is_mirrored(mirror: Mirror) -> None:
 def test_no_more_is_mirrored_than_there_is_room_for(mirror: Mirror) -> None:
     """Whatever syncs are missing: no copied record lies at or above `mirrored_at_most`."""
     offset_map = mirror.build()
-    if offset_map.runs(PARTITION):
+    if offset_map.segments(PARTITION):
         _assume_oldest_sync_outside_a_replay(mirror, at_all=True)
     found = offset_map.mirrored_at_most(PARTITION, len(mirror.slots))
     if found is not None:
@@ -148,6 +148,6 @@ def test_no_more_is_mirrored_than_there_is_room_for(mirror: Mirror) -> None:
 def test_a_steady_mirror_holds_exactly_what_it_has_room_for(mirror: Mirror) -> None:
     """No marker, no restart: the end of the target's log tells the end of what was copied."""
     offset_map = mirror.build()
-    if offset_map.runs(PARTITION):
+    if offset_map.segments(PARTITION):
         copied = max(mirror.records(0), default=-1) + 1
         assert offset_map.mirrored_at_most(PARTITION, len(mirror.slots)) == copied
