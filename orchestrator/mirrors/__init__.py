@@ -1,5 +1,1 @@
-"""Mirror engines: see `moves.participants.MirrorEngine`."""
-
-from orchestrator.mirrors.mirrormaker2 import MirrorMaker2
-
-__all__ = ["MirrorMaker2"]
+"""Mirror engines, a package each. What several of them share lies beside the packages."""

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.estate.observed import ObservedConnector
-from orchestrator.mirrors.asking import ask_connect
+from orchestrator.mirrors.connect import ask_connect
 from orchestrator.reconcile.batch import SETTLE_S, Batch
 from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
 from orchestrator.runs.effect import (

@@ -8,7 +8,7 @@ from typing import cast
 from orchestrator.applications.producers.kind import Producers
 from orchestrator.errors import DcctlError
 from orchestrator.extensions import load
-from orchestrator.mirrors import MirrorMaker2
+from orchestrator.mirrors.mirrormaker2 import MirrorMaker2
 from orchestrator.moves.clients import StopAnswering, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.mirrors import returning
-from orchestrator.mirrors.returning import CompareReturned
+from orchestrator.mirrors.mirrormaker2 import returning
+from orchestrator.mirrors.mirrormaker2.returning import CompareReturned
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import ReturnedLogs
 from orchestrator.ports.part import Part

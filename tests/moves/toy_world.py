@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from orchestrator.applications.producers.kind import Producers
-from orchestrator.mirrors import MirrorMaker2
+from orchestrator.mirrors.mirrormaker2 import MirrorMaker2
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from orchestrator.replication.mirror_ref import ref_to

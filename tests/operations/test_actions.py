@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.mirrors.mirrors import StopConnectors
+from orchestrator.mirrors.mirrormaker2.standing import StopConnectors
 from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
 from orchestrator.moves.ports import FinalMap, Maps

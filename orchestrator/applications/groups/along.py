@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.applications.brought_back import landing_offsets
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.applications.translating import outcome_of_rows
-from orchestrator.mirrors.draining import drained
+from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.positions import TargetPosition, placed_in_log
 from orchestrator.moves.results import (

@@ -17,11 +17,11 @@ from orchestrator.applications.groups.gates import (
     positions_known,
 )
 from orchestrator.applications.groups.groups import AwaitGroupProgress, RecordPositions, SaveOffsets
+from orchestrator.applications.groups.left_positions import RecordLeftPositions
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
 from orchestrator.errors import DcctlError
-from orchestrator.mirrors.left_drain import RecordLeftPositions
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
 from orchestrator.moves.routes import in_words, read_along

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.mirrors.asking import is_stopped_in_time
+from orchestrator.mirrors.connect import is_stopped_in_time
 from orchestrator.moves.ports import Workers
 from orchestrator.moves.positions import TargetPosition, offsets_to_write
 from orchestrator.moves.results import (

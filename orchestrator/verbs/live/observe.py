@@ -14,7 +14,7 @@ from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
 from orchestrator.errors import DcctlError
-from orchestrator.mirrors.returning import read_epoch_ends, read_last_copied
+from orchestrator.mirrors.mirrormaker2.returning import read_epoch_ends, read_last_copied
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.way import Reach, Way

@@ -6,12 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orchestrator.errors import ConnectError
-from orchestrator.moves.ports import Workers
 from orchestrator.ports.servers import Connect
-from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown, Waiting
-from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
 
 
 def ask_connect(
@@ -58,31 +54,3 @@ def connector_state(status: Mapping[str, Any] | None) -> str:
         return "missing"
     state = str(status["connector"]["state"])
     return "STOPPING" if state == "STOPPED" and status["tasks"] else state
-
-
-def mirror_position(run: Running, mirror: MirrorRef) -> dict[TopicPartition, int]:
-    """The last source offset that the mirror has read, as Connect has it. Raises `ConnectError`."""
-    connector = mirror.connectors(run.port(Topology)).source
-    return run.port(Workers).connect(mirror.workers).source_offsets(connector)
-
-
-def set_mirror_position(
-    run: Running, mirror: MirrorRef, wanted: Mapping[TopicPartition, int | None]
-) -> Outcome[Nothing]:
-    """Set the last source offset read (None: nothing was read), by source partition.
-
-    Connect takes offsets of a stopped connector only. Raises `ConnectError`.
-    """
-    connect = run.port(Workers).connect(mirror.workers)
-    connector = mirror.connectors(run.port(Topology)).source
-    asked = ask_connect(run, [connector], connect.stop, run.timeout_s / 4)
-    if not isinstance(asked, Done):
-        return asked
-    if not is_stopped_in_time(run, connect, connector, run.timeout_s / 2):
-        return Unknown(f"{connector} was told to stop, and runs on")
-    return ask_connect(
-        run,
-        [connector],
-        lambda name: connect.set_source_offsets(name, mirror.source, wanted),
-        run.timeout_s / 4,
-    )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.mirrors.asking import mirror_position, set_mirror_position
-from orchestrator.mirrors.draining import drained
+from orchestrator.mirrors.mirrormaker2.draining import drained
+from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
 from orchestrator.ports.servers import Kafka, LogEnds

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.mirrors.mirror_loss import (
+from orchestrator.mirrors.mirrormaker2.loss import (
     lag_by_partition,
     predicted_loss,
     records_passed_over,

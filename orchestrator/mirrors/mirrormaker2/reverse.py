@@ -8,8 +8,9 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
-from orchestrator.mirrors.asking import ask_connect, mirror_position, set_mirror_position
-from orchestrator.mirrors.draining import drained
+from orchestrator.mirrors.connect import ask_connect
+from orchestrator.mirrors.mirrormaker2.draining import drained
+from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs

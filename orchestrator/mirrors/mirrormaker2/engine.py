@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.mirrors.account import AccountLeft
-from orchestrator.mirrors.draining import AwaitDrained, SeeArrived
-from orchestrator.mirrors.left_drain import DrainLeft
-from orchestrator.mirrors.mirror_gates import (
+from orchestrator.mirrors.mirrormaker2.account import AccountLeft
+from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, SeeArrived
+from orchestrator.mirrors.mirrormaker2.gates import (
     loss_within_budget,
     mirror_controlled,
     mirror_lag,
@@ -19,15 +18,21 @@ from orchestrator.mirrors.mirror_gates import (
     target_topics,
     watcher_alive,
 )
-from orchestrator.mirrors.mirror_loss import facts_of_loss, loss_by_topic
-from orchestrator.mirrors.mirrors import LetLand, RecordMirrorEnd, ResumeConnectors, StopConnectors
-from orchestrator.mirrors.returning import AwaitTail, CompareReturned, SetMirrorOffsets
-from orchestrator.mirrors.reverse import (
+from orchestrator.mirrors.mirrormaker2.left_drain import DrainLeft
+from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, loss_by_topic
+from orchestrator.mirrors.mirrormaker2.returning import AwaitTail, CompareReturned, SetMirrorOffsets
+from orchestrator.mirrors.mirrormaker2.reverse import (
     AwaitCaughtUp,
     CloseReverseMap,
     CreateReverse,
     PrepareReverse,
     SetReverseStarts,
+)
+from orchestrator.mirrors.mirrormaker2.standing import (
+    LetLand,
+    RecordMirrorEnd,
+    ResumeConnectors,
+    StopConnectors,
 )
 from orchestrator.moves.losses import ACCOUNT_STEP
 from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand

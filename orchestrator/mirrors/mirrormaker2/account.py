@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.mirrors.draining import Ranges, with_records
+from orchestrator.mirrors.mirrormaker2.draining import Ranges, with_records
 from orchestrator.moves.losses import PartitionAccount, account_loss, losses_to_json
 from orchestrator.moves.not_copied import COPY_AGAIN, passed_over
 from orchestrator.moves.ports import LeftClusters, Maps, Seen

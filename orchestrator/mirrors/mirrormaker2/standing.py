@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.mirrors.asking import ask_connect, connector_state
+from orchestrator.mirrors.connect import ask_connect, connector_state
 from orchestrator.moves.ends import partitions_at, records_in_words
 from orchestrator.moves.ports import Seen, Workers
 from orchestrator.moves.results import MirrorEnd
