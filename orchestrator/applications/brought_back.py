@@ -15,7 +15,6 @@ from orchestrator.applications.consumers import consumers_named
 from orchestrator.moves.ports import Maps
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.positions_back import landing_position
 from orchestrator.runs.effect import Running
 from orchestrator.runs.ports import Clusters
@@ -47,13 +46,10 @@ def brought_back(run: Running, mirror: MirrorRef) -> BroughtBack | None:
     `mirror`: the file's. Raises `ClusterError`.
     """
     topology, target = run.port(Topology), run.port(Clusters).cluster(mirror.target)
-    forward, reverse = mirror.of(topology), mirror.other_way.of(topology)
-    if forward.policy == "identity" or reverse.offset_syncs_topic not in target.topics(
-        [reverse.offset_syncs_topic]
-    ):
+    forward = mirror.of(topology)
+    offset_map = None if forward.keeps_names else run.port(Maps).kept(mirror.other_way)
+    if offset_map is None:
         return None
-    gaps = run.port(Maps).gaps_now(mirror.other_way)
-    offset_map = read_offset_map(target, reverse, made_anew={}, gaps=gaps)
     described = target.topics(forward.topics)
     logs = target.log_ends([tp for topic in described.values() for tp in topic.partitions])
     by_topic: dict[str, list[TopicPartition]] = {}

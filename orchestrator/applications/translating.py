@@ -83,7 +83,7 @@ class TranslatePositions(
     Look[TranslatedPositions],
     name="translate-positions",
     phase="translate",
-    title="Read the offset syncs to their end and translate each position",
+    title="Read the offset map to its end and translate each position",
     expected_s=0.5,
 ):
     """Each group's positions through the final map.

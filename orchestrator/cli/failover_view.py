@@ -191,7 +191,7 @@ def render_result(result: FailoverResult, console: Console) -> None:
         console.print(line)
     render_loss(result.loss, console)
     # On the way back there is no group sync: what stands there is the group's own, of long ago.
-    named = "before" if result.plan["verb"] == "failback" else "MirrorMaker's own"
+    named = "before" if result.plan["verb"] == "failback" else "the mirror's own"
     for row in result.translations:
         console.print(_translation_line(row, result.saved_offsets, named))
 

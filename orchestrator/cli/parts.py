@@ -134,11 +134,12 @@ def _prepare_servers(runtime: KafkaRuntime, on_progress: OnProgress, given_up: E
     from orchestrator.adapters.java.archives import ensure_cds_archives
     from orchestrator.adapters.java.formatting import metadata_template
     from orchestrator.errors import DcctlError
+    from orchestrator.replication.engine import all_rehearsed
 
     try:
         if runtime.name == "Kafka":
             metadata_template(runtime)
-        return [str(path) for path in ensure_cds_archives(runtime, on_progress, given_up)]
+        return [str(path) for path in ensure_cds_archives(runtime, on_progress, given_up, all_rehearsed)]
     except DcctlError as error:
         on_progress(f"{runtime.name} {runtime.version}: servers will start more slowly: {error}", 0, 0)
         return []

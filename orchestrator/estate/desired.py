@@ -10,22 +10,9 @@ from dataclasses import dataclass
 
 from orchestrator.estate.desired_acls import desired_acls, named_principals, worker_acls
 from orchestrator.estate.desired_topics import DesiredTopic, desired_topics
-from orchestrator.replication.connectors import desired_connectors, may_lack_tasks
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.replication.engine import DesiredConnector, engine_of
+from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredConnector:
-    """One connector. `source` is the cluster that its mirror copies from.
-
-    `may_lack_tasks`: it runs rightly without any task for as long as the source has no consumer group.
-    """
-
-    name: str
-    source: str
-    config: Mapping[str, str]
-    may_lack_tasks: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +57,8 @@ def desired_estate(topology: Topology) -> DesiredEstate:
 
 def _connectors(topology: Topology, cluster: str) -> dict[str, DesiredConnector]:
     return {
-        name: DesiredConnector(
-            name=name, source=mirror.source, config=config, may_lack_tasks=name in may_lack_tasks(mirror)
-        )
+        name: connector
         for mirror in topology.replication
         if mirror.target == cluster and mirror.managed
-        for name, config in configurations(topology, mirror).items()
+        for name, connector in engine_of(mirror).connectors(topology, mirror).items()
     }
-
-
-def configurations(topology: Topology, mirror: Replication) -> dict[str, dict[str, str]]:
-    """What each connector of a mirror is to be set up with, by its name, as the file says."""
-    source, target = topology.clusters[mirror.source], topology.clusters[mirror.target]
-    return desired_connectors(
-        topology,
-        mirror,
-        source.mirror_client,
-        target.mirror_client,
-        ",".join(source.bootstrap),
-        ",".join(target.bootstrap),
-    )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.estate.desired_topics import (
-    connect_topics,
-    heartbeats_through,
-    heartbeats_topics,
-)
+from orchestrator.estate.desired_topics import connect_topics
+from orchestrator.replication.engine import engine_of
+from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import Acl, Pattern
 
@@ -17,9 +15,8 @@ TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
 
 _WRITER = ("WRITE", "DESCRIBE")
 _READER = ("READ", "DESCRIBE")
-_MIRROR_READS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
-_MIRROR_BEATS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS")
-_MIRROR_WRITES = ("READ", "WRITE", "CREATE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS")
+KEEPS = ("READ", "WRITE", "CREATE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS")
+"""What is done with a topic by whoever keeps it."""
 
 
 def named_principals(topology: Topology, cluster: str) -> frozenset[str]:
@@ -58,16 +55,16 @@ def worker_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
 
 def _worker_rules(who: str, cluster: str) -> Iterator[Acl]:
     for topic in connect_topics(cluster).values():
-        yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
-    # Connect's own group, and the offsets that MirrorMaker writes for others.
-    yield from _rules(who, "GROUP", "*", _READER)
+        yield from allowed(who, "TOPIC", topic, KEEPS)
+    # Connect's own group, and the offsets that connectors write for others.
+    yield from allowed(who, "GROUP", "*", _READER)
 
 
 def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
     for producer in topology.producers:
         if producer.principal and (producer.cluster == cluster or topology.mirror(producer.cluster, cluster)):
             for topic in producer.topics:
-                yield from _rules(producer.principal, "TOPIC", topic, _WRITER)
+                yield from allowed(producer.principal, "TOPIC", topic, _WRITER)
             for transactional_id in producer.transactional_ids:
                 yield from _transactional_rules(producer.principal, transactional_id)
 
@@ -75,9 +72,9 @@ def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
 def _transactional_rules(principal: str, transactional_id: str) -> Iterator[Acl]:
     begins = transactional_id.removesuffix("*")
     if begins and begins != transactional_id:
-        yield from _rules(principal, TRANSACTIONAL_ID, begins, _WRITER, "PREFIXED")
+        yield from allowed(principal, TRANSACTIONAL_ID, begins, _WRITER, "PREFIXED")
     else:
-        yield from _rules(principal, TRANSACTIONAL_ID, transactional_id, _WRITER)
+        yield from allowed(principal, TRANSACTIONAL_ID, transactional_id, _WRITER)
 
 
 def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
@@ -93,7 +90,7 @@ def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
         else:
             continue
         for topic in sorted(topics):
-            yield from _rules(consumer.principal, "TOPIC", topic, _READER)
+            yield from allowed(consumer.principal, "TOPIC", topic, _READER)
         yield from consumer.acls()
 
 
@@ -111,36 +108,17 @@ def _after_a_move(topology: Topology, mirror: Replication, topic: str) -> Iterat
 
 
 def _mirror_rules(topology: Topology, mirror: Replication, cluster: str) -> Iterator[Acl]:
-    if not mirror.managed:
+    if not mirror.managed or cluster not in {mirror.source, mirror.target}:
         return
-    who = topology.clusters[cluster].mirror_principal
-    if mirror.source == cluster:
-        for topic in mirror.topics:
-            yield from _rules(who, "TOPIC", topic, _MIRROR_READS)
-        # The heartbeat connector writes its own here; the mirror carries all over like any topic.
-        own, *passed_on = heartbeats_topics(topology, cluster)
-        yield from _rules(who, "TOPIC", own, _MIRROR_BEATS)
-        for topic in passed_on:
-            yield from _rules(who, "TOPIC", topic, _MIRROR_READS)
-        if mirror.offset_syncs == "source":
-            yield from _rules(who, "TOPIC", mirror.offset_syncs_topic, _MIRROR_WRITES)
-        yield from _rules(who, "GROUP", "*", ("DESCRIBE",))
-        yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
-    if mirror.target == cluster:
-        written = [
-            *(mirror.mirrored_topic(topic) for topic in mirror.topics),
-            *heartbeats_through(topology, mirror),
-            *([mirror.offset_syncs_topic] if mirror.offset_syncs == "target" else []),
-            mirror.checkpoints_topic,
-        ]
-        for topic in written:
-            yield from _rules(who, "TOPIC", topic, _MIRROR_WRITES)
-        yield from _worker_rules(who, cluster)
-        yield from _rules(who, "CLUSTER", CLUSTER_RESOURCE, ("DESCRIBE",))
+    engine = engine_of(mirror)
+    yield from engine.acls(topology, mirror, cluster)
+    if engine.workers(ref_to(mirror)) == cluster:
+        yield from _worker_rules(topology.clusters[cluster].mirror_principal, cluster)
 
 
-def _rules(
+def allowed(
     principal: str, resource_type: str, name: str, operations: Iterable[str], pattern: Pattern = "LITERAL"
 ) -> Iterator[Acl]:
+    """Rules that allow a principal these operations on one resource."""
     for operation in operations:
         yield Acl(principal, operation, "ALLOW", resource_type, name, pattern)

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from orchestrator.topology.flows import HEARTBEATS_TOPIC
+from orchestrator.replication.engine import Engine, OwnTopic, engine_of
+from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.topology.model import Cluster, Replication, Topic, Topology
 
 # file: as the file says · mirrored: written by a mirror · landing: where producers write after a failover ·
-# mirror: MirrorMaker's own · watcher: ours · connect: the workers' own · kafka: Kafka's own
+# mirror: its engine's own · watcher: ours · connect: the workers' own · kafka: Kafka's own
 Role = Literal["file", "mirrored", "landing", "mirror", "watcher", "connect", "kafka"]
 
 _COMPACT = {"cleanup.policy": "compact"}
-# Longer than any topic's usual retention: the offset map is rebuilt from these pairs.
-_SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
 _SAMPLES = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000", "segment.ms": "600000"}
 _OWN_REPLICAS = 3
 
@@ -55,8 +54,8 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
     """Every topic that `cluster` shall have, by name.
 
     At the source what the file says; at the target of a mirror the mirrored and the landing topics, equal
-    in partitions and durability, and what the mirror and the watcher keep there. MirrorMaker takes topics
-    that exist as they are; left alone it makes them with 2 replicas and no min.insync.replicas.
+    in partitions and durability, and what the mirror and the watcher keep there. An engine takes topics that
+    exist as they are; left alone it may make them less durable.
     """
     described = topology.clusters[cluster]
     topics = {
@@ -70,8 +69,8 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
         if consumer.cluster == cluster or topology.mirror(consumer.cluster, cluster):
             for kept in consumer.own_topics():
                 _add(topics, _application_topic(kept, described, "file"))
-    for name in heartbeats_topics(topology, cluster):
-        _add(topics, _own(name, described, _COMPACT, "mirror"))
+    for own in _shared(topology, cluster):
+        _add(topics, _own(own.name, described, own.config, "mirror"))
     for name, durability in described.internal_topics.items():
         config = {"min.insync.replicas": str(durability.min_insync_replicas)}
         topic = replace(
@@ -101,9 +100,11 @@ def _of_mirror(topology: Topology, mirror: Replication, target: Cluster) -> Iter
     yield replace(_own(mirror.samples_topic, target, _SAMPLES, "watcher"), must_exist=mirror.managed)
     if not mirror.managed:
         return
-    yield _own(mirror.offset_syncs_topic, target, _SYNCS, "mirror")
-    yield _own(mirror.checkpoints_topic, target, _COMPACT, "mirror")
-    for kind, name in connect_topics(mirror.target).items():
+    engine = engine_of(mirror)
+    for own in engine.topics(topology, mirror):
+        yield _own(own.name, target, own.config, "mirror")
+    workers = engine.workers(ref_to(mirror))
+    for kind, name in connect_topics(workers).items() if workers else ():
         partitions = 3 if kind == "offset.storage.topic" else 1
         # A worker makes them itself when it starts, and its file may call them otherwise.
         yield replace(_own(name, target, _COMPACT, "connect"), partitions=partitions, must_exist=False)
@@ -142,30 +143,14 @@ def _described(topology: Topology, cluster: str, name: str, seen: frozenset[str]
     return None
 
 
-def heartbeats_topics(topology: Topology, cluster: str) -> tuple[str, ...]:
-    """MirrorMaker's heartbeats at a cluster: its own, if a mirror starts there, and those that come in."""
-    own = [HEARTBEATS_TOPIC] if any(m.source == cluster and m.managed for m in topology.replication) else []
-    into = (m for m in topology.replication if m.target == cluster and m.managed)
-    incoming = (name for mirror in into for name in heartbeats_through(topology, mirror))
-    return tuple(dict.fromkeys([*own, *incoming]))
-
-
-def heartbeats_through(topology: Topology, mirror: Replication) -> tuple[str, ...]:
-    """The heartbeats topics that a mirror writes at its target.
-
-    It passes on what came to its source by other mirrors, but none back to where they have been
-    (`MirrorSourceConnector.isCycle`).
-    """
-    return tuple(dict.fromkeys(_through(topology, mirror, (mirror.target,))))
-
-
-def _through(topology: Topology, mirror: Replication, way: tuple[str, ...]) -> Iterator[str]:
-    way = (*way, mirror.source)
-    yield mirror.mirrored_topic(HEARTBEATS_TOPIC)
-    for before in topology.replication:
-        if before.target == mirror.source and before.source not in way:
-            for name in _through(topology, before, way):
-                yield mirror.mirrored_topic(name)
+def _shared(topology: Topology, cluster: str) -> Iterator[OwnTopic]:
+    """What the engines of mirrors out of and into a cluster keep there for all of these together."""
+    engines: dict[str, Engine] = {}
+    for mirror in topology.replication:
+        if mirror.managed and cluster in {mirror.source, mirror.target}:
+            engines.setdefault(mirror.engine, engine_of(mirror))
+    for engine in engines.values():
+        yield from engine.shared_topics(topology, cluster)
 
 
 def connect_topics(cluster: str) -> dict[str, str]:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from orchestrator.estate.desired_acls import TRANSACTIONAL_ID, desired_acls
 from orchestrator.imports.seen import SeenCluster, SeenEstate
+from orchestrator.replication.engine import ENGINES
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import Acl
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Groups of tools, of Connect and of Spark: their ids are made up, or their offsets lie elsewhere.
-_NOT_AN_APPLICATION = re.compile(r"connect-.*|console-consumer-.*|__.*|mirrormaker.*|spark-kafka-source-.*")
+_NOT_AN_APPLICATION = re.compile(r"connect-.*|console-consumer-.*|__.*|spark-kafka-source-.*")
 _KINDS = {"TOPIC", "GROUP", TRANSACTIONAL_ID}
 
 
@@ -50,6 +51,11 @@ def seen_clients(topology: Topology, estate: SeenEstate) -> SeenClients:
         listed = ", ".join(sorted(unexplained)[:8]) + (", …" if len(unexplained) > 8 else "")
         notes.append(f"access rules of {listed} are others than the file would make; they are left alone")
     return SeenClients(tuple(producers), (*consumers, *groups), tuple(notes))
+
+
+def _is_an_application(group: str) -> bool:
+    is_of_tool = _NOT_AN_APPLICATION.fullmatch(group) is not None
+    return not is_of_tool and not any(engine.own_group(group) for engine in ENGINES.all().values())
 
 
 def _principals(topology: Topology, estate: SeenEstate) -> Iterator[str]:
@@ -141,7 +147,7 @@ def _groups(topology: Topology, estate: SeenEstate) -> Iterator[Consumer]:
         names: Mapping[str, None] = topology.names_at(name)
         for group, topics in sorted((cluster.groups or {}).items()):
             read = tuple(sorted(topic for topic in topics if topic in names))
-            if group in seen or not read or _NOT_AN_APPLICATION.fullmatch(group):
+            if group in seen or not read or not _is_an_application(group):
                 continue
             if _NAME.fullmatch(group):
                 # A mirror's synchronised copy of it, at the other side, comes later and is the same group.

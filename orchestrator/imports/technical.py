@@ -1,4 +1,4 @@
-"""Topics that Kafka, Connect, MirrorMaker and dcctl keep for themselves; every other one is an application's.
+"""Topics that Kafka, Connect, mirrors and dcctl keep for themselves; every other one is an application's.
 
 A name alone tells little: `device.heartbeats` and `orders.connection.status` are applications'. What is taken
 for technical wrongly would be in no file, no mirror and no failover.
@@ -7,15 +7,13 @@ for technical wrongly would be in no file, no mirror and no failover.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from orchestrator.imports.seen import SeenCluster, SeenEstate
-from orchestrator.topology.flows import HEARTBEATS_TOPIC
+from orchestrator.replication.engine import ENGINES, TracedCluster
 
 _OWN = re.compile(r"__.*|dcctl-samples\..+\.internal")
-_MIRROR_MAKER = re.compile(r"mm2-(?:offset-syncs|configs|offsets|status)\W.+\Winternal")
-_CHECKPOINTS = re.compile(r"(.+)\Wcheckpoints\Winternal")
-_HEARTBEATS = re.compile(rf"(.+)([\W_]){HEARTBEATS_TOPIC}")
 _CONNECT = re.compile(r"(_?(?:.+[-_.])?connect.*[-_.])(config|offset|status)(?:s|es)?")
 _OF_CONNECT = frozenset({"config", "offset", "status"})
 
@@ -23,51 +21,41 @@ _OF_CONNECT = frozenset({"config", "offset", "status"})
 def technical_topics(seen: SeenCluster, estate: SeenEstate) -> frozenset[str]:
     """Names of the topics of one cluster that no application has made.
 
-    Heartbeats are MirrorMaker's with the name of a cluster or of a mirror's source before them, and alone
-    where a mirror out of or into the cluster has left traces. Connect's are three of one beginning, and
-    compacted.
+    Connect's are three of one beginning, and compacted; a mirror's are what its engine says.
     """
-    names = seen.observed.topics.keys()
     found = {
         name for name, topic in seen.observed.topics.items() if topic.is_internal or _OWN.fullmatch(name)
     }
-    of_mirrors = {name for name in names if _MIRROR_MAKER.fullmatch(name) or _CHECKPOINTS.fullmatch(name)}
-    of_mirrors |= set(_heartbeats(names, _aliases(estate)))
-    if HEARTBEATS_TOPIC in names and (of_mirrors or seen.name in _sources(estate)):
-        of_mirrors.add(HEARTBEATS_TOPIC)
-    return frozenset({*found, *of_mirrors, *_of_connect(seen)})
+    traced = _traced(estate)
+    of_mirrors = [engine.own_topics(traced[seen.name], traced) for engine in ENGINES.all().values()]
+    return frozenset({*found, *_of_connect(seen)}).union(*of_mirrors)
 
 
-def _aliases(estate: SeenEstate) -> frozenset[str]:
-    """Names by which mirrors may call clusters."""
-    return frozenset({*estate.clusters, *_sources(estate)})
+def application_topics(seen: SeenCluster, estate: SeenEstate) -> frozenset[str]:
+    """Every topic that is not kept by Kafka, Connect, a mirror or dcctl for itself."""
+    return frozenset(seen.observed.topics.keys() - technical_topics(seen, estate))
 
 
-def _sources(estate: SeenEstate) -> frozenset[str]:
-    """What mirrors into the estate call the clusters that they copy from."""
-    found: set[str] = set()
-    for cluster in estate.clusters.values():
-        for connector in (cluster.observed.connectors or {}).values():
-            if "Mirror" in connector.config.get("connector.class", ""):
-                found.add(connector.config.get("source.cluster.alias", "source"))
-        for name in cluster.observed.topics:
-            match = _CHECKPOINTS.fullmatch(name)
-            if match is not None:
-                found.add(match[1])
-        found |= {
-            match[1]
-            for name in cluster.observed.topics
-            if (match := _HEARTBEATS.fullmatch(name)) and match[1] in estate.clusters
-        }
-    return frozenset(found)
+def traced_clusters(estate: SeenEstate) -> Mapping[str, TracedCluster]:
+    """The clusters by their names, as engines look for traces in them."""
+    return {
+        name: replace(traced, applications=application_topics(estate.clusters[name], estate))
+        for name, traced in _traced(estate).items()
+    }
 
 
-def _heartbeats(names: Iterable[str], aliases: frozenset[str]) -> Iterator[str]:
-    """Those that a mirror has copied, over several clusters perhaps."""
-    for name in names:
-        match = _HEARTBEATS.fullmatch(name)
-        if match is not None and (match[1] in aliases or aliases.issuperset(match[1].split(match[2]))):
-            yield name
+def _traced(estate: SeenEstate) -> dict[str, TracedCluster]:
+    return {
+        name: TracedCluster(
+            name=seen.name,
+            addresses=frozenset({*seen.bootstrap, *(broker.address for broker in seen.observed.brokers)}),
+            topics=frozenset(seen.observed.topics),
+            connectors={
+                connector: found.config for connector, found in (seen.observed.connectors or {}).items()
+            },
+        )
+        for name, seen in estate.clusters.items()
+    }
 
 
 def _of_connect(seen: SeenCluster) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from orchestrator.estate.observed import ObservedTopic
-from orchestrator.imports.mirrors import application_topics
 from orchestrator.imports.seen import INTERNAL_TOPICS_TOLD_BY, SeenCluster, SeenEstate
+from orchestrator.imports.technical import application_topics
 from orchestrator.topology.model import Cluster, InternalTopic, Replication, Topic
 
 _MIN_INSYNC = "min.insync.replicas"

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from orchestrator.errors import ClusterError
 from orchestrator.imports.clients import seen_clients
-from orchestrator.imports.mirrors import SeenMirror, managed_mirror, mirror_clients, seen_mirrors
 from orchestrator.imports.seen import Imported, SeenCluster, SeenEstate
 from orchestrator.imports.sites import Sites, seen_sites
-from orchestrator.imports.technical import technical_topics
+from orchestrator.imports.technical import technical_topics, traced_clusters
 from orchestrator.imports.topics import (
     described_copies,
     described_topic,
@@ -18,6 +17,7 @@ from orchestrator.imports.topics import (
     own_topics,
     without_defaults,
 )
+from orchestrator.replication.engine import ENGINES, SeenMirror, engine_of
 from orchestrator.topology.model import Cluster, Coordination, Layout, Replication, Topic, Topology, Unknown
 from orchestrator.topology.rules.mirrors import mirror_internal_topics
 
@@ -33,7 +33,7 @@ def imported_topology(estate: SeenEstate) -> Imported:
             raise ClusterError(f"cluster {seen.name}", seen.observed.problem)
     notes: list[str] = []
     sites = {name: seen_sites(seen, estate) for name, seen in estate.clusters.items()}
-    mirrors, said = seen_mirrors(estate)
+    mirrors, said = _seen_mirrors(estate)
     _refuse_unconnected(estate, mirrors)
     plain = tuple(seen.mirror for seen in mirrors)
     clusters = {
@@ -62,6 +62,17 @@ def imported_topology(estate: SeenEstate) -> Imported:
     notes += clients.notes
     topology = replace(topology, producers=clients.producers, consumers=clients.consumers)
     return Imported(topology=topology, notes=tuple(dict.fromkeys(notes)))
+
+
+def _seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], list[str]]:
+    """Those of every engine; of two between the same clusters the first engine's."""
+    traced, found, notes = traced_clusters(estate), dict[tuple[str, str], SeenMirror](), list[str]()
+    for engine in ENGINES.all().values():
+        mirrors, said = engine.seen_mirrors(traced)
+        notes += said
+        for seen in mirrors:
+            found.setdefault((seen.mirror.source, seen.mirror.target), seen)
+    return tuple(found.values()), notes
 
 
 def _refuse_unconnected(estate: SeenEstate, mirrors: Sequence[SeenMirror]) -> None:
@@ -137,7 +148,7 @@ def _with_mirror_clients(
     found = dict(clusters)
     done: set[str] = set()
     for seen in mirrors:
-        clients = mirror_clients(seen)
+        clients = engine_of(seen.mirror).mirror_clients(seen)
         if clients is None:
             continue
         for name, addresses, client in (
@@ -153,14 +164,15 @@ def _with_mirror_clients(
 
 
 def _with_mirror_principals(topology: Topology, estate: SeenEstate) -> Topology:
-    """Who the mirrors are: whoever may write their offset syncs."""
+    """Who the mirrors are: whoever may write what nobody but their engine writes."""
     clusters = dict(topology.clusters)
     for mirror in topology.replication:
         rules = estate.clusters[mirror.target].observed.acls or ()
+        kept = engine_of(mirror).writes_to(mirror)
         writers = {
             rule.principal
             for rule in rules
-            if (rule.resource_name, rule.operation) == (mirror.offset_syncs_topic, "WRITE")
+            if kept and (rule.resource_name, rule.operation) == (kept, "WRITE")
         }
         if mirror.managed and len(writers) == 1:
             principal = writers.pop()
@@ -191,14 +203,14 @@ def _left_out(estate: SeenEstate) -> Iterator[str]:
         technical = technical_topics(seen, estate)
         if technical:
             yield (
-                f"topics of {name} that Kafka, Connect, MirrorMaker or dcctl keep for themselves are left "
-                f"out: {', '.join(sorted(technical))}"
+                f"topics of {name} that Kafka, Connect, a mirror or dcctl keep for themselves are left out: "
+                f"{', '.join(sorted(technical))}"
             )
 
 
 def _owned(topology: Topology, seen: SeenMirror, notes: list[str]) -> Replication:
     """The mirror, managed by the file if its connectors are what the file would make of it."""
-    mirror, reason = managed_mirror(topology, seen)
+    mirror, reason = engine_of(seen.mirror).managed(topology, seen)
     if reason and not seen.note:
         notes.append(f"the mirror {mirror.source} -> {mirror.target} is observed only: {reason}")
     return mirror
@@ -217,7 +229,7 @@ def _copies(
 def _without_state(topology: Topology, notes: list[str]) -> Topology:
     """The mirrors without internal topics of Streams, ksqlDB or Connect, which the file's rules refuse.
 
-    MirrorMaker copies them unless told otherwise; nothing can be built on such copies.
+    An engine copies them unless told otherwise; nothing can be built on such copies.
     """
     refused: dict[int, set[int]] = {}
     for finding in mirror_internal_topics.check(topology):

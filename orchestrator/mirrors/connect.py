@@ -1,13 +1,20 @@
-"""Asking Connect to do something, one connector after the other: the same for every run."""
+"""Connect's workers, as engines that run on them ask for something: the same for every run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.errors import ConnectError
 from orchestrator.ports.servers import Connect
 from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown, Waiting
+
+
+class Workers(Protocol):
+    """Kafka Connect."""
+
+    def connect(self, cluster: str) -> Connect:
+        """The workers at a cluster of the file: those that run the mirrors into it."""
 
 
 def ask_connect(
@@ -54,3 +61,15 @@ def connector_state(status: Mapping[str, Any] | None) -> str:
         return "missing"
     state = str(status["connector"]["state"])
     return "STOPPING" if state == "STOPPED" and status["tasks"] else state
+
+
+def connector_states(connect: Connect) -> dict[str, str]:
+    """What Connect says of each connector. Raises `ConnectError`."""
+    return {name: _state(status) for name, status in connect.connectors().items()}
+
+
+def _state(status: Mapping[str, Any]) -> str:
+    """As Connect says it, for which a connector is RUNNING while its tasks have failed."""
+    state = str(status["connector"]["state"])
+    failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
+    return f"{state}, but task {', '.join(failed)} FAILED" if failed else state

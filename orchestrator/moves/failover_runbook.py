@@ -137,7 +137,7 @@ def _drain_what_answers(
     by_kind = {kind.name: kind.stop_unhosted(book, way, way.left, []) for kind in them.kinds}
     gone = (stopped, *(handle for handle in by_kind.values() if handle is not None))
     kept_off: tuple[Handle[Any], ...] = gone
-    is_identity = any(mirror.of(way.topology).policy == "identity" for mirror in way.drains)
+    is_identity = any(mirror.of(way.topology).keeps_names for mirror in way.drains)
     if known.is_kept_off:
         rules = RecordRules(cluster=entered, rules=way.roaming)
         target_rules = book.add(rules, id=way.id("record-target-rules"))
@@ -203,7 +203,7 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
         book,
         way,
         # With equal names a mirror itself writes there until it is stopped.
-        stopped=next((s.stopped for s in stands if s.mirror.of(way.topology).policy == "identity"), None),
+        stopped=next((s.stopped for s in stands if s.mirror.of(way.topology).keeps_names), None),
         early=way.written_early,
         # A degraded place was lost at no moment: since when who moves himself writes, nobody knows.
         is_since_unknown=way.reach == "partial",

@@ -57,7 +57,7 @@ def _topics_written_at(topology: Topology, cluster: str) -> tuple[str, ...]:
         for mirror in topology.replication
         if mirror.target == cluster
         for name in mirror.topics
-        if name not in here and mirror.policy == "default"
+        if name not in here and not mirror.keeps_names
     )
     return (*here, *landing)
 

@@ -4,6 +4,7 @@ name.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,9 +25,10 @@ from orchestrator.moves.results import (
 )
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Way
+from orchestrator.replication.engine import Engine
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import World
-from orchestrator.runs.effect import Effect, Handle, Nothing
+from orchestrator.runs.effect import Done, Effect, Handle, Nothing, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
@@ -180,57 +182,86 @@ class Kind(Protocol):
         """See them at work there. None where there is nothing to be seen."""
 
 
-class MirrorEngine(Protocol):
-    """What copies topics. What an engine has no need of adds no step, and says so by None."""
+class MirrorEngine(Engine, ABC):
+    """An engine in a move. What it has no need of adds no step, and it says so by None."""
 
-    @property
-    def effects(self) -> Sequence[type[Effect[Any]]]:
-        """All effects that it may add."""
+    effects: Sequence[type[Effect[Any]]] = ()
+    """All effects that it may add."""
 
     def ports(self, world: World) -> Ports:
         """What its effects reach beside the ports that every move has, for one run; by the port's class."""
+        return {}
 
-    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
-        """Why that mirror cannot be one of this engine's; empty where it is."""
+    def await_copied(
+        self,
+        run: Running,
+        mirror: MirrorRef,
+        standing: StandingLogs,
+        *,
+        end: MirrorEnd | None,
+        stalled_s: float | None,
+        timeout_s: float,
+    ) -> Outcome[Nothing]:
+        """Wait until everything before the standing ends is copied. Raises `DcctlError`.
 
-    def workers(self, mirror: MirrorRef) -> str:
-        """The cluster whose Connect workers run it; empty for an engine that has no need of Connect."""
+        With `end` the offsets are those of a mirror that stands, and nothing is waited for. With `stalled_s`
+        it is given up where the mirror has not moved for so long. A `Failed` that counts records has detail
+        {"not_copied": {"topic-partition": records}}.
+        """
+        return Done(Nothing())
 
+    def moves_groups(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
+        """What still moves idle groups at the target to where it thinks they belong; empty for nothing.
+
+        Whoever has been told to stop is waited for so long. Raises `ConnectError`.
+        """
+        return ""
+
+    @abstractmethod
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """What has to hold of the mirror that feeds the place entered."""
 
+    @abstractmethod
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
         """Records by topic that would be lost: at least, expected and at most, as far as it can be told."""
 
+    @abstractmethod
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """What that rests on, for people who read the plan later."""
 
+    @abstractmethod
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
     ) -> Handle[Nothing] | None:
         """Let what it has read and not written come to its target: its source is not there any more."""
 
+    @abstractmethod
     def drain(
         self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[StandingLogs], timeout_s: float
     ) -> Handle[Nothing]:
         """Wait until it has copied everything of logs that stand; otherwise fail."""
 
+    @abstractmethod
     def drain_what_is_left(
         self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[PartlyStanding], accepted: Accepted
     ) -> Handle[Nothing]:
         """Let it copy what can still be read; more than accepted left uncopied fails."""
 
+    @abstractmethod
     def stop(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """Stop it, and record where it has come to."""
 
+    @abstractmethod
     def see_arrived(
         self, book: Runbook, way: Way, stand: Stand, standing: Handle[StandingLogs]
     ) -> Handle[Nothing] | None:
         """See once more that nothing is missing behind it."""
 
+    @abstractmethod
     def stop_beside(self, book: Runbook, way: Way, stand: Stand) -> Handle[Nothing] | None:
         """Stop what it runs beside the copying and nothing has to wait for."""
 
+    @abstractmethod
     def account(  # noqa: PLR0917 - what a loss is counted from
         self,
         book: Runbook,
@@ -242,6 +273,7 @@ class MirrorEngine(Protocol):
     ) -> Handle[LossCounted]:
         """Count what is lost of a place that answered in part."""
 
+    @abstractmethod
     def rejoin(  # noqa: PLR0917 - what a standby is made from
         self,
         book: Runbook,
@@ -257,12 +289,15 @@ class MirrorEngine(Protocol):
         `starts`: where that one begins, by what was recorded.
         """
 
+    @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """Let a mirror stand while its map is read to the end."""
 
+    @abstractmethod
     def close(self, book: Runbook, way: Way, stand: Stand, after: Sequence[After]) -> Handle[Nothing] | None:
         """Keep where a mirror has ended, for the next time."""
 
+    @abstractmethod
     def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:
         """Let a mirror that was paused run again, and what it runs beside the copying."""
 

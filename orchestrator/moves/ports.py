@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from orchestrator.errors import ClusterError
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
-from orchestrator.ports.servers import Access, Closed, Connect
+from orchestrator.ports.servers import Access, Closed
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
@@ -22,13 +22,6 @@ from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, LogReach, TopicPartition
-
-
-class Workers(Protocol):
-    """Kafka Connect."""
-
-    def connect(self, cluster: str) -> Connect:
-        """The workers at a cluster of the file: those that run the mirrors into it."""
 
 
 class Seen(Protocol):
@@ -81,6 +74,12 @@ class Maps(Protocol):
         """The map of a mirror that runs, as it is now; read anew each time.
 
         Raises `ClusterError`, and `DcctlError` where nobody knows which of its topics were made anew.
+        """
+
+    def kept(self, mirror: MirrorRef) -> OffsetMap | None:
+        """The map of a mirror as it is now, without its logs; None where it never began to keep one.
+
+        Raises `ClusterError`.
         """
 
     def cuts(self, mirror: MirrorRef) -> Cuts:

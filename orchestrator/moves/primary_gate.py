@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.ports.part import Part
-from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.engine import engine_of
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
@@ -104,12 +104,12 @@ def grown_since_left(values: Sequence[int], left_end: int | None, *, was_lost: b
 def _drift(mirror: Replication, rows: list[Mapping[str, Any]], reality: Reality) -> Iterator[str]:
     moved = [str(row["topic"]) for row in rows if row["primary"] == mirror.target]
     at_home = [str(row["topic"]) for row in rows if row["primary"] == mirror.source]
-    state = (reality.connectors or {}).get(connector_names(mirror).source, "")
+    state = (reality.connectors or {}).get(engine_of(mirror).copier(mirror), "")
     if moved and at_home:
         yield f"{listed(moved)} primary at {mirror.target}, {listed(at_home)} at {mirror.source}"
     for cluster, wrong in ((mirror.source, moved), (mirror.target, at_home)):
         # With equal names the mirror itself writes them at the target.
-        if cluster == mirror.target and mirror.policy == "identity":
+        if cluster == mirror.target and mirror.keeps_names:
             continue
         written = [topic for topic in wrong if topic in reality.growing.get(cluster, frozenset())]
         if written:

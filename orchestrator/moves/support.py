@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.errors import DcctlError
+from orchestrator.replication.engine import engine_of
 from orchestrator.topology.model import Topology
 
 Verb = Literal[
@@ -54,7 +55,7 @@ def refuse_unsupported(topology: Topology, verb: Verb) -> None:
 
 
 def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
-    if topology.layout not in known.layouts:
+    if not topology.is_laid_out(known.layouts):
         yield f"layout {topology.layout} (only {', '.join(sorted(known.layouts))})"
     for mirror in topology.replication:
         name = f"mirror {mirror.source} → {mirror.target}"
@@ -62,8 +63,7 @@ def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
             yield f"{name} has policy {mirror.policy} (only {', '.join(sorted(known.policies))})"
         if not mirror.managed:
             yield f"{name} is not managed by dcctl"
-        if mirror.offset_syncs != "target":
-            yield f"{name} keeps its offset syncs at the source"
+        yield from (f"{name} {what}" for what in engine_of(mirror).unsupported(mirror))
     if not known.patterns:
         sources = {mirror.source for mirror in topology.replication}
         for consumer in topology.consumers:

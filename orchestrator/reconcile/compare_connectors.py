@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.estate.desired import DesiredConnector
 from orchestrator.estate.observed import ObservedConnector
 from orchestrator.reconcile.applied import cause_of
 from orchestrator.reconcile.comparison import Comparison
@@ -18,6 +17,7 @@ from orchestrator.reconcile.connectors import (
     ResumeConnectors,
 )
 from orchestrator.reconcile.difference import CONFIG, Difference, Finding
+from orchestrator.replication.engine import DesiredConnector
 from orchestrator.topology.secrecy import NOT_SHOWN, hides
 
 _HALTED = frozenset({"PAUSED", "STOPPED"})

@@ -9,7 +9,7 @@ from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
-from orchestrator.replication.connectors import connector_names, mirror_as_set_up
+from orchestrator.replication.engine import engine_of
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
@@ -87,11 +87,10 @@ def _as_it_was(
     topology: Topology, applied: Applied | None, source: str, target: str, moved: Iterable[str]
 ) -> Replication:
     """The mirror with every topic that the file, its connector or the record of primaries names."""
-    plain = Replication(source=source, target=target, topics=())
-    at_target = applied.clusters.get(target) if applied is not None else None
-    config = at_target.connectors.get(connector_names(plain).source) if at_target is not None else None
-    known = plain if config is None else mirror_as_set_up(source, target, config)
     in_file = topology.mirror(source, target)
+    at_target = applied.clusters.get(target) if applied is not None else None
+    engine = engine_of(in_file or Replication(source=source, target=target, topics=()))
+    known = engine.mirror_of(source, target, {} if at_target is None else at_target.connectors)
     topics = (*(in_file.topics if in_file is not None else ()), *known.topics, *moved)
     return replace(in_file or known, topics=tuple(dict.fromkeys(topics)))
 
@@ -102,7 +101,7 @@ def _with(kept: Kept, topology: Topology, mirror: Replication, cluster: str, why
     topics = {*desired_topics(before, cluster), *mirror.topics}
     if cluster == mirror.target:
         topics.update(map(mirror.mirrored_topic, mirror.topics))
-    names = connector_names(mirror) if cluster == mirror.target else ()
+    names = engine_of(mirror).programs(mirror) if cluster == mirror.target else ()
     return Kept(
         topics={**dict.fromkeys(topics, why), **kept.topics},
         acls={**dict.fromkeys(desired_acls(before, cluster), why), **kept.acls},

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from orchestrator.replication.current_log import CurrentLog, LostCopies
-from orchestrator.replication.formats import Offsets
 from orchestrator.replication.partition_map import UNLIMITED, Closing, MirrorEnd, PartitionMap
 from orchestrator.replication.segments import (
+    Offsets,
     RecordCount,
     Segments,
     blocks_from_the_end,

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orchestrator.replication.formats import Offsets
-from orchestrator.replication.segments import Segments, fold, is_rising
+from orchestrator.replication.segments import Offsets, Segments, fold, is_rising
 
 # Of more stretches that lack copies only the sum is told.
 _TOLD_APART = 1_000

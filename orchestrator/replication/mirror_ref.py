@@ -6,7 +6,6 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.replication.connectors import ConnectorNames, connector_names
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import TopicPartition
@@ -44,10 +43,6 @@ class MirrorRef:
             if (mirror.source, mirror.target) == (source, target):
                 return reverse_mirror(mirror) if self.is_back else mirror
         raise DcctlError(f"topology {topology.name}", f"has no mirror {source} → {target}")
-
-    def connectors(self, topology: Topology) -> ConnectorNames:
-        """The names of its connectors."""
-        return connector_names(self.of(topology))
 
     def __str__(self) -> str:
         return f"{self.source} → {self.target}"

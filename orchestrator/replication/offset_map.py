@@ -1,12 +1,13 @@
-"""The exact offset map of a mirror, built from every offset sync that MirrorMaker wrote.
+"""The exact offset map of a mirror, built from every offset sync that its engine wrote.
 
-MirrorMaker itself keeps 64 syncs a partition and never interpolates; a group that lags is set far back.
-Here every sync counts: see `partition_map.py` for the rules and for what they take for granted, `segments.py`
-for how syncs are folded, and `inverse_map.py` for the way back.
+An offset sync is a pair: the source record at one offset stands in the copy at another. Every one counts: see
+`partition_map.py` for the rules and for what they take for granted, `segments.py` for how syncs are folded,
+and `inverse_map.py` for the way back.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,10 +19,9 @@ import numpy.typing as npt
 
 from orchestrator.replication.build_partition_map import build_partition_map
 from orchestrator.replication.current_log import CurrentLog, LostCopies, current_log, unseen_losses
-from orchestrator.replication.formats import Offsets, decode_sync_key, decode_sync_values
 from orchestrator.replication.inverse_map import InversePartitionMap
 from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated
-from orchestrator.replication.segments import NO_SEGMENTS, Segments, endpoints, fold, points
+from orchestrator.replication.segments import NO_SEGMENTS, Offsets, Segments, endpoints, fold, points
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
@@ -31,8 +31,11 @@ _BATCH = 100_000
 _UNKNOWN = Translated(None, False, None, "no offset sync of this partition")
 
 
-class OffsetMapBuilder:
-    """Collects offset syncs in the order of their topic, folding them as they come."""
+class OffsetMapBuilder(ABC):
+    """Collects offset syncs in the order of their topic, folding them as they come.
+
+    What a record of that topic looks like is the engine's: it fills in the two methods that read it.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,19 @@ class OffsetMapBuilder:
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
         self._taken = 0
+
+    @staticmethod
+    @abstractmethod
+    def source_of(key: bytes) -> TopicPartition:
+        """The source partition that a record's key names. Raises `FormatError`."""
+
+    @staticmethod
+    @abstractmethod
+    def pairs_of(values: Sequence[bytes], first: int) -> tuple[Offsets, Offsets]:
+        """Source and target offsets in the values of records, all at once.
+
+        Raises `FormatError` naming the first value that is no pair, counted from `first`.
+        """
 
     def add_syncs(self, keys: Sequence[bytes], values: Sequence[bytes | None]) -> None:
         """Take over records of the syncs topic, in topic order; call it again for the next ones.
@@ -110,7 +126,7 @@ class OffsetMapBuilder:
             return
         for start in range(0, len(keys), _BATCH):
             batch = slice(start, start + _BATCH)
-            upstream, downstream = decode_sync_values(values[batch], first=self._taken)
+            upstream, downstream = self.pairs_of(values[batch], self._taken)
             ids = self._partition_ids(keys[batch])
             self._taken += len(ids)
             self._collect(ids, upstream, downstream)
@@ -120,7 +136,7 @@ class OffsetMapBuilder:
             return np.fromiter(map(self._ids.__getitem__, keys), np.int32, len(keys))
         except KeyError:
             for key in set(keys).difference(self._ids):
-                partition = decode_sync_key(key)
+                partition = self.source_of(key)
                 self._partitions.append(partition)
                 self._collected.append(
                     _Collected(

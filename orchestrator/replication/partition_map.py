@@ -52,8 +52,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.replication.formats import Offsets
 from orchestrator.replication.segments import (
+    Offsets,
     Segments,
 )
 

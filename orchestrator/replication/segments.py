@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from orchestrator.replication.formats import Offsets
+Offsets = npt.NDArray[np.int64]
 
 # What is computed for all segments is computed so many at a time: a map of ten million segments takes 32
 # bytes for each of them, and every array more of that length would take 8.

@@ -1,11 +1,9 @@
-"""Fits translated positions to the target's log, or takes them from MirrorMaker's own checkpoints."""
+"""Fits translated positions to the target's log, or takes those that a mirror's engine has translated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from orchestrator.replication.formats import Checkpoint
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
@@ -68,25 +66,32 @@ def _by_time(translated: Translated, log: LogEnd, by_time: int | None, problem: 
     return Fitted(offset, False, log.end_offset - offset, f"{problem}; by time", "timestamp")
 
 
-def newest_checkpoints(checkpoints: Iterable[Checkpoint]) -> dict[tuple[str, TopicPartition], Checkpoint]:
-    """The newest checkpoint of each group and target partition, from checkpoints in topic order."""
-    return {(checkpoint.group, checkpoint.partition): checkpoint for checkpoint in checkpoints}
+class KeptPosition(NamedTuple):
+    """A position of a group as a mirror's engine has translated it; both offsets are the next one to read.
 
-
-def translate_checkpoint(checkpoint: Checkpoint, source: TopicPartition, offset_map: OffsetMap) -> Translated:
-    """The position in a checkpoint, translated by the map; by MirrorMaker where nothing is known but that.
-
-    `source` is the partition at the source that `checkpoint.partition` mirrors. The checkpoint holds what
-    the group had committed at the source when it was emitted. Where the map knows the partition it decides,
-    also where it refuses: a checkpoint may have been written before the copy was made anew or cut, and
-    MirrorMaker does not look out for replays that never caught up. Without any sync the translation is the
-    same as Kafka's `RemoteClusterUtils.translateOffsets` tells.
+    `partition` has the topic's name at the target. `written_s`: Unix seconds. `kept_in`: whose word it is.
     """
-    by_map = offset_map.translate(source, checkpoint.upstream)
+
+    group: str
+    partition: TopicPartition
+    upstream: int
+    downstream: int
+    written_s: float
+    kept_in: str
+
+
+def translate_kept(kept: KeptPosition, source: TopicPartition, offset_map: OffsetMap) -> Translated:
+    """A kept position, translated by the map; by the engine itself where nothing is known but that.
+
+    `source` is the partition at the source that `kept.partition` mirrors. `kept.upstream` is what the group
+    had committed at the source when it was written. Where the map knows the partition it decides, also where
+    it refuses: the position may be from before the copy was made anew or cut, and an engine need not look out
+    for replays that never caught up.
+    """
+    by_map = offset_map.translate(source, kept.upstream)
     if source in offset_map.partitions:
         return by_map
-    reason = f"MirrorMaker's own checkpoint ({by_map.reason})"
-    return Translated(checkpoint.downstream, False, by_map.reread_at_most, reason)
+    return Translated(kept.downstream, False, by_map.reread_at_most, f"{kept.kept_in} ({by_map.reason})")
 
 
 def source_partition(replication: Replication, target: TopicPartition) -> TopicPartition | None:

@@ -14,6 +14,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime, zookeeper_runtime
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
 from orchestrator.errors import DcctlError, SimulationError
+from orchestrator.replication.engine import all_rehearsed
 from orchestrator.simulation.completion import topology_completed
 from orchestrator.simulation.credentials import LOGINS, create_secrets, users
 from orchestrator.simulation.crew import OnProgress
@@ -145,7 +146,7 @@ def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:
     zookeeper = zookeeper_runtime(java, tell)
     for runtime in (*by_version.values(), zookeeper):
         try:
-            ensure_cds_archives(runtime, tell)
+            ensure_cds_archives(runtime, tell, connectors=all_rehearsed)
         except DcctlError as error:
             on_progress("java", f"servers will start slower: {error.problem}")
     return Runtimes({name: by_version[c.kafka] for name, c in topology.clusters.items()}, zookeeper)

@@ -11,7 +11,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.engine import engine_of
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import ConnectWorker, Estate
 from orchestrator.simulation.filling import create_access, create_topics
@@ -99,7 +99,9 @@ class Start:
         connect = self._connect(target)
         wanted = self._wanted[target].connectors
         sources = {
-            connector_names(mirror).source for mirror in self._topology.replication if mirror.target == target
+            engine_of(mirror).copier(mirror)
+            for mirror in self._topology.replication
+            if mirror.target == target
         }
         for name, connector in wanted.items():
             overrides = self._overrides if name in sources else {}

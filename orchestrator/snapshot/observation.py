@@ -58,14 +58,6 @@ def sick_partitions(topics: Mapping[str, TopicState]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorSettings:
-    """How the mirror's source connector writes: its settings, and whether its workers use transactions."""
-
-    config: Mapping[str, str]
-    in_transactions: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AccessState:
     """`authorizer` is empty for none; `super_users` are above every rule, None where nobody tells them.
 

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from orchestrator.errors import DcctlError
+from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.ports.servers import LogEnds
 from orchestrator.replication.cuts import Cut, Cuts
-from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.replication.engine import Asked, Engine
+from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.estate_record import (
     Fact,
@@ -32,6 +34,8 @@ from orchestrator.runs.estate_record import (
     logs_left,
     reverse_starts,
 )
+from orchestrator.snapshot.known_gaps import sampled_gaps
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
@@ -265,4 +269,45 @@ def _is_followed(cuts: Collection[Cut], copy: LogEnd, old_end: EpochEnd | None) 
     """
     return old_end is not None and any(
         cut.upstream == old_end.end_offset and cut.downstream < copy.end_offset for cut in cuts
+    )
+
+
+def read_epoch_ends(
+    reader: LogEnds, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, EpochEnd]:
+    """All of them, from the leaders; `addresses` are those of brokers that may be asked who leads.
+
+    Raises `ClusterError` where one cannot be had, which is named.
+    """
+    found: dict[TopicPartition, EpochEnd] = {}
+    for tp, said in reader.epoch_ends(addresses, epochs).items():
+        if isinstance(said, ClusterError):
+            asked = f"where leader epoch {epochs[tp]} of {tp} ends"
+            raise ClusterError(said.subject, f"{asked}: {said.problem}", said.hint)
+        found[tp] = said
+    return found
+
+
+def copied_up_to(
+    engine: Engine,
+    asked: Asked,
+    topology: Topology,
+    mirror: MirrorRef,
+    *,
+    samples: SampleHistory | None,
+    past: Past | None,
+) -> dict[TopicPartition, int]:
+    """See `last_copied`: by what a mirror has stored of its position, and by its map. Raises `DcctlError`."""
+    own = mirror.of(topology)
+    offset_map = engine.offset_map(
+        asked,
+        own,
+        made_anew={} if samples is None else samples.made_anew,
+        gaps=sampled_gaps(topology, own, samples),
+    )
+    return last_copied(
+        source_partitions(topology, own),
+        stored=engine.read_up_to(asked, mirror, topology),
+        offset_map=offset_map,
+        known_cuts={} if past is None else past.cuts,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.ports.part import Part
+from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.coordination_state import CoordinationState
@@ -20,7 +21,6 @@ from orchestrator.snapshot.left import LeftCluster
 from orchestrator.snapshot.observation import (
     AccessState,
     GroupOffsets,
-    MirrorSettings,
     SourceProbe,
     TopicState,
 )

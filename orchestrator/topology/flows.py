@@ -75,7 +75,7 @@ RETURN_SUFFIX = "-return"
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Replication:
-    """One mirror: MirrorMaker 2 connectors on Connect workers at the target.
+    """One mirror, and the `engine` that runs it: MirrorMaker 2 on Connect workers at the target, or another.
 
     The mirrored topics are as the topics at the source; `replicas`, `min_insync_replicas` and
     `topic_config` say where they differ. `offset_flush_interval_s` is the worker's
@@ -99,6 +99,12 @@ class Replication:
     topic_config: Mapping[str, str] = field(default_factory=dict)
     connectors: Mapping[str, str] = field(default_factory=dict)
     managed: bool = True
+    engine: Name = "mirrormaker2"
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a topic is called the same on both sides, so that applications write to the copies."""
+        return self.policy == "identity"
 
     def mirrored_topic(self, topic: str) -> str:
         """Name at the target of a source topic, by the replication policy.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
@@ -203,6 +203,10 @@ class Topology(_Lookups):
     def is_encrypted(self) -> bool:
         """Whether the file demands TLS of every connection."""
         return self.security is not None and self.security.protocol == "SASL_SSL"
+
+    def is_laid_out(self, layouts: Collection[str]) -> bool:
+        """Whether its layout is one of these."""
+        return self.layout in layouts
 
     def topic(self, name: str, cluster: str) -> Topic | None:
         """The topic `name` produced at `cluster`, if the file has it."""

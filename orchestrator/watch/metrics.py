@@ -11,9 +11,10 @@ from prometheus_client.registry import Collector
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.prediction import predict_loss
+from orchestrator.replication.engine import UNKNOWN, MirrorHealth
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.watcher_records import age_s
-from orchestrator.watch.health import UNKNOWN, MirrorHealth
+from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.watcher import Watcher
 
 _UNKNOWN = float("nan")
@@ -116,7 +117,7 @@ def _health_values(
     ends = history.newest_ends()
     yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
     is_known = health.replicated is not None
-    gaps = health.gaps(history.sampled_ends(), history.made_anew)
+    gaps = silent_gaps(health, history.sampled_ends(), history.made_anew)
     yield "mirror_gap_partitions", [], float(len(gaps)) if is_known else _UNKNOWN
     for connector, state in health.states.items():
         yield "connector_running", [connector], _UNKNOWN if state == UNKNOWN else float(state == "RUNNING")

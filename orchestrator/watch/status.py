@@ -21,6 +21,7 @@ from orchestrator.moves.primary_gate import Reality, grown_since_left, primary_d
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.working_side import working_side
+from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal
@@ -48,7 +49,7 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.plans import plan_failover, way_along
 from orchestrator.verbs.registration import effects_with, participants_of
-from orchestrator.watch.health import MirrorHealth, mirror_health
+from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
 
@@ -116,12 +117,7 @@ def mirror_status(
     estate = open_estate(servers, topology, feed, them)
     try:
         observation = observe(estate, way_along(topology, feed, them, reach="gone"), them=them)
-        # What an engine without Connect does is judged by its own gates.
-        health = (
-            MirrorHealth(at_s=observation.at_s)
-            if estate.connect is None
-            else mirror_health(estate.target, estate.connect, mirror)
-        )
+        health = them.engine(topology, feed).health(estate.asked(), mirror, servers.clock.now_s())
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
         left = _ends_left(estate)
@@ -335,7 +331,7 @@ def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_
     for tp, records in health.lag_records(ends).items():
         lag[tp.topic] = lag.get(tp.topic, 0) + records
     heartbeat = health.heartbeat_at_s
-    gaps = health.gaps(history.sampled_ends(), history.made_anew)
+    gaps = silent_gaps(health, history.sampled_ends(), history.made_anew)
     return {
         "states": dict(health.states),
         "lag_records": lag,

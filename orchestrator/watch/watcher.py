@@ -11,7 +11,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
@@ -22,6 +22,8 @@ from orchestrator.estate.live.connections import (
     kafka_cluster,
     mirrored_consumers,
 )
+from orchestrator.replication.engine import Asked, MirrorHealth, engine_of
+from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.runs.estate_record import cluster_ids
 from orchestrator.snapshot.live.fact_copy import read_fact_copies
@@ -30,7 +32,7 @@ from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.watch.health import HealthKeeper, mirror_health
+from orchestrator.watch.health import HealthKeeper
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import keepings_of
 from orchestrator.watch.recorder import SourceReading
@@ -90,11 +92,18 @@ class Watcher:
             self.name,
             self._log,
         )
-        connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
-        self.health = HealthKeeper(lambda: mirror_health(self._target, connect, mirror), self._log)
+        self.health = HealthKeeper(self._look(topology), self._log)
         self._said_outcome = ""
         self._said_problem = ""
         self._said_topics: dict[str, str] = {}
+
+    def _look(self, topology: Topology) -> Callable[[], MirrorHealth]:
+        """How the mirror is, as its engine says; a secret that is not there is told at once."""
+        mirror, engine = self.mirror, engine_of(self.mirror)
+        workers = engine.workers(ref_to(mirror))
+        connects = {workers: connect_cluster(topology, workers, timeout_s=3.0)} if workers else {}
+        asked = Asked(lambda _: self._target, lambda name: connects[name])
+        return lambda: engine.health(asked, mirror, time.time())
 
     def stop(self) -> None:
         """End after the round under way."""
@@ -225,10 +234,10 @@ class Watcher:
 
 def _copies(mirror: Replication) -> list[str]:
     """Mirrored topics by their names at the target, where these are not those of the source."""
-    return [] if mirror.policy == "identity" else [mirror.mirrored_topic(name) for name in mirror.topics]
+    return [] if mirror.keeps_names else [mirror.mirrored_topic(name) for name in mirror.topics]
 
 
 def _brought_back(mirror: Replication) -> list[str]:
     """Topics at the source that a failback fills with what was written at the target meanwhile."""
     reverse = reverse_mirror(mirror)
-    return [] if mirror.policy == "identity" else [reverse.mirrored_topic(name) for name in mirror.topics]
+    return [] if mirror.keeps_names else [reverse.mirrored_topic(name) for name in mirror.topics]

@@ -37,13 +37,15 @@ ASPECTS: Mapping[str, Aspect] = {
         frozenset({"adapters"}),
     ),
     "replication policy": Aspect(
-        frozenset({"policy"}), frozenset({"default", "identity"}), frozenset({"replication", "topology"})
+        frozenset({"policy"}),
+        frozenset({"default", "identity"}),
+        frozenset({"mirrors", "replication", "topology"}),
     ),
     "layout": Aspect(frozenset({"layout"}), frozenset(), frozenset({"topology"})),
     "mirror engine": Aspect(
         frozenset({"engine", "mirror_engine"}),
         frozenset({"mirrormaker", "mirrormaker2", "mm2"}),
-        frozenset({"replication", "topology"}),
+        frozenset({"mirrors", "replication", "topology"}),
     ),
 }
 
@@ -84,9 +86,9 @@ def comparisons_in_templates(templates: Mapping[str, str], aspect: Aspect) -> li
 def named_engine(modules: Sequence[Module]) -> dict[str, int]:
     """Path -> names and strings of the code, docstrings apart, that name what is MirrorMaker 2's.
 
-    Of the modules outside the package of mirrors and outside the topology file's model.
+    Of the modules outside the packages of mirrors and outside the topology file's model.
     """
-    owners = {"replication", "topology"}
+    owners = {"mirrors", "replication", "topology"}
     found = {m.path: sum(1 for _ in _engine_words(m.tree)) for m in modules if m.package not in owners}
     return {path: count for path, count in found.items() if count}
 

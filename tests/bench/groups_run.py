@@ -30,11 +30,11 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TranslatedPositions, WrittenOffsets
 from orchestrator.moves.results import TopicEnds as LandingEnds
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.mirror_ref import source_partitions
-from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.snapshot.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
@@ -158,7 +158,7 @@ def _moved(
     sources = source_partitions(estate, mirror)
     ends = cluster.end_offsets([mirror.mirrored(tp) for tp in sources], timeout_s=60)
     landing_ends = cluster.end_offsets(sources, timeout_s=60)
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(sources, "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(sources, "no"))
     for sync in syncs:
         key, value = encode_offset_sync(sync)
         builder.add_syncs([key], [value])

@@ -26,8 +26,9 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.records import produce_records, read_records
-from orchestrator.replication.formats import Checkpoint, decode_checkpoint
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.formats import Checkpoint, decode_checkpoint
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import TopicPartition
 from tests.bench.syncs import Case, sync_chunks
 from tests.java_gateway import java_gateway
@@ -78,7 +79,7 @@ def compare() -> Comparison:
 
 
 def _map() -> OffsetMap:
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(_PARTITIONS, "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(_PARTITIONS, "no"))
     for keys, values in sync_chunks(_SYNCS, Case(0.0), _PARTITIONS):
         builder.add_syncs(keys, values)
     return builder.build()

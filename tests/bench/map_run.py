@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from orchestrator.replication.offset_map import OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.values import TopicPartition
 from tests.bench.syncs import CASES, sync_chunks
 
@@ -24,7 +24,7 @@ def main() -> None:
     """Build a map of one partition (the hardest: nothing is spread), then translate."""
     count, case = int(sys.argv[1]), sys.argv[2]
     interpreter_mb = _peak_mb()
-    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
+    builder = OffsetSyncs(gaps={PARTITION: "no"})
     build = Stopwatch()
     for keys, values in sync_chunks(count, CASES[case], [PARTITION]):
         with build:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orchestrator.replication.formats import Offsets, encode_sync_key
+from orchestrator.mirrors.mirrormaker2.formats import Offsets, encode_sync_key
 from orchestrator.values import TopicPartition
 
 CHUNK = 200_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.replication.connectors import connector_names
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.runs.engine import Results, StepOutcome
 from orchestrator.runs.plan import Step
 from orchestrator.verbs.plans import plan_failover

@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 from orchestrator.applications.groups.along import TranslateAlong
-from orchestrator.moves.ports import FinalMap, Maps, Workers
+from orchestrator.mirrors.connect import Workers
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import RecordedPositions
 from orchestrator.moves.way import Leg, Route
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Done, Failed, Handle
 from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.registration import PARTICIPANTS
 from tests.moves.test_ways import AGAINST_THEN_SOUTH, WEST_EAST, WEST_SOUTH, three
 from tests.replication.mirror_model import build
 
@@ -43,7 +46,8 @@ class World:
     now: float = 1_000.0
 
     def port(self, kind: Any) -> Any:
-        return {Topology: self.topology, Clusters: self, Maps: self, Workers: self, Clock: self}[kind]
+        known = {Topology: self.topology, Participants: PARTICIPANTS}
+        return known.get(kind) or {Clusters: self, Maps: self, Workers: self, Clock: self}[kind]
 
     def of(self, _: Any) -> RecordedPositions:
         return RecordedPositions(positions=self.positions, at_s={})
@@ -70,6 +74,9 @@ class World:
 
     def current(self, mirror: MirrorRef) -> FinalMap:
         return FinalMap(build(self.syncs[mirror], partition=ORDERS), {})
+
+    def kept(self, mirror: MirrorRef) -> None:
+        """Nothing was ever brought back."""
 
     def cuts(self, mirror: MirrorRef) -> Cuts:  # noqa: ARG002
         return self.cut

@@ -74,7 +74,7 @@ def gate(case: Case) -> GateResult:
 
 def step(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome[ReturnedLogs], list[Any]]:
     """By the step, and what it has recorded."""
-    monkeypatch.setattr(returning, "read_last_copied", lambda *_, **__: case.last_read)
+    monkeypatch.setattr(returning, "copied_up_to", lambda *_, **__: case.last_read)
     monkeypatch.setattr(returning, "mirror_position", lambda *_: {})
     copies = picture().cluster("east").log_ends.value or {}
     clusters = {

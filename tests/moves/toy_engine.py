@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
+from orchestrator.moves.participants import Accepted, MirrorEngine, Ports, Rejoined, Stand
 from orchestrator.moves.results import (
     LossCounted,
     MirrorEnd,
@@ -377,9 +377,11 @@ class KeepEnd(
         return Failed("it is kept") if is_kept else Done(Nothing(), "forgotten")
 
 
-class ToyEngine:
+class ToyEngine(MirrorEngine):
     """See `moves.participants.MirrorEngine`. It reads a lost source no more at once, and runs nothing beside."""
 
+    name = "toy"
+    title = "the toy"
     effects: Sequence[type[Effect[Any]]] = (
         AwaitCaughtUp,
         AwaitCopied,
@@ -402,9 +404,6 @@ class ToyEngine:
     def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
         has_begun = {mirror, mirror.other_way} & self._copiers.at.keys()
         return "" if has_begun else f"no copier {mirror} has begun"
-
-    def workers(self, mirror: MirrorRef) -> str:
-        return ""
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """A copier at work, or one that has been; nobody asks Connect, or where a map leads."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError, ConnectError
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.mirrors.mirrormaker2.standing import StopConnectors
 from orchestrator.moves.clients import StartClients, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds
@@ -17,7 +18,6 @@ from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TopicEnds, TranslatedPositions
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.replication.mirror_ref import ref_to, source_partitions
-from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.runs.registry import arguments_of
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.live.move_session import MoveSession
@@ -246,7 +246,7 @@ class NothingIn:
     """An offset map and logs without anything in them."""
 
     def final(self, *_: object) -> FinalMap:
-        return FinalMap(OffsetMapBuilder().build(), {})
+        return FinalMap(OffsetSyncs().build(), {})
 
 
 class NoTopics(Target):

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ClusterError, PlaybookError
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, LeftClusters, Maps, QueryCheckpoints, Seen
 from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, Stopped
 from orchestrator.ports.servers import Record
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.clients import ClientHost
@@ -316,7 +317,7 @@ def lost(found: StepOutcome, tp: TopicPartition = FIRST) -> tuple[int | None, st
 
 def began_at(first: int) -> OffsetMap:
     """A copy that holds nothing below a source offset, for every partition."""
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(PARTITIONS, "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(PARTITIONS, "no"))
     for tp in PARTITIONS:
         for upstream in (first, MIRRORED - 1):
             key, value = encode_offset_sync(OffsetSync(tp, upstream, upstream - first))

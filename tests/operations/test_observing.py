@@ -11,7 +11,8 @@ import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
@@ -69,7 +70,7 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
 
     def read_offset_map(*_: Any, **__: Any) -> OffsetMap:
         asked_early.append(east.asked.wait(0.2))
-        return OffsetMapBuilder().build()
+        return OffsetSyncs().build()
 
     monkeypatch.setattr(observing, "read_offset_map", read_offset_map)
     monkeypatch.setattr(observing, "samples_for", lambda *_: SampleHistory())

@@ -14,12 +14,12 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError, DcctlError, UsageError
-from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S
-from orchestrator.replication.formats import (
+from orchestrator.mirrors.mirrormaker2.formats import (
     Checkpoint,
     OffsetSync,
     encode_offset_sync,
 )
+from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.moves.request import FailbackRequest
-from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.estate_record import LogsLeft
-from orchestrator.snapshot.observation import AccessState, MirrorSettings, SourceProbe, TopicState
+from orchestrator.snapshot.observation import AccessState, SourceProbe, TopicState
 from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot

@@ -9,18 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.ports.part import Part
 from orchestrator.relocation.spark_checkpoint import CheckpointContents
-from orchestrator.replication.connectors import connector_names
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to, source_partitions
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.snapshot.clients import ClientHost
-from orchestrator.snapshot.observation import AccessState, MirrorSettings, SourceProbe, TopicState
+from orchestrator.snapshot.observation import AccessState, SourceProbe, TopicState
 from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
@@ -123,7 +125,7 @@ def offset_map(*, without: TopicPartition | None = None, oldest: int = 0, gap_at
     """
     shift = 1 if oldest else 0  # equal offsets would tell that nothing is missing before
     partitions = source_partitions(topology(), MIRROR)
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(partitions, "may" if gap_at else "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(partitions, "may" if gap_at else "no"))
     for tp in source_partitions(topology(), MIRROR):
         if tp != without:
             for offset in range(oldest, MIRRORED, 500):

@@ -10,11 +10,12 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.moves.request import FailbackRequest, mirror_to_fail_back
 from orchestrator.replication.cuts import Cut
+from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.plan import Plan, plan_from_json, to_json
-from orchestrator.snapshot.observation import AccessState, MirrorSettings
+from orchestrator.snapshot.observation import AccessState
 from orchestrator.snapshot.returned import compare_returned, last_copied
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.plans import plan_failback

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from orchestrator.ports.part import Part
+from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.plan import GateResult
-from orchestrator.snapshot.observation import MirrorSettings
 from orchestrator.snapshot.samples import SampleHistory, WritersSeen
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.verbs.plans import plan_failover

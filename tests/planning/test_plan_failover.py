@@ -11,12 +11,12 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.request import FailoverRequest
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import source_partitions
-from orchestrator.replication.offset_map import OffsetMapBuilder
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.plan import GateOutcome, Plan, plan_from_json, to_json
@@ -473,7 +473,7 @@ def with_copies_made_anew(at: int, *, policy: str = "delete") -> tuple[Plan, int
 
     Returns the plan, and how many partitions `orders` has.
     """
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(source_partitions(topology(), MIRROR), "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(source_partitions(topology(), MIRROR), "no"))
     for tp in source_partitions(topology(), MIRROR):
         pairs = [(offset, offset) for offset in range(0, at, 500)]
         pairs += [(offset, offset - at) for offset in range(at, MIRRORED, 500)]
@@ -512,7 +512,7 @@ def test_connects_word_on_a_topic_that_is_no_more_is_not_believed() -> None:
     logs = {tp: LogEnd(0, 0) for tp in of(HEALTHY, "log_ends").value or {}}
     stale = changed(
         samples=history(made_anew=LONG_AGO),
-        offset_map=OffsetMapBuilder().build(),
+        offset_map=OffsetSyncs().build(),
         log_ends=logs,
         earlier_ends=nothing,
     )

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.moves.primary_gate import Reality, grown_since_left, primary_drift, primary_rows
 from orchestrator.ports.part import Part
-from orchestrator.replication.connectors import connector_names
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.primaries import Primaries, PrimaryRecord, primaries_of

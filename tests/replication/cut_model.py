@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 from tests.replication.mirror_model import PARTITION, Pair
@@ -42,7 +43,7 @@ class World:
     shown_gaps: frozenset[TopicPartition] = frozenset()
 
     def build(self, gaps: SourceGaps) -> OffsetMap:
-        builder = OffsetMapBuilder(gaps={PARTITION: gaps})
+        builder = OffsetSyncs(gaps={PARTITION: gaps})
         records = [encode_offset_sync(OffsetSync(PARTITION, *sync.pair)) for sync in self.syncs]
         builder.add_syncs([key for key, _ in records], [value for _, value in records])
         if self.is_stopped:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
@@ -52,7 +53,7 @@ def build(
 ) -> OffsetMap:
     """A map from pairs of offsets in topic order, through their bytes."""
     records = [encode_offset_sync(OffsetSync(partition, *pair)) for pair in pairs]
-    builder = OffsetMapBuilder(gaps={partition: gaps})
+    builder = OffsetSyncs(gaps={partition: gaps})
     builder.add_syncs([key for key, _ in records], [value for _, value in records])
     if end is not None:
         builder.add_end(partition, *end)

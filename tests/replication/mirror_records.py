@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from orchestrator.replication.formats import Checkpoint, Heartbeat
+from orchestrator.mirrors.mirrormaker2.formats import Checkpoint, Heartbeat
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:

@@ -13,8 +13,9 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.records import produce_records, read_records
-from orchestrator.replication.connectors import connector_names, desired_connectors
-from orchestrator.replication.formats import (
+from orchestrator.mirrors.mirrormaker2.checkpoints import kept, newest_checkpoints
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names, desired_connectors
+from orchestrator.mirrors.mirrormaker2.formats import (
     Checkpoint,
     Heartbeat,
     OffsetSync,
@@ -23,11 +24,10 @@ from orchestrator.replication.formats import (
     decode_offset_sync,
     encode_offset_sync,
 )
-from orchestrator.replication.offset_map import OffsetMapBuilder
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication.translation import (
-    newest_checkpoints,
     source_partition,
-    translate_checkpoint,
+    translate_kept,
 )
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 from orchestrator.values import TopicPartition
@@ -141,22 +141,22 @@ def test_checkpoints_alone_are_translated_as_kafkas_client_does(
     _fill(cluster, _MIRROR.offset_syncs_topic, [encode_offset_sync(sync) for sync in syncs])
 
     stored = [decode_checkpoint(*record) for record in _read(cluster, _MIRROR.checkpoints_topic)]
-    newest, nothing = newest_checkpoints(stored), OffsetMapBuilder().build()
+    newest, nothing = newest_checkpoints(map(kept, stored)), OffsetSyncs().build()
     ours: dict[str, dict[TopicPartition, int | None]] = {}
     for (group, partition), checkpoint in newest.items():
-        alone = translate_checkpoint(checkpoint, TopicPartition("orders", partition.partition), nothing)
+        alone = translate_kept(checkpoint, TopicPartition("orders", partition.partition), nothing)
         ours.setdefault(group, {})[partition] = alone.offset
     for group in groups:
         assert ours[group] == _translated_by_kafka(gateway, cluster, group)
 
-    builder = OffsetMapBuilder(gaps=dict.fromkeys((sync.partition for sync in syncs), "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys((sync.partition for sync in syncs), "no"))
     records = _read(cluster, _MIRROR.offset_syncs_topic)
     builder.add_syncs([key for key, _ in records], [value for _, value in records])
     offset_map = builder.build()
     for checkpoint in newest.values():
         source = source_partition(_MIRROR, checkpoint.partition)
         assert source is not None
-        better = translate_checkpoint(checkpoint, source, offset_map)
+        better = translate_kept(checkpoint, source, offset_map)
         assert better[:3] == (checkpoint.upstream, True, 0)
         assert better.offset is not None
         assert better.offset >= (ours[checkpoint.group][checkpoint.partition] or 0)

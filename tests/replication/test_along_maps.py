@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication.along_maps import Hop, translate_along
 from orchestrator.replication.cuts import Cut
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.offset_map import OffsetMap
 from tests.replication.mirror_model import PARTITION, Mirror, build, mirror_of
 
 _MANY = settings(max_examples=300, deadline=None)
@@ -118,7 +119,7 @@ def test_bounds_add_up_and_both_reasons_are_told() -> None:
 
 def test_where_one_map_knows_nothing_nothing_is_known() -> None:
     """Whichever of the two it is, it is named; but who has read nothing begins at the beginning."""
-    east, nothing = of_pairs((0, 0), (30, 30)), OffsetMapBuilder().build()
+    east, nothing = of_pairs((0, 0), (30, 30)), OffsetSyncs().build()
     for hops, number in (
         ([Hop(east, PARTITION, is_inverse=True), Hop(nothing, PARTITION)], 2),
         ([Hop(nothing, PARTITION, is_inverse=True), Hop(east, PARTITION)], 1),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.replication.connectors import connector_names, desired_connectors, source_isolation
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names, desired_connectors, source_isolation
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 
 _MIRROR = Replication(source="west", target="east", topics=("orders", "eu.payments"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import FormatError
-from orchestrator.replication.formats import (
+from orchestrator.mirrors.mirrormaker2.formats import (
     Checkpoint,
     Heartbeat,
     OffsetSync,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.lag import lag_records
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.health import MirrorHealth
 
 _READ, _UNREAD = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
-from orchestrator.replication.offset_map import OffsetMapBuilder
 from tests.replication.mirror_model import PARTITION, build
 
 ANEW = MadeAnew(before_s=100.0, seen_s=110.0)
@@ -32,7 +32,7 @@ def test_without_a_step_back_only_what_was_written_since_counts() -> None:
 def test_equal_offsets_prove_no_beginning_in_common() -> None:
     """The old topic's records stand before them at the target, not the new one's."""
     key, value = encode_offset_sync(OffsetSync(PARTITION, 5_100, 5_100))
-    builder = OffsetMapBuilder(made_anew={PARTITION.topic})
+    builder = OffsetSyncs(made_anew={PARTITION.topic})
     builder.add_syncs([key], [value])
     anew = builder.build()
     assert build([(5_100, 5_100)]).translate(PARTITION, 40)[:2] == (40, True)

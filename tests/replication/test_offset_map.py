@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import FormatError
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync, encode_sync_key
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication import segments
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync, encode_sync_key
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 from tests.replication.mirror_model import PARTITION, build
@@ -36,7 +37,7 @@ def test_with_a_gap_it_is_the_lower_neighbour() -> None:
 def test_a_source_that_shows_a_gap_is_not_interpolated_any_more() -> None:
     """More source than target offsets went by: a gap and a record copied again may cancel out elsewhere."""
     pairs = [(0, 0), (99, 99), (101, 100), (200, 199)]
-    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
+    builder = OffsetSyncs(gaps={PARTITION: "no"})
     for pair in pairs:
         builder.add_syncs(*([value] for value in encode_offset_sync(OffsetSync(PARTITION, *pair))))
     for offset_map in (builder.build(), build(pairs, gaps="may"), build(pairs, gaps="unknown")):
@@ -250,7 +251,7 @@ def test_a_log_that_lost_copies_and_a_mirror_that_has_not_caught_up() -> None:
 def test_tombstones_say_nothing() -> None:
     """A value of None is left out, wherever it stands."""
     key, value = encode_offset_sync(OffsetSync(PARTITION, 7, 3))
-    builder = OffsetMapBuilder()
+    builder = OffsetSyncs()
     builder.add_syncs([key, key, key], [None, value, None])
     assert builder.build().translate(PARTITION, 7)[:2] == (3, True)
 
@@ -258,7 +259,7 @@ def test_tombstones_say_nothing() -> None:
 def test_syncs_can_be_added_in_any_portions() -> None:
     """One by one, with maps built in between, is as all at once."""
     pairs = [(u, u + u // 50) for u in range(0, 1000, 10)]
-    builder = OffsetMapBuilder(gaps={PARTITION: "no"})
+    builder = OffsetSyncs(gaps={PARTITION: "no"})
     for pair in pairs:
         key, value = encode_offset_sync(OffsetSync(PARTITION, *pair))
         builder.add_syncs([key], [value])
@@ -288,7 +289,7 @@ def test_large_maps_are_built_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 def test_partitions_are_kept_apart() -> None:
     """Syncs of many partitions come mixed in one topic."""
     partitions = [TopicPartition(topic, number) for topic in ("orders", "payments") for number in range(3)]
-    builder = OffsetMapBuilder(gaps=dict.fromkeys(partitions, "no"))
+    builder = OffsetSyncs(gaps=dict.fromkeys(partitions, "no"))
     for u in range(0, 300, 100):
         records = [
             encode_offset_sync(OffsetSync(partition, u, u + 7 * i)) for i, partition in enumerate(partitions)
@@ -302,11 +303,11 @@ def test_partitions_are_kept_apart() -> None:
 
 def test_bytes_that_are_no_sync_are_an_error_for_a_user() -> None:
     """Told at the latest when the map is built."""
-    builder = OffsetMapBuilder()
+    builder = OffsetSyncs()
     builder.add_syncs([encode_sync_key(PARTITION)], [b"short"])
     with pytest.raises(FormatError, match="value of an offset sync, number 0: 5 bytes"):
         builder.build()
-    builder = OffsetMapBuilder()
+    builder = OffsetSyncs()
     builder.add_syncs([b"\x00"], [b"\x00" * 16])
     with pytest.raises(FormatError, match="key of an offset sync: 1 bytes"):
         builder.build()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.replication.formats import Checkpoint
-from orchestrator.replication.offset_map import OffsetMapBuilder, Translated
+from orchestrator.mirrors.mirrormaker2.checkpoints import kept, newest_checkpoints
+from orchestrator.mirrors.mirrormaker2.formats import Checkpoint
+from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.replication.offset_map import Translated
 from orchestrator.replication.translation import (
     OnUntranslatable,
     fit_to_log,
-    newest_checkpoints,
     source_partition,
-    translate_checkpoint,
+    translate_kept,
 )
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
@@ -73,10 +74,10 @@ def test_the_newest_checkpoint_of_each_group_and_partition_counts() -> None:
         Checkpoint("shipping", _MIRRORED, 99, 90),
         Checkpoint("billing", _MIRRORED, 8, 8),
     ]
-    nothing = OffsetMapBuilder().build()
+    nothing = OffsetSyncs().build()
     found = {
-        key: translate_checkpoint(checkpoint, PARTITION, nothing)[:2]
-        for key, checkpoint in newest_checkpoints(checkpoints).items()
+        key: translate_kept(position, PARTITION, nothing)[:2]
+        for key, position in newest_checkpoints(map(kept, checkpoints)).items()
     }
     assert found == {
         ("billing", _MIRRORED): (8, False),
@@ -89,29 +90,29 @@ def test_the_map_improves_on_a_checkpoint() -> None:
     """MirrorMaker went back to a sync; the map knows the record itself."""
     checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
     offset_map = build([(0, 0), (100, 100), (200, 200)])
-    assert translate_checkpoint(checkpoint, PARTITION, offset_map)[:3] == (150, True, 0)
+    assert translate_kept(kept(checkpoint), PARTITION, offset_map)[:3] == (150, True, 0)
 
 
 def test_without_syncs_the_checkpoint_stands() -> None:
     """Nothing else is known then."""
     checkpoint = Checkpoint("billing", _MIRRORED, 150, 101)
-    assert translate_checkpoint(checkpoint, PARTITION, build([]))[:3] == (101, False, None)
+    assert translate_kept(kept(checkpoint), PARTITION, build([]))[:3] == (101, False, None)
 
 
 def test_what_the_map_refuses_no_checkpoint_revives() -> None:
     """It may speak of a copy that is no more: 30,000 was deleted, the copy begins with record 50,000."""
     offset_map = build([(50_000 + k, k) for k in range(0, 40_001, 100)])
     checkpoint = Checkpoint("billing", _MIRRORED, 30_000, 30_000)
-    assert translate_checkpoint(checkpoint, PARTITION, offset_map).offset is None
+    assert translate_kept(kept(checkpoint), PARTITION, offset_map).offset is None
     known_before = build([(0, 0), (10, 10)])
-    assert translate_checkpoint(checkpoint, PARTITION, known_before)[:2] == (11, False)
+    assert translate_kept(kept(checkpoint), PARTITION, known_before)[:2] == (11, False)
 
 
 def test_in_an_unfinished_replay_the_checkpoint_is_not_trusted() -> None:
     """MirrorMaker translates by the newest pass alone, and would skip what only the first one has."""
     offset_map = build([(0, 0), (100, 100), (60, 101), (80, 121)], end=(80, 122))
     checkpoint = Checkpoint("billing", _MIRRORED, 90, 122)
-    assert translate_checkpoint(checkpoint, PARTITION, offset_map).offset == 90
+    assert translate_kept(kept(checkpoint), PARTITION, offset_map).offset == 90
 
 
 def test_the_source_of_a_mirrored_partition() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import ConnectError
-from orchestrator.replication.formats import Heartbeat, OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.formats import Heartbeat, OffsetSync, encode_offset_sync
 from orchestrator.topology.flows import HEARTBEATS_TOPIC
 from orchestrator.values import TopicPartition
 from tests.replication.mirror_records import encode_heartbeat

@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination as Ensemble
 from orchestrator.errors import ConnectError, CoordinationError
-from orchestrator.replication.connectors import desired_connectors
+from orchestrator.mirrors.mirrormaker2.connectors import desired_connectors
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.live.holds import HOLDS_PATH
 from orchestrator.runs.live.servers import Servers

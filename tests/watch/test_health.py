@@ -12,9 +12,11 @@ import pytest
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import ClusterError
-from orchestrator.replication.connectors import connector_names
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
+from orchestrator.mirrors.mirrormaker2.health import mirror_health
+from orchestrator.replication.engine import MirrorHealth
 from orchestrator.topology.model import Replication
-from orchestrator.watch.health import HealthKeeper, MirrorHealth, mirror_health
+from orchestrator.watch.health import HealthKeeper
 
 MIRROR = Replication(source="west", target="east", topics=("orders",))
 NAMES = connector_names(MIRROR)
@@ -62,7 +64,7 @@ def connect(answer: Callable[[httpx.Request], httpx.Response]) -> ConnectCluster
 def test_an_answer_that_cannot_be_read_is_a_problem_in_words(answer: httpx.Response) -> None:
     """A proxy's page, another shape of the states: unknown, and the rest is asked all the same."""
     target = cast("KafkaCluster", Target(ClusterError("cluster east", "no answer within 5 s")))
-    health = mirror_health(target, connect(lambda _: answer), MIRROR)
+    health = mirror_health(target, connect(lambda _: answer), MIRROR, 1.0)
     assert health.states == dict.fromkeys(NAMES, "UNKNOWN")
     assert health.replicated is None
     assert len(health.problems) == 2
@@ -77,7 +79,7 @@ def test_a_foreign_record_among_the_heartbeats_hides_no_connector() -> None:
             200, json={"offsets": []} if "offsets" in request.url.path else dict.fromkeys(NAMES, states)
         )
     )
-    health = mirror_health(cast("KafkaCluster", Target(KeyError("timestamp"))), running, MIRROR)
+    health = mirror_health(cast("KafkaCluster", Target(KeyError("timestamp"))), running, MIRROR, 1.0)
     assert health.states == dict.fromkeys(NAMES, "RUNNING")
     (problem,) = health.problems
     assert "heartbeats" in problem

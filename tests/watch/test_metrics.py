@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 from prometheus_client import CollectorRegistry
 
+from orchestrator.replication.engine import MirrorHealth
 from orchestrator.snapshot.samples import (
     CheckpointCopy,
     GroupPositions,
@@ -20,7 +21,7 @@ from orchestrator.snapshot.samples import (
 )
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.watch.health import MirrorHealth
+from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.metrics import WatchCollector
 from orchestrator.watch.watcher import Watcher
 
@@ -140,8 +141,15 @@ def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) ->
 def test_silent_gaps_are_found() -> None:
     """Purged before they were copied; or the source is shorter than what was copied from it."""
     health = MirrorHealth(at_s=100, replicated={ORDERS: 50})
-    assert "30 records were purged" in health.gaps({ORDERS: SampledEnd(LogEnd(80, 90), 101)}, ())[ORDERS]
-    assert "the mirror stands at 50" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
-    assert "it was made anew" in health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 101)}, {"orders"})[ORDERS]
-    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 40), 99)}, ()) == {}
-    assert health.gaps({ORDERS: SampledEnd(LogEnd(0, 60), 101)}, {"orders"}) == {}
+    assert (
+        "30 records were purged" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(80, 90), 101)}, ())[ORDERS]
+    )
+    assert (
+        "the mirror stands at 50" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
+    )
+    assert (
+        "it was made anew"
+        in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, {"orders"})[ORDERS]
+    )
+    assert silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 99)}, ()) == {}
+    assert silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 60), 101)}, {"orders"}) == {}

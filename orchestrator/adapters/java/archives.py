@@ -1,7 +1,7 @@
 """Class data sharing archives (JEP 350): what a server loads at its start, parsed and verified beforehand.
 
 An archive is written by a JVM that ends normally (SIGTERM is normal) after it has run as the server
-does: so one small broker, one Connect worker with MirrorMaker's connectors and one ZooKeeper run for
+does: so one small broker, one Connect worker with connectors of mirrors and one ZooKeeper run for
 some seconds, once for each Java and set of jars. An archive gets its name when it is complete; a JVM
 passes over one that does not fit it. Archives only save time: whatever fails here costs nothing else.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +36,27 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _LOGIN = f'{_PLAIN} username="training" password="training";'
 
 
+Connectors = Callable[[Mapping[str, str]], Mapping[str, Mapping[str, str]]]
+"""Configurations by name, of the properties of a Java client for the one broker there is."""
+
+
+def no_connectors(_client: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Connect runs none."""
+    return {}
+
+
 def ensure_cds_archives(
-    runtime: KafkaRuntime, on_progress: OnProgress = silent, given_up: threading.Event | None = None
+    runtime: KafkaRuntime,
+    on_progress: OnProgress = silent,
+    given_up: threading.Event | None = None,
+    connectors: Connectors = no_connectors,
 ) -> tuple[Path, ...]:
     """The archives of all servers that the runtime can run; makes the missing ones, which takes 10 to 20 s.
 
     Two at the same time do not clash: the second waits for the first. Set `given_up` in another thread to
-    end the servers at once. Raises `DcctlError` when a server
-    did not start or end as it should; starts are then slower, and nothing else is affected.
+    end the servers at once. `connectors`: those that Connect runs meanwhile.
+    Raises `DcctlError` when a server did not start or end as it should; starts are then slower, and nothing
+    else is affected.
     """
     if not _missing(runtime):
         return _made(runtime)
@@ -53,7 +66,7 @@ def ensure_cds_archives(
             if _missing(runtime):
                 what = f"{runtime.name} {runtime.version}"
                 on_progress(f"{what}: running it once to archive the classes that it loads", 0, 0)
-                _train(runtime, given_up or threading.Event())
+                _train(runtime, given_up or threading.Event(), connectors)
     return _made(runtime)
 
 
@@ -70,13 +83,13 @@ def _missing(runtime: KafkaRuntime) -> bool:
     return len(_made(runtime)) < len(_roles(runtime))
 
 
-def _train(runtime: KafkaRuntime, given_up: threading.Event) -> None:
+def _train(runtime: KafkaRuntime, given_up: threading.Event, connectors: Connectors) -> None:
     for left_over in runtime.folder.glob("training-*"):
         shutil.rmtree(left_over, ignore_errors=True)
     register = PortRegister()
     scratch = Path(tempfile.mkdtemp(prefix="training-", dir=runtime.folder))
     try:
-        school = _School(runtime, scratch, register.claim(scratch, 3), given_up)
+        school = _School(runtime, scratch, register.claim(scratch, 3), given_up, connectors)
         school.run()
         for role in _roles(runtime):
             archive = school.archive(role)
@@ -94,6 +107,7 @@ class _School:
     scratch: Path
     ports: list[int]
     given_up: threading.Event
+    connectors: Connectors
 
     def archive(self, role: Role) -> Path:
         return self.scratch / f"{role}.jsa"
@@ -126,9 +140,10 @@ class _School:
             connect = servers.enter_context(self._start("connect", _connect_settings(client, rest)))
             with httpx.Client(base_url=f"http://127.0.0.1:{rest}", trust_env=False, timeout=30.0) as worker:
                 connect.await_ready(lambda: _answers(worker), _READY_WITHIN_S)
-                for name, connector in _connectors(client).items():
+                connectors = self.connectors({**_CLIENT, "bootstrap.servers": f"127.0.0.1:{client}"})
+                for name, connector in connectors.items():
                     worker.put(f"/connectors/{name}/config", json=connector).raise_for_status()
-                connect.await_ready(lambda: _has_run_all(worker), _READY_WITHIN_S)
+                connect.await_ready(lambda: _has_run_all(worker, len(connectors)), _READY_WITHIN_S)
 
     def _start(self, role: Role, settings: Mapping[str, object]) -> TrainedServer:
         properties = self.scratch / f"{role}.properties"
@@ -198,34 +213,6 @@ def _connect_settings(client: int, rest: int) -> dict[str, object]:
     }
 
 
-def _connectors(client: int) -> dict[str, dict[str, str]]:
-    """MirrorMaker's three connectors, from the broker to itself."""
-    clusters = {
-        f"{side}.cluster.{key}": value
-        for side in ("source", "target")
-        for key, value in {**_CLIENT, "bootstrap.servers": f"127.0.0.1:{client}"}.items()
-    }
-    common = {
-        **clusters,
-        "source.cluster.alias": "one",
-        "target.cluster.alias": "other",
-        "topics": "heartbeats",
-        "groups": ".*",
-        "replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1",
-        "checkpoints.topic.replication.factor": "1",
-        "heartbeats.topic.replication.factor": "1",
-        "offset-syncs.topic.location": "target",
-        "sync.group.offsets.enabled": "true",
-        "emit.checkpoints.interval.seconds": "1",
-        "tasks.max": "1",
-    }
-    return {
-        kind: {**common, "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind}Connector"}
-        for kind in ("Heartbeat", "Source", "Checkpoint")
-    }
-
-
 def _answers(worker: httpx.Client) -> bool:
     try:
         return worker.get("/").is_success
@@ -233,8 +220,12 @@ def _answers(worker: httpx.Client) -> bool:
         return False
 
 
-def _has_run_all(worker: httpx.Client) -> bool:
+def _has_run_all(worker: httpx.Client, connectors: int) -> bool:
     status = worker.get("/connectors?expand=status").json()
     states = [entry["status"] for entry in status.values()]
     tasks = [task["state"] for state in states for task in state["tasks"]]
-    return len(states) == 3 and len(tasks) >= 2 and all(state == "RUNNING" for state in tasks)
+    return (
+        len(states) == connectors
+        and len(tasks) >= connectors - 1
+        and all(state == "RUNNING" for state in tasks)
+    )

@@ -36,7 +36,7 @@ def _kafka(version: str, *further: str) -> _Roots:
         "connect-basic-auth-extension",
     )
     roots = (*(f"{_KAFKA}:{artifact}:{version}" for artifact in artifacts), *further)
-    return _Roots(kafka_set(version), roots, "Kafka's servers, Connect and MirrorMaker")
+    return _Roots(kafka_set(version), roots, "Kafka's servers, Connect and its mirror connectors")
 
 
 _SETS = (

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.applications.brought_back import landing_offsets
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.applications.translating import outcome_of_rows
-from orchestrator.mirrors.mirrormaker2.draining import drained
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.positions import TargetPosition, placed_in_log
 from orchestrator.moves.results import (
@@ -161,7 +161,8 @@ class TranslateAlong(
                 starts={tp: log.start_offset for tp, log in logs.items()},
             )
             left_s = max(0.0, deadline_s - run.port(Clock).monotonic_s())
-            found = drained(run, mirror, before, end=None, stalled_s=None, timeout_s=left_s)
+            engine = run.port(Participants).engine(run.port(Topology), mirror)
+            found = engine.await_copied(run, mirror, before, end=None, stalled_s=None, timeout_s=left_s)
             if isinstance(found, Failed):
                 return Failed(f"the mirror {mirror} is behind the groups: {found.message}", found.detail)
             if not isinstance(found, Done):

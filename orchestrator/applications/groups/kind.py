@@ -27,6 +27,7 @@ from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenO
 from orchestrator.moves.routes import in_words, read_along
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
+from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
@@ -168,8 +169,10 @@ class ConsumerGroups(ReadersOnHosts):
             standing=ground.standing,
             accept_reread=ground.accepted.reread,
         )
+        kept_as = engine_of(feed.mirror.of(way.topology)).kept_as
+        title = f"Read {kept_as} to their end and translate each position"
         step = way.id(f"translate-positions{part.mark}")
-        translated = book.add(translate, id=step, after=ground.arrived)
+        translated = book.add(translate, id=step, title=title, after=ground.arrived)
         write = WriteOffsets(
             mirror=feed.mirror,
             groups=groups,

@@ -9,8 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.mirrors.connect import is_stopped_in_time
-from orchestrator.moves.ports import Workers
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.positions import TargetPosition, offsets_to_write
 from orchestrator.moves.results import (
     GroupOffsets,
@@ -103,7 +102,7 @@ class _Written(
         """Commit again what the groups had there before.
 
         A partition of which a group had nothing keeps what was written: Kafka's client cannot take it away,
-        and MirrorMaker's group sync moves it forward once it is behind.
+        and a group sync moves it forward once it is behind.
         """
         target = run.port(Clusters).cluster(self._at)
         for group, offsets in self._saved_offsets(run).items():
@@ -138,7 +137,7 @@ class _Written(
 class WriteOffsets(_Written, name="write-offsets"):
     """Commit each group's offsets, several groups at a time. A group with members refuses by itself.
 
-    MirrorMaker's group sync may still be at it: it moves an offset of an idle group forward to its own
+    A group sync may still be at it: it moves an offset of an idle group forward to its own
     translation, never back. Where ours is not below what it had written, there is nothing to undo ours.
     `landing`: where groups begin in the landing topics. `offset_shift`: a rehearsal's sabotage, records.
     """
@@ -160,9 +159,8 @@ class WriteOffsets(_Written, name="write-offsets"):
             return Failed(f"{error.subject}: {error.problem}")
         ahead = _ahead_of(wanted, run.of(self.saved).offsets)
         if ahead:
-            connect = run.port(Workers).connect(self.mirror.workers)
-            group_sync = self.mirror.connectors(run.port(Topology)).checkpoint
-            if not is_stopped_in_time(run, connect, group_sync, run.timeout_s / 2):
+            engine = run.port(Participants).engine(run.port(Topology), self.mirror)
+            if engine.moves_groups(run, self.mirror, run.timeout_s / 2):
                 listed = ", ".join(ahead[:_LISTED])
                 return Failed(f"the group sync still runs, and would move forward again: {listed}")
         found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
@@ -221,9 +219,8 @@ class WriteBack(_Written, name="write-back"):
         wanted = self._wanted(run)
         ahead = _ahead_of(wanted, run.of(self.saved).offsets)
         for mirror in self.synced_by if ahead else ():
-            connect = run.port(Workers).connect(mirror.workers)
-            group_sync = mirror.connectors(run.port(Topology)).checkpoint
-            if not is_stopped_in_time(run, connect, group_sync, 0.0):
+            engine = run.port(Participants).engine(run.port(Topology), mirror)
+            if group_sync := engine.moves_groups(run, mirror, 0.0):
                 listed = ", ".join(ahead[:_LISTED])
                 said = f"the group sync of {mirror} runs, and would move forward again: {listed}"
                 return Failed(f"{said}. Stop its connector {group_sync} for the time of the move")

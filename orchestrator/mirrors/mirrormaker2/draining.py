@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, ConnectError
-from orchestrator.moves.ports import Workers
+from orchestrator.mirrors.connect import Workers
+from orchestrator.mirrors.mirrormaker2.connectors import names_of, source_isolation
 from orchestrator.moves.results import MirrorEnd, StandingLogs
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.connectors import source_isolation
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -100,7 +100,7 @@ def drained(
     A `Failed` that counts records has detail {"not_copied": {"topic-partition": records}}.
     """
     connect = run.port(Workers).connect(mirror.workers)
-    connector = mirror.connectors(run.port(Topology)).source
+    connector = names_of(run.port(Topology), mirror).source
     ends, starts = standing.ends, standing.starts
     left: Ranges = {}
     looked_at: Ranges | None = None
@@ -141,7 +141,7 @@ def with_records(run: Running, mirror: MirrorRef, ranges: Mapping[TopicPartition
 
     Raises `ClusterError` and `ConnectError`.
     """
-    connector = mirror.connectors(run.port(Topology)).source
+    connector = names_of(run.port(Topology), mirror).source
     source = run.port(Clusters).cluster(mirror.source)
     isolation = source_isolation(run.port(Workers).connect(mirror.workers).configuration(connector))
     found: set[TopicPartition] = set()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.mirrors.connect import Workers, is_stopped_in_time
 from orchestrator.mirrors.mirrormaker2.account import AccountLeft
-from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, SeeArrived
+from orchestrator.mirrors.mirrormaker2.connectors import ConnectorNames, names_of
+from orchestrator.mirrors.mirrormaker2.copying import Copying
+from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, SeeArrived, drained
 from orchestrator.mirrors.mirrormaker2.gates import (
     loss_within_budget,
     mirror_controlled,
@@ -35,14 +38,12 @@ from orchestrator.mirrors.mirrormaker2.standing import (
     StopConnectors,
 )
 from orchestrator.moves.losses import ACCOUNT_STEP
-from orchestrator.moves.participants import Accepted, Ports, Rejoined, Stand
-from orchestrator.moves.results import LossCounted, PartlyStanding, RulesHeard, StandingLogs
+from orchestrator.moves.participants import Accepted, MirrorEngine, Rejoined, Stand
+from orchestrator.moves.results import LossCounted, MirrorEnd, PartlyStanding, RulesHeard, StandingLogs
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
-from orchestrator.replication.connectors import ConnectorNames
 from orchestrator.replication.mirror_ref import MirrorRef
-from orchestrator.runs.acting import World
-from orchestrator.runs.effect import Effect, Handle, Nothing
+from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.topology.model import Topology
@@ -55,8 +56,8 @@ STALLED_S = 10.0
 """Behind the interval at which Connect tells how far the mirror is."""
 
 
-class MirrorMaker2:
-    """See `moves.participants.MirrorEngine`."""
+class MirrorMaker2(Copying, MirrorEngine):
+    """See `replication.engine.Engine`, and `moves.participants.MirrorEngine` for its steps."""
 
     effects: Sequence[type[Effect[Any]]] = (
         AccountLeft,
@@ -77,19 +78,24 @@ class MirrorMaker2:
         StopConnectors,
     )
 
-    def ports(self, world: World) -> Ports:
+    def await_copied(
+        self,
+        run: Running,
+        mirror: MirrorRef,
+        standing: StandingLogs,
+        *,
+        end: MirrorEnd | None,
+        stalled_s: float | None,
+        timeout_s: float,
+    ) -> Outcome[Nothing]:
         """See `MirrorEngine`."""
-        return {}
+        return drained(run, mirror, standing, end=end, stalled_s=stalled_s, timeout_s=timeout_s)
 
-    def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
-        """Its connectors run on Connect's workers: without them it runs none."""
-        if topology.clusters[mirror.workers].has_connect:
-            return ""
-        return f"MirrorMaker 2 needs Connect workers: add clusters.{mirror.workers}.connect"
-
-    def workers(self, mirror: MirrorRef) -> str:
-        """See `MirrorEngine`."""
-        return mirror.workers
+    def moves_groups(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
+        """Its group sync."""
+        group_sync = names_of(run.port(Topology), mirror).checkpoint
+        connect = run.port(Workers).connect(mirror.workers)
+        return "" if is_stopped_in_time(run, connect, group_sync, timeout_s) else group_sync
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
@@ -278,4 +284,7 @@ class MirrorMaker2:
 
 
 def _names(way: Way, mirror: MirrorRef) -> ConnectorNames:
-    return mirror.connectors(way.topology)
+    return names_of(way.topology, mirror)
+
+
+ENGINE = MirrorMaker2()

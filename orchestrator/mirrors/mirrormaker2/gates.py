@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names, may_lack_tasks, refused_values
 from orchestrator.mirrors.mirrormaker2.loss import (
     lag_by_partition,
     predicted_loss,
@@ -15,7 +16,6 @@ from orchestrator.mirrors.mirrormaker2.loss import (
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
-from orchestrator.replication.connectors import connector_names, may_lack_tasks, refused_values
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.returned import Returned

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.moves.gates.left import loss_window
 from orchestrator.moves.not_copied import passed_over
 from orchestrator.moves.prediction import (
@@ -15,7 +16,6 @@ from orchestrator.moves.prediction import (
     predict_loss,
 )
 from orchestrator.moves.situation import Situation
-from orchestrator.replication.connectors import connector_names
 from orchestrator.replication.lag import lag_records
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.replication.offset_map import OffsetMap

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.mirrors.connect import ask_connect, is_stopped_in_time
-from orchestrator.moves.ports import Workers
+from orchestrator.mirrors.connect import Workers, ask_connect, is_stopped_in_time
+from orchestrator.mirrors.mirrormaker2.connectors import names_of
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown
 from orchestrator.topology.model import Topology
@@ -14,7 +14,7 @@ from orchestrator.values import TopicPartition
 
 def mirror_position(run: Running, mirror: MirrorRef) -> dict[TopicPartition, int]:
     """The last source offset that the mirror has read, as Connect has it. Raises `ConnectError`."""
-    connector = mirror.connectors(run.port(Topology)).source
+    connector = names_of(run.port(Topology), mirror).source
     return run.port(Workers).connect(mirror.workers).source_offsets(connector)
 
 
@@ -26,7 +26,7 @@ def set_mirror_position(
     Connect takes offsets of a stopped connector only. Raises `ConnectError`.
     """
     connect = run.port(Workers).connect(mirror.workers)
-    connector = mirror.connectors(run.port(Topology)).source
+    connector = names_of(run.port(Topology), mirror).source
     asked = ask_connect(run, [connector], connect.stop, run.timeout_s / 4)
     if not isinstance(asked, Done):
         return asked

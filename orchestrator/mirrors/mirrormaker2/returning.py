@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.mirrors.connect import Workers
+from orchestrator.mirrors.mirrormaker2.copying import Copying
 from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import ReturnedLogs, StandingLogs
-from orchestrator.ports.servers import Kafka, LogEnds
 from orchestrator.replication.cuts import Cuts, cuts_from_json, cuts_to_json
+from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -32,51 +33,10 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, LogsCut, cut_rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.registry import result_to_json
-from orchestrator.snapshot.known_gaps import sampled_gaps
-from orchestrator.snapshot.returned import Past, Returned, epochs_left, last_copied, returned_side
+from orchestrator.snapshot.returned import Returned, copied_up_to, epochs_left, read_epoch_ends, returned_side
 from orchestrator.snapshot.samples import SampleHistory
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
-
-
-def read_epoch_ends(
-    reader: LogEnds, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, EpochEnd]:
-    """All of them, from the leaders; `addresses` are those of brokers that may be asked who leads.
-
-    Raises `ClusterError` where one cannot be had, which is named.
-    """
-    found: dict[TopicPartition, EpochEnd] = {}
-    for tp, said in reader.epoch_ends(addresses, epochs).items():
-        if isinstance(said, ClusterError):
-            asked = f"where leader epoch {epochs[tp]} of {tp} ends"
-            raise ClusterError(said.subject, f"{asked}: {said.problem}", said.hint)
-        found[tp] = said
-    return found
-
-
-def read_last_copied(
-    topology: Topology,
-    mirror: Replication,
-    standby: Kafka,
-    stored: Mapping[TopicPartition, int],
-    *,
-    samples: SampleHistory | None,
-    past: Past | None,
-) -> dict[TopicPartition, int]:
-    """See `last_copied`. `stored`: the source connector's positions; raises `ClusterError`."""
-    offset_map = read_offset_map(
-        standby,
-        mirror,
-        made_anew={} if samples is None else samples.made_anew,
-        gaps=sampled_gaps(topology, mirror, samples),
-    )
-    return last_copied(
-        source_partitions(topology, mirror),
-        stored=stored,
-        offset_map=offset_map,
-        known_cuts={} if past is None else past.cuts,
-    )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -107,6 +67,7 @@ class CompareReturned(
             return Unknown(f"what earlier runs have recorded cannot be read: {error.problem}")
         topology, clusters = run.port(Topology), run.port(Clusters)
         mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
+        asked = Asked(clusters.cluster, lambda name: run.port(Workers).connect(name))
         own = source_partitions(topology, mirror)
         home = clusters.cluster(self.mirror.source).log_ends(own)
         try:
@@ -114,9 +75,8 @@ class CompareReturned(
         except ClusterError as error:
             return Unknown(f"whether a log was cut, and has grown since, cannot be asked: {error.problem}")
         copied = standby.log_ends([mirror.mirrored(tp) for tp in own])
-        stored = mirror_position(run, self.mirror)
         samples = _samples(run, self.mirror)
-        read = read_last_copied(topology, mirror, standby, stored, samples=samples, past=past)
+        read = copied_up_to(Copying(), asked, topology, self.mirror, samples=samples, past=past)
         found = returned_side(
             topology,
             mirror,

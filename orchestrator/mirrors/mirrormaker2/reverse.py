@@ -8,16 +8,17 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
-from orchestrator.mirrors.connect import ask_connect
+from orchestrator.mirrors.connect import Workers, ask_connect
+from orchestrator.mirrors.mirrormaker2.connectors import names_of
 from orchestrator.mirrors.mirrormaker2.draining import drained
+from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
+from orchestrator.mirrors.mirrormaker2.objects import SYNCS_CONFIG
 from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
+from orchestrator.mirrors.mirrormaker2.reverse_connector import reverse_connector
 from orchestrator.moves.after_move import after_move
-from orchestrator.moves.ports import Workers
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
-from orchestrator.replication.formats import OffsetSync, encode_offset_sync
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offsets_json import Offsets, offsets_to_json
-from orchestrator.replication.reverse_connector import reverse_connector
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -37,8 +38,6 @@ from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 _REPLICAS = 3
-# As for the mirror's own syncs: kept longer than any topic's usual retention.
-_SYNCS = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
 _WRITE_TIMEOUT_S = 10.0
 
 
@@ -73,7 +72,7 @@ class PrepareReverse(
         )
         brokers = len(clusters.cluster(standby).brokers())
         clusters.cluster(standby).create_topics(
-            {mirror.offset_syncs_topic: (1, min(_REPLICAS, brokers), _SYNCS)}
+            {mirror.offset_syncs_topic: (1, min(_REPLICAS, brokers), SYNCS_CONFIG)}
         )
         count = 0
         for name in (home, standby):
@@ -104,10 +103,10 @@ class CreateReverse(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         topology, connect = run.port(Topology), run.port(Workers).connect(self.mirror.workers)
-        name = self.mirror.connectors(topology).source
+        name = names_of(topology, self.mirror).source
         if name in connect.names():
             return Done(Nothing())
-        forward = connect.configuration(self.mirror.other_way.connectors(topology).source)
+        forward = connect.configuration(names_of(topology, self.mirror.other_way).source)
         brokers = len(run.port(Clusters).cluster(self.mirror.target).brokers())
         alias = self.mirror.of(topology).target_alias
         config = reverse_connector(name, forward, min(_REPLICAS, brokers), alias)
@@ -121,7 +120,7 @@ class CreateReverse(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Connect knows it."""
-        name = self.mirror.connectors(run.port(Topology)).source
+        name = names_of(run.port(Topology), self.mirror).source
         is_there = name in run.port(Workers).connect(self.mirror.workers).names()
         return Done(Nothing()) if is_there else Failed("Connect does not know it")
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.mirrors.connect import ask_connect, connector_state
+from orchestrator.mirrors.connect import Workers, ask_connect, connector_state
+from orchestrator.mirrors.mirrormaker2.connectors import names_of
 from orchestrator.moves.ends import partitions_at, records_in_words
-from orchestrator.moves.ports import Seen, Workers
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import MirrorEnd
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -184,7 +185,7 @@ class RecordMirrorEnd(
         """See `Effect`."""
         target = run.port(Clusters).cluster(self.mirror.target)
         ends = target.end_offsets(partitions_at(target, _mirrored_topics(run, self.mirror)))
-        connector = self.mirror.connectors(run.port(Topology)).source
+        connector = names_of(run.port(Topology), self.mirror).source
         offsets = run.port(Workers).connect(self.mirror.workers).source_offsets(connector)
         return Done(MirrorEnd(ends=ends, mirror_offsets=offsets), records_in_words(ends))
 

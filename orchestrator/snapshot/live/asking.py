@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.part import Part
-from orchestrator.ports.servers import Access, Connect, Kafka
+from orchestrator.ports.servers import Access, Kafka
 from orchestrator.runs.live.servers import Servers
-from orchestrator.snapshot.observation import AccessState, MirrorSettings
+from orchestrator.snapshot.observation import AccessState
 from orchestrator.topology.model import Topology
 
 T = TypeVar("T")
@@ -72,29 +72,3 @@ class Asking:
 
     def _asked(self, question: Callable[[], T]) -> Future[Part[T]]:
         return self._pool.submit(asked, self._cluster.subject, question, self._clock)
-
-
-def connector_states(connect: Connect) -> dict[str, str]:
-    """What Connect says of each connector. Raises `ConnectError`."""
-    return {name: _state(status) for name, status in connect.connectors().items()}
-
-
-def _state(status: Mapping[str, Any]) -> str:
-    """As Connect says it, for which a connector is RUNNING while its tasks have failed."""
-    state = str(status["connector"]["state"])
-    failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
-    return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
-
-
-def settings_if_made(name: str, connect: Connect) -> MirrorSettings:
-    """Those of a connector that may have to be made yet: then nothing is set."""
-    return (
-        mirror_settings(name, connect)
-        if name in connect.names()
-        else MirrorSettings({}, in_transactions=False)
-    )
-
-
-def mirror_settings(name: str, connect: Connect) -> MirrorSettings:
-    """How a connector that is there writes. Raises `ConnectError`."""
-    return MirrorSettings(connect.configuration(name), connect.writes_in_transactions(name))

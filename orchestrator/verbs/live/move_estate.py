@@ -8,6 +8,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.ports.servers import Connect, Kafka
+from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.live.servers import Servers
 from orchestrator.topology.model import Replication, Topology
@@ -46,6 +47,18 @@ class Estate:
         """Mirrored and landing topics."""
         mirror = self.mirror
         return tuple(dict.fromkeys([*map(mirror.mirrored_topic, mirror.topics), *mirror.topics]))
+
+    def asked(self, within_s: float | None = None) -> Asked:
+        """Whom the mirror's engine may ask: the cluster entered, and its workers, for so long at most."""
+        return Asked(self._cluster, lambda _: self._connect(within_s))
+
+    def _cluster(self, name: str) -> Kafka:
+        return self.target if name == self.target.name else self.servers.kafka(self.topology, name)
+
+    def _connect(self, within_s: float | None) -> Connect:
+        if self.connect is None:
+            raise DcctlError(f"mirror {self.feed}", "its engine needs no Connect")
+        return self.connect if within_s is None else self.connect.within(within_s)
 
     def close(self) -> None:
         """End the session with the ensemble; Kafka's connections end with their clients."""

@@ -13,7 +13,8 @@ from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, copy_folder, is_relocated_by
 from orchestrator.errors import DcctlError
 from orchestrator.guards.live.guard_reading import guards_path, guards_said
-from orchestrator.moves.participants import Participants
+from orchestrator.mirrors.connect import Workers
+from orchestrator.moves.participants import MirrorEngine, Participants
 from orchestrator.moves.ports import (
     BootGuards,
     CopiedCheckpoint,
@@ -25,16 +26,15 @@ from orchestrator.moves.ports import (
     Maps,
     QueryCheckpoints,
     Seen,
-    Workers,
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.moves.way import Way
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Connect
 from orchestrator.replication.cuts import Cuts
+from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef
-from orchestrator.replication.offset_map import Translated
-from orchestrator.replication.offset_syncs import read_offset_map
+from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.runs.estate_record import JournalUnread, LogsCut, journals_unread, log_cuts
 from orchestrator.runs.guards import GuardSaid
@@ -129,17 +129,23 @@ class MoveSession(RunSession):
         self._coordination = run.estate.coordination
         self._coordination_problem = run.estate.coordination_problem
         self._way, self._seen = way, WhatWasSeen(snapshot=seen, way=way, session=self)
-        self._own_ports = them.ports(self)
+        self._them, self._own_ports = them, them.ports(self)
         self._connects: dict[str, Connect] = {}
         self._map_guard = threading.Lock()
         self._final: dict[MirrorRef, FinalMap] = {}
 
     def _ports(self) -> dict[type[Any], Any]:
         own = (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards)
-        return {**self._own_ports, **super()._ports(), **dict.fromkeys(own, self), Seen: self._seen}
+        return {
+            **self._own_ports,
+            **super()._ports(),
+            **dict.fromkeys(own, self),
+            Participants: self._them,
+            Seen: self._seen,
+        }
 
     def connect(self, cluster: str) -> Connect:
-        """See `moves.ports.Workers`."""
+        """See `mirrors.connect.Workers`."""
         with self._guard:
             if cluster not in self._connects:
                 self._connects[cluster] = self.servers.connect(self.topology, cluster)
@@ -160,9 +166,8 @@ class MoveSession(RunSession):
         replication, target = mirror.of(self.topology), self.cluster(mirror.target)
         gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
         logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}
-        # The syncs of either mirror lie where its workers are.
-        found = read_offset_map(
-            self.cluster(mirror.workers),
+        found = self._engine(mirror).offset_map(
+            self._asked(),
             replication,
             made_anew={} if history is None else history.made_anew,
             gaps=gaps,
@@ -176,14 +181,27 @@ class MoveSession(RunSession):
         replication, target = mirror.of(self.topology), self.cluster(mirror.target)
         history = None if mirror.is_back else self._seen.samples_now(mirror)
         gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
-        found = read_offset_map(
-            self.cluster(replication.target if replication.offset_syncs == "target" else replication.source),
+        found = self._engine(mirror).offset_map(
+            self._asked(),
             replication,
             made_anew={} if history is None else history.made_anew,
             gaps=gaps,
         )
         copies = target.topics(map(replication.mirrored_topic, replication.topics))
         return FinalMap(found, target.log_ends(tp for topic in copies.values() for tp in topic.partitions))
+
+    def kept(self, mirror: MirrorRef) -> OffsetMap | None:
+        """See `moves.ports.Maps`."""
+        replication, engine, asked = mirror.of(self.topology), self._engine(mirror), self._asked()
+        if not engine.has_map(asked, replication):
+            return None
+        return engine.offset_map(asked, replication, made_anew={}, gaps=self.gaps_now(mirror))
+
+    def _engine(self, mirror: MirrorRef) -> MirrorEngine:
+        return self._them.engine(self.topology, mirror)
+
+    def _asked(self) -> Asked:
+        return Asked(self.cluster, self.connect)
 
     def cuts(self, mirror: MirrorRef) -> Cuts:
         """See `moves.ports.Maps`. Of what a standby was written nothing is ever taken back."""

@@ -215,7 +215,7 @@ def _landing_offsets(
     topology: Topology, mirror: Replication, consumer: Consumer, target: KafkaCluster, landing: Landing
 ) -> dict[TopicPartition, int]:
     """Where the consumer starts in the topics that producers write at the target."""
-    if mirror.policy == "identity":
+    if mirror.keeps_names:
         return {}
     own = {mirror.mirrored_topic(topic) for topic in consumer.topics}
     wanted = [tp for tp in partitions_to_read(topology, mirror, consumer) if tp.topic not in own]

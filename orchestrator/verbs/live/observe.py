@@ -14,16 +14,14 @@ from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
 from orchestrator.errors import DcctlError
-from orchestrator.mirrors.mirrormaker2.returning import read_epoch_ends, read_last_copied
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.way import Reach, Way
 from orchestrator.ports.part import Part
-from orchestrator.ports.servers import Connect, Kafka
-from orchestrator.replication.connectors import connector_names
+from orchestrator.ports.servers import Kafka
+from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offset_map import OffsetMap
-from orchestrator.replication.offset_syncs import read_offset_map
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.estate_facts import read_facts
@@ -34,16 +32,20 @@ from orchestrator.snapshot.live.asking import (
     REACHED_WITHIN_S,
     Asking,
     asked,
-    connector_states,
-    mirror_settings,
-    settings_if_made,
 )
 from orchestrator.snapshot.live.by_time import samples_for
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, left_cluster
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.source_look import probe_source, words_of_guards
 from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe
-from orchestrator.snapshot.returned import PAST_KINDS, Past, epochs_left, past_of
+from orchestrator.snapshot.returned import (
+    PAST_KINDS,
+    Past,
+    copied_up_to,
+    epochs_left,
+    past_of,
+    read_epoch_ends,
+)
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.snapshot.topic_states import topic_states
@@ -76,7 +78,7 @@ def observe(
     process's run, which is no earlier one.
     """
     with estate.servers.threads.pool(_AT_ONCE) as pool:
-        look = (_LookBack if way.case == "back" else _LookAhead)(estate, way, pool)
+        look = (_LookBack if way.case == "back" else _LookAhead)(estate, way, pool, them)
         return look.snapshot(them, own_lock=own_lock, own_run=own_run)
 
 
@@ -87,9 +89,10 @@ Questions = dict[str, "Future[Part[Any]]"]
 class _Look(ABC):
     """One look. Each question has a thread; one that builds on another waits for its answer."""
 
-    def __init__(self, estate: Estate, way: Way, pool: Executor) -> None:
+    def __init__(self, estate: Estate, way: Way, pool: Executor, them: Participants) -> None:
         self.estate, self.way, self.pool, self.topology = estate, way, pool, estate.topology
         self.servers, self.target, self.mirror = estate.servers, estate.target, estate.mirror
+        self.engine = them.engine(self.topology, estate.feed)
         self.entered = Asking(self.servers, self.topology, pool, self.target)
         self.left_asked: Asking | None = None
         self.probe = self.ask(
@@ -99,14 +102,10 @@ class _Look(ABC):
     def ask(self, subject: str, question: Callable[[], T]) -> Future[Part[T]]:
         return self.pool.submit(asked, subject, question, self.servers.clock)
 
-    def ask_connect(self, question: Callable[[Connect], T], within_s: float) -> Future[Part[T]]:
-        if self.estate.connect is None:
-            return self.ask(f"mirror {self.estate.feed}", self._no_connect)
-        connect = self.estate.connect.within(within_s)
-        return self.ask(f"Connect at {connect.name}", lambda: question(connect))
-
-    def _no_connect(self) -> Any:
-        raise DcctlError(f"mirror {self.estate.feed}", "its engine needs no Connect")
+    def ask_engine(self, question: Callable[[Asked], T], within_s: float) -> Future[Part[T]]:
+        connect = self.estate.connect
+        subject = f"mirror {self.estate.feed}" if connect is None else f"Connect at {connect.name}"
+        return self.ask(subject, lambda: question(self.estate.asked(within_s)))
 
     @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
@@ -174,9 +173,9 @@ class _LookAhead(_Look):
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         estate, entered, target = self.estate, self.entered, self.target
+        engine, topology, feed = self.engine, self.topology, estate.feed
         samples = entered.ask(self._samples)
         offset_map = entered.ask(lambda: self._offset_map(samples))
-        names = connector_names(self.mirror)
         by_time = entered.ask(lambda: self._by_time(samples, offset_map))
         topics = entered.ask(lambda: topic_states(target, estate.target_topics))
         first_ends = entered.ask(self._mirrored_ends)
@@ -187,11 +186,13 @@ class _LookAhead(_Look):
             "members": entered.ask(lambda: target.group_members(estate.groups)),
         }
         copying: Questions = {
-            "states": self.ask_connect(connector_states, REACHED_WITHIN_S),
-            "read": self.ask_connect(
-                lambda connect: connect.source_offsets(names.source), _READ_WITHIN_S[self.way.reach]
+            "states": self.ask_engine(lambda asked: engine.states(asked, feed), REACHED_WITHIN_S),
+            "read": self.ask_engine(
+                lambda asked: engine.read_up_to(asked, feed, topology), _READ_WITHIN_S[self.way.reach]
             ),
-            "settings": self.ask_connect(partial(mirror_settings, names.source), REACHED_WITHIN_S),
+            "settings": self.ask_engine(
+                lambda asked: engine.settings(asked, feed, topology), REACHED_WITHIN_S
+            ),
             "samples": samples,
             "offset_map": offset_map,
             "by_time": by_time,
@@ -242,13 +243,14 @@ class _LookAhead(_Look):
         hoped: dict[TopicPartition, SourceGaps] = dict.fromkeys(
             source_partitions(self.topology, self.mirror), "no"
         )
-        found = read_offset_map(self.target, self.mirror, made_anew={}, gaps=hoped)
+        read = partial(self.engine.offset_map, self.estate.asked(), self.mirror)
+        found = read(made_anew={}, gaps=hoped)
         history = samples.result().value
         made_anew = {} if history is None else history.made_anew
         gaps = sampled_gaps(self.topology, self.mirror, history)
         if not made_anew and all(gaps.get(tp) == "no" for tp in found.partitions):
             return found
-        return read_offset_map(self.target, self.mirror, made_anew=made_anew, gaps=gaps)
+        return read(made_anew=made_anew, gaps=gaps)
 
     def _by_time(
         self, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]
@@ -300,7 +302,7 @@ class _LookBack(_Look):
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         topology, target, home = self.topology, self.target, self.way.entered.cluster
-        ahead = self.estate.feed.other_way
+        ahead, engine = self.estate.feed.other_way, self.engine
         mirror = ahead.of(topology)
         own = source_partitions(topology, mirror)
         at_standby = [*own, *map(mirror.mirrored, own)]
@@ -309,12 +311,12 @@ class _LookBack(_Look):
         past = self.ask("estate record", lambda: self._past(home))
         copies = standby.ask(lambda: source.log_ends(at_standby))
         samples = standby.ask(lambda: read_samples(source, mirror.samples_topic))
-        read = self.ask_connect(
-            lambda connect: read_last_copied(
+        read = self.ask_engine(
+            lambda asked: copied_up_to(
+                engine,
+                Asked(lambda _: source, asked.connect),
                 topology,
-                mirror,
-                source,
-                connect.source_offsets(connector_names(mirror).source),
+                ahead,
                 samples=samples.result().value,
                 past=past.result().value,
             ),
@@ -327,10 +329,8 @@ class _LookBack(_Look):
             read.result()
             return _ends_of(target, self.estate.target_topics)
 
-        states = self.ask_connect(connector_states, REACHED_WITHIN_S)
-        settings = self.ask_connect(
-            partial(mirror_settings, connector_names(mirror).source), REACHED_WITHIN_S
-        )
+        states = self.ask_engine(lambda asked: engine.states(asked, ahead), REACHED_WITHIN_S)
+        settings = self.ask_engine(lambda asked: engine.settings(asked, ahead, topology), REACHED_WITHIN_S)
         left: Questions = {
             "probe": self.probe,
             "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
@@ -347,8 +347,8 @@ class _LookBack(_Look):
         }
         back: Questions = {
             "states": states,
-            "settings": self.ask_connect(
-                partial(settings_if_made, connector_names(self.mirror).source), REACHED_WITHIN_S
+            "settings": self.ask_engine(
+                lambda asked: engine.settings(asked, ahead.other_way, topology), REACHED_WITHIN_S
             ),
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }

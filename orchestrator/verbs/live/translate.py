@@ -1,34 +1,33 @@
 """Translating positions for a look or for a move by hand, from the best that is to be had.
 
-Positions come from the source itself while it answers, else from the watcher's samples, else from
-MirrorMaker's own checkpoints at the target; or from a snapshot file. What was used is said.
+Positions come from the source itself while it answers, else from the watcher's samples, else from what the
+mirror's engine has translated itself and keeps at the target; or from a snapshot file. What was used is said.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.probe import listening
 from orchestrator.applications.by_time import offsets_by_time
-from orchestrator.errors import ClusterError, ConnectError, FormatError, UsageError
+from orchestrator.errors import ClusterError, UsageError
 from orchestrator.estate.live.connections import connect_cluster, isolated_cluster, kafka_cluster
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.replication.connectors import connector_names
-from orchestrator.replication.formats import Checkpoint, decode_checkpoint
+from orchestrator.ports.servers import Kafka
+from orchestrator.replication.engine import Asked, NoMapError, engine_of
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import ref_to, source_partitions
-from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
-from orchestrator.replication.offset_syncs import NoOffsetSyncsError, read_offset_map
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.translation import (
-    newest_checkpoints,
+    KeptPosition,
     source_partition,
-    translate_checkpoint,
+    translate_kept,
 )
 from orchestrator.snapshot.known_gaps import sampled_gaps
 from orchestrator.snapshot.live.by_time import samples_for
@@ -66,7 +65,7 @@ class _Recorded:
     lost_at_s: float
 
 
-_Found = tuple[Origin, str, _Recorded, dict[str, list[tuple[Checkpoint, float]]]]
+_Found = tuple[Origin, str, _Recorded, Mapping[str, Sequence[KeptPosition]]]
 
 
 def translate_groups(
@@ -77,9 +76,9 @@ def translate_groups(
 ) -> Translations:
     """Translate the positions of `groups` (by default all that the topology names for this mirror).
 
-    `snapshot` holds positions to use instead of what can be found. Without offset syncs at the target only
-    MirrorMaker's own checkpoints are left. Raises `ClusterError` where the target does not answer, or has no
-    offset syncs for a snapshot; `UsageError` for a group that is a Spark query.
+    `snapshot` holds positions to use instead of what can be found. Without a map only what the mirror's
+    engine has translated itself is left. Raises `ClusterError` where the target does not answer, or has no
+    map for a snapshot; `UsageError` for a group that is a Spark query.
     """
     refuse_unsupported(topology, "offsets")
     target = kafka_cluster(topology, mirror.target)
@@ -93,11 +92,13 @@ def translate_groups(
     made_anew = history.made_anew
     try:
         offset_map, is_closed = _offset_map(topology, mirror, target, logs, history)
-    except NoOffsetSyncsError as error:
+    except NoMapError as error:
         if snapshot is not None:
             raise
-        offset_map, is_closed = OffsetMapBuilder().build(), False
-        origin, reason, recorded, checkpoints = _from_checkpoints(mirror, target, history, error.problem)
+        offset_map, is_closed = OffsetMap({}), False
+        origin, reason, recorded, checkpoints = _from_checkpoints(
+            _asked(topology, target), mirror, history, error.problem
+        )
     else:
         found = _recorded(
             topology, mirror, target, consumers, snapshot=snapshot, history=history, unsampled=unsampled
@@ -139,31 +140,6 @@ def snapshot_positions(snapshot: Snapshot) -> Positions:
         group: {tp: SampledPosition(offset, snapshot.taken_at_s) for tp, offset in offsets.items()}
         for group, offsets in snapshot.groups.items()
     }
-
-
-def read_checkpoints(cluster: KafkaCluster, mirror: Replication) -> dict[str, list[tuple[Checkpoint, float]]]:
-    """MirrorMaker's newest checkpoint of each group and partition, with the Unix time it was written at."""
-    partition = TopicPartition(mirror.checkpoints_topic, 0)
-    if partition.topic not in cluster.topics([partition.topic]):
-        return {}
-    log = cluster.log_ends([partition])[partition]
-    ordered: list[Checkpoint] = []
-    written_s: dict[tuple[str, TopicPartition], float] = {}
-    ranges = {partition: (log.start_offset, log.end_offset)}
-    for chunk in read_records(cluster.name, cluster.properties, ranges):
-        for record in chunk:
-            if record.key is None or record.value is None:
-                continue
-            try:
-                checkpoint = decode_checkpoint(record.key, record.value)
-            except FormatError:
-                continue  # not MirrorMaker's: somebody else writes here
-            ordered.append(checkpoint)
-            written_s[checkpoint.group, checkpoint.partition] = record.timestamp_ms / 1000
-    found: dict[str, list[tuple[Checkpoint, float]]] = {}
-    for key, checkpoint in newest_checkpoints(ordered).items():
-        found.setdefault(checkpoint.group, []).append((checkpoint, written_s[key]))
-    return found
 
 
 class CurrentMap(NamedTuple):
@@ -212,6 +188,15 @@ def _history(topology: Topology, target: KafkaCluster, mirror: Replication) -> t
         return SampleHistory(), error.problem
 
 
+def _asked(topology: Topology, target: KafkaCluster) -> Asked:
+    """The target and the workers there."""
+
+    def cluster(name: str) -> Kafka:
+        return target if name == target.name else kafka_cluster(topology, name)
+
+    return Asked(cluster, lambda name: connect_cluster(topology, name, timeout_s=3.0))
+
+
 def _offset_map(
     topology: Topology,
     mirror: Replication,
@@ -219,20 +204,14 @@ def _offset_map(
     logs: Mapping[TopicPartition, LogEnd],
     history: SampleHistory,
 ) -> tuple[OffsetMap, bool]:
-    """The map; closed by the mirror's last pair if Connect says that it is stopped."""
-    try:
-        connect = connect_cluster(topology, mirror.target, timeout_s=3.0)
-        name = connector_names(mirror).source
-        status = connect.connectors().get(name)
-        is_stopped = status is not None and status["connector"]["state"] == "STOPPED" and not status["tasks"]
-        stopped_at = connect.source_offsets(name) if is_stopped else None
-    except ConnectError:
-        stopped_at = None
+    """The map; closed by the mirror's last pair if its engine says that it stands."""
+    engine, asked = engine_of(mirror), _asked(topology, target)
+    stopped_at = engine.stopped_at(asked, mirror)
     made_anew, gaps = history.made_anew, sampled_gaps(topology, mirror, history)
     if stopped_at is None:
-        return read_offset_map(target, mirror, made_anew=made_anew, gaps=gaps), False
+        return engine.offset_map(asked, mirror, made_anew=made_anew, gaps=gaps), False
     now = target.log_ends(logs)
-    closed = read_offset_map(target, mirror, made_anew=made_anew, gaps=gaps, stopped_at=stopped_at, logs=now)
+    closed = engine.offset_map(asked, mirror, made_anew=made_anew, gaps=gaps, stopped_at=stopped_at, logs=now)
     return closed, True
 
 
@@ -258,19 +237,18 @@ def _recorded(
     sampled = {consumer.name: history.positions(consumer.name) for consumer in consumers}
     if any(sampled.values()):
         return "samples", reason, _Recorded(sampled, history.newest_ends(), history.ages_at_s(now_s)), {}
-    return _from_checkpoints(mirror, target, history, f"{reason}; the samples know none of these groups")
+    asked = _asked(topology, target)
+    return _from_checkpoints(asked, mirror, history, f"{reason}; the samples know none of these groups")
 
 
-def _from_checkpoints(
-    mirror: Replication, target: KafkaCluster, history: SampleHistory, reason: str
-) -> _Found:
-    checkpoints = read_checkpoints(target, mirror)
+def _from_checkpoints(asked: Asked, mirror: Replication, history: SampleHistory, reason: str) -> _Found:
+    checkpoints = engine_of(mirror).kept_positions(asked, mirror)
     positions: dict[str, dict[TopicPartition, SampledPosition]] = {}
     for group, found in checkpoints.items():
-        for checkpoint, written_s in found:
-            source = source_partition(mirror, checkpoint.partition)
+        for kept in found:
+            source = source_partition(mirror, kept.partition)
             if source is not None:
-                place = SampledPosition(checkpoint.upstream, written_s)
+                place = SampledPosition(kept.upstream, kept.written_s)
                 positions.setdefault(group, {})[source] = place
     recorded = _Recorded(positions, history.newest_ends(), time.time())
     return "checkpoints", reason, recorded, checkpoints
@@ -295,23 +273,23 @@ def _from_source(topology: Topology, mirror: Replication, consumers: tuple[Consu
 
 def _by_checkpoint(
     row: TargetPosition,
-    checkpoints: Mapping[str, list[tuple[Checkpoint, float]]],
+    checkpoints: Mapping[str, Sequence[KeptPosition]],
     offset_map: OffsetMap,
     logs: Mapping[TopicPartition, LogEnd],
     made_anew: Mapping[str, MadeAnew] = MappingProxyType({}),
 ) -> TargetPosition:
-    """A checkpoint carries a translation of its own, which counts where there are no syncs at all.
+    """A kept position carries a translation of its own, which counts where the map knows nothing at all.
 
-    What the map or the log refuses stays refused: the checkpoint may speak of a copy that is no more.
+    What the map or the log refuses stays refused: the position may speak of a copy that is no more.
     """
     if row.source_partition in offset_map.partitions:
         return row
     anew = made_anew.get(row.topic)
-    for checkpoint, written_s in checkpoints.get(row.group, []):
-        if checkpoint.partition != row.target_partition or (anew is not None and written_s < anew.seen_s):
+    for kept in checkpoints.get(row.group, ()):
+        if kept.partition != row.target_partition or (anew is not None and kept.written_s < anew.seen_s):
             continue
-        best = translate_checkpoint(checkpoint, row.source_partition, offset_map)
-        log = logs.get(checkpoint.partition)
+        best = translate_kept(kept, row.source_partition, offset_map)
+        log = logs.get(kept.partition)
         if best.offset is None or log is None or not log.start_offset <= best.offset <= log.end_offset:
             continue
         return replace(

@@ -9,7 +9,8 @@ import pytest
 
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.desired_acls import desired_acls
-from orchestrator.estate.desired_topics import desired_topics, heartbeats_topics
+from orchestrator.estate.desired_topics import desired_topics
+from orchestrator.mirrors.mirrormaker2.objects import heartbeats_topics
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Replication, Topic, Topology
 from tests.planning.layout.layouts import active_active, aggregation, cluster, site, stretched

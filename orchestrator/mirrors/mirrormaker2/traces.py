@@ -1,4 +1,4 @@
-"""Mirrors of an estate: those whose connectors are seen, and those that only their traces tell of.
+"""MirrorMaker 2's traces in an estate: connectors that are seen, and mirrors that only topics tell of.
 
 MirrorMaker leaves topics of its own at both ends, whoever runs it: Connect, its dedicated mode
 (`connect-mirror-maker.sh`) or an operator such as Strimzi's. A mirror without a connector that we can see,
@@ -11,37 +11,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestrator.errors import UsageError
-from orchestrator.estate.desired import configurations
-from orchestrator.estate.observed import ObservedConnector
-from orchestrator.imports.seen import SeenCluster, SeenEstate
-from orchestrator.imports.technical import technical_topics
-from orchestrator.replication.connectors import PLAIN_TOPIC, connector_names, mirror_as_set_up
+from orchestrator.mirrors.mirrormaker2.connectors import (
+    PLAIN_TOPIC,
+    configurations,
+    connector_names,
+    mirror_as_set_up,
+)
+from orchestrator.replication.engine import MirrorClients, SeenMirror, TracedCluster
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.secrecy import NOT_SHOWN
 
+Estate = Mapping[str, TracedCluster]
+"""By the names that the user gave the clusters."""
+
 _SOURCE_CONNECTOR = "MirrorSourceConnector"
 _OPERATED = re.compile(r".+->.+\.Mirror\w+Connector")
+OWN_GROUP = re.compile(r"mirrormaker.*")
+"""Ids of MirrorMaker's own consumer groups (its first version's)."""
+_OWN = re.compile(r"mm2-(?:offset-syncs|configs|offsets|status)\W.+\Winternal")
+_CHECKPOINTS = re.compile(r"(.+)\Wcheckpoints\Winternal")
+_HEARTBEATS = re.compile(rf"(.+)([\W_]){HEARTBEATS_TOPIC}")
 
 
-@dataclass(frozen=True, slots=True)
-class SeenMirror:
-    """One mirror; `connectors` are those that were seen of it, by their names, none without Connect."""
-
-    mirror: Replication
-    connectors: Mapping[str, ObservedConnector]
-    note: str = ""
-
-
-def application_topics(seen: SeenCluster, estate: SeenEstate) -> frozenset[str]:
-    """Every topic that is not kept by Kafka, Connect, MirrorMaker or dcctl for itself."""
-    return frozenset(seen.observed.topics.keys() - technical_topics(seen, estate))
-
-
-def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str, ...]]:
+def seen_mirrors(estate: Estate) -> tuple[tuple[SeenMirror, ...], tuple[str, ...]]:
     """Every mirror between clusters of the estate, and notes on mirrors from elsewhere.
 
     None of them is `managed` yet. Raises `UsageError` where a mirror calls a cluster by another name than
@@ -49,19 +45,18 @@ def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str,
     """
     found: dict[tuple[str, str], SeenMirror] = {}
     notes: list[str] = []
-    for target in estate.clusters.values():
-        for connector in (target.observed.connectors or {}).values():
-            if not connector.config.get("connector.class", "").endswith(_SOURCE_CONNECTOR):
+    for target in estate.values():
+        for name, config in target.connectors.items():
+            if not config.get("connector.class", "").endswith(_SOURCE_CONNECTOR):
                 continue
-            source = _source_of(connector, target, estate)
-            alias = connector.config.get("source.cluster.alias", "source")
+            source = _source_of(name, config, target, estate)
+            alias = config.get("source.cluster.alias", "source")
             if source is None:
                 notes.append(
                     f"a mirror from `{alias}` into {target.name} was seen; `{alias}` is not imported"
                 )
             elif (source.name, target.name) not in found:
-                seen = _by_connector(connector, source, target, estate)
-                found[source.name, target.name] = seen
+                found[source.name, target.name] = _by_connector(name, config, source, target)
     for seen in _by_traces(estate):
         found.setdefault((seen.mirror.source, seen.mirror.target), seen)
     for seen in found.values():
@@ -72,56 +67,56 @@ def seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], tuple[str,
     return tuple(seen for seen in found.values() if seen.mirror.topics), tuple(notes)
 
 
-def _source_of(connector: ObservedConnector, target: SeenCluster, estate: SeenEstate) -> SeenCluster | None:
-    alias = connector.config.get("source.cluster.alias", "source")
-    addresses = set(_listed(connector.config.get("source.cluster.bootstrap.servers", "")))
-    for cluster in estate.clusters.values():
-        known = {*cluster.bootstrap, *(broker.address for broker in cluster.observed.brokers)}
-        if cluster is not target and addresses & known:
+def _source_of(
+    connector: str, config: Mapping[str, str], target: TracedCluster, estate: Estate
+) -> TracedCluster | None:
+    alias = config.get("source.cluster.alias", "source")
+    addresses = set(_listed(config.get("source.cluster.bootstrap.servers", "")))
+    for cluster in estate.values():
+        if cluster is not target and addresses & cluster.addresses:
             if cluster.name != alias:
                 raise UsageError(
                     f"cluster {cluster.name}",
-                    f"the mirror `{connector.name}` into {target.name} calls it `{alias}`, and so do the "
+                    f"the mirror `{connector}` into {target.name} calls it `{alias}`, and so do the "
                     "names of the mirrored topics",
                     f"import it as {alias}=…",
                 )
             return cluster
-    return estate.clusters.get(alias)
+    return estate.get(alias)
 
 
 def _by_connector(
-    connector: ObservedConnector, source: SeenCluster, target: SeenCluster, estate: SeenEstate
+    connector: str, config: Mapping[str, str], source: TracedCluster, target: TracedCluster
 ) -> SeenMirror:
-    config = connector.config
     policy_class = config.get("replication.policy.class", "DefaultReplicationPolicy")
     mirror = replace(
         mirror_as_set_up(source.name, target.name, config),
         tasks_max=_number(config.get("tasks.max"), 1),
         managed=False,
     )
-    names = _selected(config.get("topics", ".*"), application_topics(source, estate))
+    names = _selected(config.get("topics", ".*"), source.applications)
     mirror = replace(mirror, topics=_copied(mirror, names, target))
-    stem = connector.name.removesuffix("-source").partition(".")[0]
+    stem = connector.removesuffix("-source").partition(".")[0]
     related = {
         name: other
-        for name, other in (target.observed.connectors or {}).items()
-        if name in connector_names(mirror) or name == connector.name or name.startswith(f"{stem}.")
+        for name, other in target.connectors.items()
+        if name in connector_names(mirror) or name == connector or name.startswith(f"{stem}.")
     }
     note = ""
     if not policy_class.endswith(("IdentityReplicationPolicy", "DefaultReplicationPolicy")):
         note = f"the mirror {_name(mirror)} has a policy of its own, {policy_class}: it is not understood"
-    elif _OPERATED.fullmatch(connector.name):
-        note = f"the mirror {_name(mirror)} belongs to an operator (`{connector.name}`): observed only"
+    elif _OPERATED.fullmatch(connector):
+        note = f"the mirror {_name(mirror)} belongs to an operator (`{connector}`): observed only"
     return SeenMirror(mirror, related, note)
 
 
-def _by_traces(estate: SeenEstate) -> Iterator[SeenMirror]:
+def _by_traces(estate: Estate) -> Iterator[SeenMirror]:
     """Mirrors that MirrorMaker's own topics tell of."""
-    for target in estate.clusters.values():
-        for source in estate.clusters.values():
+    for target in estate.values():
+        for source in estate.values():
             if source is target:
                 continue
-            mirror = _traced(source, target, estate)
+            mirror = _traced(source, target)
             if mirror is not None:
                 note = (
                     f"the mirror {_name(mirror)} was known by its topics alone (dedicated MirrorMaker, an "
@@ -130,8 +125,8 @@ def _by_traces(estate: SeenEstate) -> Iterator[SeenMirror]:
                 yield SeenMirror(mirror, {}, note)
 
 
-def _traced(source: SeenCluster, target: SeenCluster, estate: SeenEstate) -> Replication | None:
-    here = target.observed.topics
+def _traced(source: TracedCluster, target: TracedCluster) -> Replication | None:
+    here = target.topics
     for separator in (".", "-", "_"):
         mirror = Replication(
             source=source.name, target=target.name, topics=(), separator=separator, managed=False
@@ -141,7 +136,7 @@ def _traced(source: SeenCluster, target: SeenCluster, estate: SeenEstate) -> Rep
             continue
         if mirror.offset_syncs_topic not in here:
             mirror = replace(mirror, offset_syncs="source")
-        names = sorted(application_topics(source, estate))
+        names = sorted(source.applications)
         by_default = _copied(mirror, names, target)
         if by_default:
             return replace(mirror, topics=by_default)
@@ -150,14 +145,14 @@ def _traced(source: SeenCluster, target: SeenCluster, estate: SeenEstate) -> Rep
     return None
 
 
-def _copied(mirror: Replication, names: Iterable[str], target: SeenCluster) -> tuple[str, ...]:
+def _copied(mirror: Replication, names: Iterable[str], target: TracedCluster) -> tuple[str, ...]:
     """Those topics of the source that are at the target by the mirror's naming, and did not come from it."""
     back = f"{mirror.target}{mirror.separator}"
     return tuple(
         name
         for name in names
         if not (mirror.policy == "default" and name.startswith(back))
-        and mirror.mirrored_topic(name) in target.observed.topics
+        and mirror.mirrored_topic(name) in target.topics
     )
 
 
@@ -193,27 +188,17 @@ _PREFIX = {"source": "source.cluster.", "target": "target.cluster."}
 _NOT_CLIENT = ("alias", "bootstrap.servers")
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorClients:
-    """How the source connector of a mirror reaches both clusters: addresses, and Java client properties."""
-
-    source_bootstrap: tuple[str, ...]
-    target_bootstrap: tuple[str, ...]
-    source: Mapping[str, str]
-    target: Mapping[str, str]
-
-
 def mirror_clients(seen: SeenMirror) -> MirrorClients | None:
     """What the connector's configuration says of both clusters; None without one that can be written down."""
     connector = seen.connectors.get(connector_names(seen.mirror).source)
     if connector is None:
         return None
-    sides = {side: _side(connector.config, prefix) for side, prefix in _PREFIX.items()}
+    sides = {side: _side(connector, prefix) for side, prefix in _PREFIX.items()}
     if any(NOT_SHOWN in client.values() for client in sides.values()):
         return None
     addresses = {
         side: tuple(
-            part.strip() for part in connector.config.get(f"{prefix}bootstrap.servers", "").split(",") if part
+            part.strip() for part in connector.get(f"{prefix}bootstrap.servers", "").split(",") if part
         )
         for side, prefix in _PREFIX.items()
     }
@@ -233,7 +218,7 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
         return seen.mirror, "its offset syncs lie at the source, and are lost with it"
     mirror = replace(seen.mirror, managed=True)
     wanted = configurations(topology, mirror)
-    overrides = _overrides(wanted[names.source], seen.connectors[names.source].config)
+    overrides = _overrides(wanted[names.source], seen.connectors[names.source])
     fixed = sorted(overrides.keys() & {*FIXED_CONNECTOR_PROPERTIES, "topics", "tasks.max"})
     if fixed or NOT_SHOWN in overrides.values():
         return (
@@ -242,7 +227,7 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
         )
     mirror = replace(mirror, connectors=overrides)
     for name, config in configurations(topology, mirror).items():
-        has = seen.connectors[name].config
+        has = seen.connectors[name]
         other = sorted(key for key in config.keys() | has.keys() if config.get(key) != has.get(key))
         if other:
             return seen.mirror, f"its connector {name} is set up otherwise ({', '.join(other[:3])})"
@@ -259,3 +244,44 @@ def _side(config: Mapping[str, str], prefix: str) -> dict[str, str]:
         for key, value in sorted(config.items())
         if key.startswith(prefix) and key.removeprefix(prefix) not in _NOT_CLIENT
     }
+
+
+def own_topics(cluster: TracedCluster, estate: Estate) -> frozenset[str]:
+    """Names of MirrorMaker's topics at a cluster.
+
+    Heartbeats are MirrorMaker's with the name of a cluster or of a mirror's source before them, and alone
+    where a mirror out of or into the cluster has left traces.
+    """
+    sources = _sources(estate)
+    found = {name for name in cluster.topics if _OWN.fullmatch(name) or _CHECKPOINTS.fullmatch(name)}
+    found |= set(_heartbeats(cluster.topics, sources | estate.keys()))
+    if HEARTBEATS_TOPIC in cluster.topics and (found or cluster.name in sources):
+        found.add(HEARTBEATS_TOPIC)
+    return frozenset(found)
+
+
+def _sources(estate: Estate) -> frozenset[str]:
+    """What mirrors into the estate call the clusters that they copy from."""
+    found: set[str] = set()
+    for cluster in estate.values():
+        for config in cluster.connectors.values():
+            if "Mirror" in config.get("connector.class", ""):
+                found.add(config.get("source.cluster.alias", "source"))
+        for name in cluster.topics:
+            match = _CHECKPOINTS.fullmatch(name)
+            if match is not None:
+                found.add(match[1])
+        found |= {
+            match[1]
+            for name in cluster.topics
+            if (match := _HEARTBEATS.fullmatch(name)) and match[1] in estate
+        }
+    return frozenset(found)
+
+
+def _heartbeats(names: Iterable[str], aliases: frozenset[str]) -> Iterator[str]:
+    """Those that a mirror has copied, over several clusters perhaps."""
+    for name in names:
+        match = _HEARTBEATS.fullmatch(name)
+        if match is not None and (match[1] in aliases or aliases.issuperset(match[1].split(match[2]))):
+            yield name

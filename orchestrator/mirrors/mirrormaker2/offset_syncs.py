@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from orchestrator.errors import ClusterError
+from orchestrator.mirrors.mirrormaker2.formats import (
+    decode_offset_sync,
+    decode_sync_key,
+    decode_sync_values,
+    encode_sync_key,
+)
 from orchestrator.ports.servers import Kafka, Record
-from orchestrator.replication.formats import decode_offset_sync, encode_sync_key
+from orchestrator.replication.engine import NoMapError
 from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.replication.source_gaps import SourceGaps
@@ -14,8 +19,11 @@ from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
 
 
-class NoOffsetSyncsError(ClusterError):
-    """The target has no topic of offset syncs: nothing but MirrorMaker's checkpoints is there."""
+class OffsetSyncs(OffsetMapBuilder):
+    """Makes the map of records of MirrorMaker's offset syncs topic."""
+
+    source_of = staticmethod(decode_sync_key)
+    pairs_of = staticmethod(decode_sync_values)
 
 
 def read_offset_map(
@@ -37,7 +45,7 @@ def read_offset_map(
     """
     partition = TopicPartition(mirror.offset_syncs_topic, 0)
     if partition.topic not in cluster.topics([partition.topic]):
-        raise NoOffsetSyncsError(
+        raise NoMapError(
             f"{cluster.subject}, topic {partition.topic}",
             "there is no such topic",
             "offset-syncs.topic.location of the mirror must be `target`",
@@ -47,7 +55,7 @@ def read_offset_map(
     ends = _ends(mirror, stopped_at, logs) if stopped_at is not None and logs is not None else {}
 
     def built(shown_gaps: Collection[TopicPartition]) -> tuple[OffsetMap, frozenset[TopicPartition]]:
-        builder = OffsetMapBuilder(made_anew, gaps, shown_gaps)
+        builder = OffsetSyncs(made_anew, gaps, shown_gaps)
         _add_all(builder, cluster.read_records(ranges), made_anew)
         for source, (last_upstream, target_end) in ends.items():
             builder.add_end(source, last_upstream, target_end)

@@ -20,12 +20,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from orchestrator.errors import FormatError
+from orchestrator.replication.segments import Offsets
 from orchestrator.values import TopicPartition
-
-Offsets = npt.NDArray[np.int64]
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, REFUSED_CONNECTOR_VALUES
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Cluster, Replication, Topology
 
 PLAIN_TOPIC = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
@@ -39,6 +40,11 @@ def connector_names(replication: Replication) -> ConnectorNames:
     """The names under which the mirror's connectors are known to Connect."""
     stem = f"{replication.source}-to-{replication.target}"
     return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
+
+
+def names_of(topology: Topology, mirror: MirrorRef) -> ConnectorNames:
+    """Those of a mirror of the file, or of the way back."""
+    return connector_names(mirror.of(topology))
 
 
 def mirror_as_set_up(source: str, target: str, config: Mapping[str, str]) -> Replication:
@@ -129,6 +135,42 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
             **_heartbeat_connector(source, replicas_at_source),
             **client_overrides,
         },
+    }
+
+
+def configurations(topology: Topology, mirror: Replication) -> dict[str, dict[str, str]]:
+    """What each connector of a mirror is to be set up with, by its name, as the file says."""
+    source, target = topology.clusters[mirror.source], topology.clusters[mirror.target]
+    return desired_connectors(
+        topology,
+        mirror,
+        source.mirror_client,
+        target.mirror_client,
+        ",".join(source.bootstrap),
+        ",".join(target.bootstrap),
+    )
+
+
+def rehearsed_connectors(client: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """MirrorMaker's three connectors, from a cluster to itself."""
+    common = {
+        **{f"{side}.cluster.{key}": value for side in ("source", "target") for key, value in client.items()},
+        "source.cluster.alias": "one",
+        "target.cluster.alias": "other",
+        "topics": HEARTBEATS_TOPIC,
+        "groups": ".*",
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        "offset-syncs.topic.location": "target",
+        "sync.group.offsets.enabled": "true",
+        "emit.checkpoints.interval.seconds": "1",
+        "tasks.max": "1",
+    }
+    return {
+        kind: {**common, "connector.class": f"{_PACKAGE}.Mirror{kind}Connector"}
+        for kind in ("Heartbeat", "Source", "Checkpoint")
     }
 
 
