@@ -97,7 +97,7 @@ def _render(console: Console, result: AuditResult, reasons: Sequence[str]) -> No
             topics.add_row(cluster, name, *map(_number, figures))
     console.print(topics)
     consumers = Table(
-        "consumer", "topic", "read again: map", "age", "uncommitted", "skipped", "lost", "by MirrorMaker"
+        "consumer", "topic", "read again: map", "age", "uncommitted", "skipped", "lost", "by the mirror"
     )
     for (name, topic), rows in _by_topic(result.consumers).items():
         sums = [_total(row["reread"][key] for row in rows) for key in ("map", "position_age", "uncommitted")]

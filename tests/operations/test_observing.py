@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
+from orchestrator.mirrors.mirrormaker2 import copying
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.snapshot.observation import SourceProbe
@@ -72,7 +73,7 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
         asked_early.append(east.asked.wait(0.2))
         return OffsetSyncs().build()
 
-    monkeypatch.setattr(observing, "read_offset_map", read_offset_map)
+    monkeypatch.setattr(copying, "read_offset_map", read_offset_map)
     monkeypatch.setattr(observing, "samples_for", lambda *_: SampleHistory())
     monkeypatch.setattr(observing, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
     connect = SimpleNamespace(name="east", within=lambda _: connect, states=away, source_offsets=away)
