@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.estate.desired_acls import TRANSACTIONAL_ID, desired_acls
 from orchestrator.imports.seen import SeenCluster, SeenEstate
-from orchestrator.replication.engine import ENGINES
+from orchestrator.replication.engine import all_engines
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import Acl
 
@@ -55,7 +55,7 @@ def seen_clients(topology: Topology, estate: SeenEstate) -> SeenClients:
 
 def _is_an_application(group: str) -> bool:
     is_of_tool = _NOT_AN_APPLICATION.fullmatch(group) is not None
-    return not is_of_tool and not any(engine.own_group(group) for engine in ENGINES.all().values())
+    return not is_of_tool and not any(engine.own_group(group) for engine in all_engines())
 
 
 def _principals(topology: Topology, estate: SeenEstate) -> Iterator[str]:

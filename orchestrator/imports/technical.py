@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from orchestrator.imports.seen import SeenCluster, SeenEstate
-from orchestrator.replication.engine import ENGINES, TracedCluster
+from orchestrator.replication.engine import TracedCluster, all_engines
 
 _OWN = re.compile(r"__.*|dcctl-samples\..+\.internal")
 _CONNECT = re.compile(r"(_?(?:.+[-_.])?connect.*[-_.])(config|offset|status)(?:s|es)?")
@@ -27,7 +27,7 @@ def technical_topics(seen: SeenCluster, estate: SeenEstate) -> frozenset[str]:
         name for name, topic in seen.observed.topics.items() if topic.is_internal or _OWN.fullmatch(name)
     }
     traced = _traced(estate)
-    of_mirrors = [engine.own_topics(traced[seen.name], traced) for engine in ENGINES.all().values()]
+    of_mirrors = [engine.own_topics(traced[seen.name], traced) for engine in all_engines()]
     return frozenset({*found, *_of_connect(seen)}).union(*of_mirrors)
 
 

@@ -17,7 +17,7 @@ from orchestrator.imports.topics import (
     own_topics,
     without_defaults,
 )
-from orchestrator.replication.engine import ENGINES, SeenMirror, engine_of
+from orchestrator.replication.engine import SeenMirror, all_engines, engine_of
 from orchestrator.topology.model import Cluster, Coordination, Layout, Replication, Topic, Topology, Unknown
 from orchestrator.topology.rules.mirrors import mirror_internal_topics
 
@@ -67,7 +67,7 @@ def imported_topology(estate: SeenEstate) -> Imported:
 def _seen_mirrors(estate: SeenEstate) -> tuple[tuple[SeenMirror, ...], list[str]]:
     """Those of every engine; of two between the same clusters the first engine's."""
     traced, found, notes = traced_clusters(estate), dict[tuple[str, str], SeenMirror](), list[str]()
-    for engine in ENGINES.all().values():
+    for engine in all_engines():
         mirrors, said = engine.seen_mirrors(traced)
         notes += said
         for seen in mirrors:

@@ -210,7 +210,7 @@ class MirrorEngine(Engine, ABC):
         """
         return Done(Nothing())
 
-    def moves_groups(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
+    def syncs_positions(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
         """What still moves idle groups at the target to where it thinks they belong; empty for nothing.
 
         Whoever has been told to stop is waited for so long. Raises `ConnectError`.
@@ -331,11 +331,11 @@ class Participants:
         raise DcctlError(f"kind {name}", "no kind of application has this name")
 
     def engine(self, topology: Topology, mirror: MirrorRef) -> MirrorEngine:
-        """The engine of a mirror. Raises `DcctlError` with what each lacks where none runs it."""
-        refusals = []
-        for engine in self.engines:
-            refusal = engine.why_not(topology, mirror)
-            if not refusal:
-                return engine
-            refusals.append(refusal)
-        raise DcctlError(f"mirror {mirror}", f"no engine that dcctl knows runs it: {'; '.join(refusals)}")
+        """The engine that the file gives a mirror. Raises `DcctlError` where that cannot run it."""
+        name = mirror.of(topology).engine
+        found = next((engine for engine in self.engines if engine.name == name), None)
+        if found is None:
+            raise DcctlError(f"mirror {mirror}", f"its engine {name} takes no part in moves")
+        if refusal := found.why_not(topology, mirror):
+            raise DcctlError(f"mirror {mirror}", refusal)
+        return found

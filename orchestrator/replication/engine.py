@@ -1,7 +1,7 @@
 """The interface of a mirror engine: what copies topics from one cluster to another.
 
-An engine is a class of `Engine`, named by `replication: - {engine: NAME}` in the file and found by that name
-(`engine_of`): built in, or an entry point `dcctl.engines` of an installed package. What an engine has no need
+An engine is a class below `Engine`. A file names it (`replication: - {engine: NAME}`), and it is found by
+that name: see `topology.mirror_engines`, where its keys of the file are declared. What an engine has no need
 of it leaves as it is here, where every question has the answer *not needed*: no objects, no map, no state.
 `moves.participants.MirrorEngine` adds its steps in a move.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.extensions import Extensions
+from orchestrator.extensions import load
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.lag import lag_records
 from orchestrator.replication.made_anew import MadeAnew
@@ -20,6 +20,7 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.replication.translation import KeptPosition
+from orchestrator.topology.mirror_engines import ENGINES
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import Acl, LogEnd, TopicPartition
 
@@ -272,28 +273,33 @@ class Engine:
         return seen.mirror, f"{self.title} is not looked after"
 
 
-ENGINES: Extensions[Engine] = Extensions(
-    "dcctl.engines", Engine, {"mirrormaker2": "orchestrator.mirrors.mirrormaker2:ENGINE"}
-)
-"""By the name that the file gives them."""
-
-
 def engine_of(mirror: Replication) -> Engine:
     """The engine that the file gives a mirror. Raises `DcctlError` where there is none of that name."""
-    found = ENGINES.get(mirror.engine)
-    if found is None:
+    return engine_named(mirror.engine)
+
+
+def engine_named(name: str) -> Engine:
+    """See `engine_of`."""
+    declared = ENGINES.get(name)
+    if declared is None:
         raise DcctlError(
-            f"mirror {mirror.source} → {mirror.target}",
-            f"no engine is called `{mirror.engine}`",
-            f"known are {', '.join(ENGINES.names())}",
+            f"mirror engine {name}", "no engine has this name", "install the package that brings it"
         )
+    found = load(declared.engine)
+    if not isinstance(found, Engine):
+        raise DcctlError(f"mirror engine {name}", f"{declared.engine} is no engine")
     return found
+
+
+def all_engines() -> tuple[Engine, ...]:
+    """Those that are built in, then those of installed packages."""
+    return tuple(map(engine_named, ENGINES.names()))
 
 
 def all_rehearsed(client: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
     """See `Engine.rehearsed`: of all engines that dcctl brings."""
-    found: dict[str, Mapping[str, str]] = {}
-    for name in ENGINES.built_in:
-        engine = ENGINES.get(name)
-        found |= engine.rehearsed(client) if engine is not None else {}
-    return found
+    return {
+        name: config
+        for engine in map(engine_named, ENGINES.built_in)
+        for name, config in engine.rehearsed(client).items()
+    }

@@ -19,6 +19,7 @@ from pydantic_core import InitErrorDetails
 from orchestrator.errors import DcctlError
 from orchestrator.extensions import Extensions
 from orchestrator.topology.flows import Consumer
+from orchestrator.topology.mirror_engines import ENGINES, Mirrors
 from orchestrator.topology.rules import RULES, Rule
 
 
@@ -76,15 +77,19 @@ def kind_named(name: str) -> ConsumerKind:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule that there is, those of each kind behind the others."""
-    return (*RULES, *(rule for kind in KINDS.all().values() for rule in kind.rules))
+    """Every rule that there is, those of each kind and each mirror engine behind the others."""
+    declared = (*KINDS.all().values(), *ENGINES.all().values())
+    return (*RULES, *(rule for one in declared for rule in one.rules))
 
 
 _OF_ANY_KIND = TypeAdapter(Consumer)
 
 
 class Entries:
-    """How the consumers of one file are read: each by its kind. Called by the model for each of them."""
+    """How the consumers of one file are read: each by its kind. Called by the model for each of them.
+
+    `mirrors`: the same for its mirrors, by their engines.
+    """
 
     def __init__(self, data: Any) -> None:
         """`data`: the file's. Raises `DcctlError` for a kind of a package that cannot be imported."""
@@ -92,6 +97,7 @@ class Entries:
         found = ((name, KINDS.get(name)) for name in named)
         self._kinds = {name: kind for name, kind in found if kind is not None}
         self._adapters = {name: TypeAdapter(kind.entry) for name, kind in self._kinds.items()}
+        self.mirrors = Mirrors(data)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -109,8 +115,9 @@ class Entries:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those of every kind in the file."""
-        return tuple(rule for kind in self._kinds.values() for rule in kind.rules)
+        """Those of every kind and of every mirror engine in the file."""
+        of_kinds = tuple(rule for kind in self._kinds.values() for rule in kind.rules)
+        return (*of_kinds, *self.mirrors.rules)
 
     def entry(self, value: Any) -> type[Consumer]:
         """The class of an entry, by what its kind probably was meant to be."""

@@ -71,6 +71,7 @@ class Topic:
 
 
 RETURN_SUFFIX = "-return"
+DEFAULT_ENGINE = "mirrormaker2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -86,6 +87,10 @@ class Replication:
     it is observed, never changed. Only such a one may keep its `offset_syncs` at the source.
     """
 
+    # Other engines have classes below this one, with keys of their own (`topology.mirror_engines`).
+    # `needs_connect`: workers at the target run it.
+    needs_connect: ClassVar[bool] = True
+
     source: Name
     target: Name
     topics: tuple[TopicName, ...]
@@ -99,7 +104,7 @@ class Replication:
     topic_config: Mapping[str, str] = field(default_factory=dict)
     connectors: Mapping[str, str] = field(default_factory=dict)
     managed: bool = True
-    engine: Name = "mirrormaker2"
+    engine: Name = DEFAULT_ENGINE
 
     @property
     def keeps_names(self) -> bool:
@@ -255,5 +260,12 @@ def _of_its_kind(value: Any, handler: ValidatorFunctionWrapHandler, info: Valida
     return handler(value) if info.context is None else info.context(value)
 
 
+def _of_its_engine(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """A mirror of the file by the class of its engine, in the same way."""
+    return handler(value) if info.context is None else info.context.mirrors(value)
+
+
+AnyMirror = Annotated[SerializeAsAny[Replication], WrapValidator(_of_its_engine)]
+"""A mirror of any engine."""
 AnyConsumer = Annotated[SerializeAsAny[Consumer], WrapValidator(_of_its_kind)]
 """An entry of any kind."""

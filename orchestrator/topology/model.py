@@ -15,7 +15,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from orchestrator.topology.flows import AnyConsumer, Consumer, Producer, RecordMark, Replication, Topic
+from orchestrator.topology.flows import (
+    AnyConsumer,
+    AnyMirror,
+    Consumer,
+    Producer,
+    RecordMark,
+    Replication,
+    Topic,
+)
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.kinds import (
     STRICT,
@@ -188,7 +196,7 @@ class Topology(_Lookups):
     datacenters: tuple[Name, ...]
     clusters: Mapping[Name, Cluster]
     topics: tuple[Topic, ...] = ()
-    replication: tuple[Replication, ...] = ()
+    replication: tuple[AnyMirror, ...] = ()
     producers: tuple[Producer, ...] = ()
     consumers: tuple[AnyConsumer, ...] = ()
     failover: Failover = field(default_factory=Failover)

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from orchestrator.topology.consumer_kinds import Entries
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.mirror_engines import ENGINES
+from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.topology.problems import Problem
 from orchestrator.topology.secrecy import hides
 from orchestrator.topology.source import Path, Source, name_of
@@ -150,13 +151,22 @@ class Shape:
                 return self.entries.entry(self.data["consumers"][index])
         return None
 
+    def _mirror_at(self, path: Path) -> type[Replication] | None:
+        match path:
+            case ("replication", int(index)) if index < len(self.data["replication"]):
+                return self.entries.mirrors.entry(self.data["replication"][index])
+        return None
+
     def type_at(self, path: Path) -> Any:
         """The model's type at `path`; None where it has nothing of the kind."""
         here: Any = Topology
         for depth, part in enumerate(path, 1):
-            here = self.consumer_at(path[:depth]) or _below(here, part)
+            at = path[:depth]
+            here = self.consumer_at(at) or self._mirror_at(at) or _below(here, part)
             if here is None:
                 return None
+        if path[-1:] == ("engine",) and self._mirror_at(path[:-1]) is not None:
+            return typing.Literal[ENGINES.names()]
         is_kind_of_consumer = path[-1:] == ("kind",) and self.consumer_at(path[:-1]) is not None
         return typing.Literal[self.entries.names] if is_kind_of_consumer else here
 

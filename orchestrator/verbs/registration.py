@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import cast
 
 from orchestrator.applications.producers.kind import Producers
 from orchestrator.errors import DcctlError
 from orchestrator.extensions import load
-from orchestrator.mirrors.mirrormaker2 import MirrorMaker2
 from orchestrator.moves.clients import StopAnswering, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS
@@ -17,10 +16,12 @@ from orchestrator.moves.guards import AwaitGuards
 from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
 from orchestrator.moves.left_standing import AwaitPartStanding
 from orchestrator.moves.opening import AwaitOpen
-from orchestrator.moves.participants import Kind, Participants
+from orchestrator.moves.participants import Kind, MirrorEngine, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
+from orchestrator.replication.engine import engine_named
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
+from orchestrator.topology.mirror_engines import ENGINES
 from orchestrator.topology.model import Topology
 
 
@@ -34,17 +35,28 @@ def _in_moves(name: str) -> Kind:
     return cast("Kind", load(kind.takes_part)())
 
 
-PARTICIPANTS = Participants(kinds=(Producers(), *map(_in_moves, KINDS.built_in)), engines=(MirrorMaker2(),))
+def _engines(names: Iterable[str]) -> tuple[MirrorEngine, ...]:
+    """The engines of those names that take part in moves; others only copy."""
+    return tuple(engine for engine in map(engine_named, names) if isinstance(engine, MirrorEngine))
+
+
+PARTICIPANTS = Participants(
+    kinds=(Producers(), *map(_in_moves, KINDS.built_in)), engines=_engines(ENGINES.built_in)
+)
 """Kinds in the order in which they are stopped and started: who writes comes first."""
 
 
 def participants_of(topology: Topology) -> Participants:
-    """Those that are built in, and the other kinds that the file has.
+    """Those that are built in, and the other kinds and engines that the file has.
 
-    Raises `DcctlError` for a kind that cannot be moved, or that no installed package brings.
+    Raises `DcctlError` for a kind that cannot be moved, and for one that no installed package brings.
     """
+    engines = dict.fromkeys(m.engine for m in topology.replication if m.engine not in ENGINES.built_in)
     others = dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in)
-    return replace(PARTICIPANTS, kinds=(*PARTICIPANTS.kinds, *map(_in_moves, others)))
+    return Participants(
+        kinds=(*PARTICIPANTS.kinds, *map(_in_moves, others)),
+        engines=(*PARTICIPANTS.engines, *_engines(engines)),
+    )
 
 
 _OF_EVERY_MOVE = FENCE_EFFECTS | Registry(

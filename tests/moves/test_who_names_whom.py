@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.replication.engine import all_engines
 from orchestrator.topology.consumer_kinds import KINDS
 from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
 from scripts.measure.coupling import read_by_string
@@ -65,9 +66,10 @@ def participants() -> set[str]:
 
 
 def test_a_participant_is_named_where_it_is_registered_only() -> None:
-    """Who wants another one adds a module and registers it; a kind that reads is named by its declaration."""
+    """Who wants another one adds a module and registers it; most are named by their declarations."""
     known = participants()
     declared = {kind.takes_part.rpartition(":")[2] for kind in KINDS.all().values()}
+    declared |= {type(engine).__name__ for engine in all_engines()}
     assert {"ConsumerGroups", "MirrorMaker2"} <= known <= declared.union(imported_names(REGISTRY))
     others = [
         file

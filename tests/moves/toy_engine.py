@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
+from orchestrator.estate.desired_acls import allowed
 from orchestrator.moves.participants import Accepted, MirrorEngine, Ports, Rejoined, Stand
 from orchestrator.moves.results import (
     LossCounted,
@@ -21,6 +22,7 @@ from orchestrator.moves.results import (
 )
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
+from orchestrator.replication.engine import Asked, MirrorHealth, OwnTopic
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offsets_json import Offsets
 from orchestrator.runs.acting import World
@@ -42,8 +44,11 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.ports import Clusters
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
+from orchestrator.topology.kinds import STRICT, Seconds
+from orchestrator.topology.mirror_engines import DeclaredEngine
+from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.rules.rule import Finding, rule
+from orchestrator.values import Acl, TopicPartition
 from tests.twin.clusters import TwinCluster
 from tests.twin.record import Record
 
@@ -395,13 +400,36 @@ class ToyEngine(MirrorEngine):
         StopCopier,
     )
 
-    def __init__(self, copiers: Copiers) -> None:
-        self._copiers = copiers
+    def __init__(self, copiers: Copiers | None = None) -> None:
+        """Without `copiers` it is the engine that a file names: it knows of none that runs."""
+        self._known = copiers
+
+    @property
+    def _copiers(self) -> Copiers:
+        assert self._known is not None
+        return self._known
 
     def ports(self, world: World) -> Ports:
-        return {Copiers: self._copiers}
+        return {Copiers: self._copiers} if self._known is not None else {}
+
+    def topics(self, topology: Topology, mirror: Replication) -> Iterable[OwnTopic]:
+        return (OwnTopic(name=f"copier-{mirror.source}", config={"cleanup.policy": "compact"}),)
+
+    def acls(self, topology: Topology, mirror: Replication, cluster: str) -> Iterable[Acl]:
+        who = topology.clusters[cluster].mirror_principal
+        if cluster == mirror.source:
+            return [
+                rule for name in mirror.topics for rule in allowed(who, "TOPIC", name, ("READ", "DESCRIBE"))
+            ]
+        written = [*map(mirror.mirrored_topic, mirror.topics), f"copier-{mirror.source}"]
+        return [rule for name in written for rule in allowed(who, "TOPIC", name, ("WRITE", "DESCRIBE"))]
+
+    def health(self, asked: Asked, mirror: Replication, at_s: float) -> MirrorHealth:
+        return MirrorHealth(at_s=at_s, states={f"copier-{mirror.source}": "RUNNING"})
 
     def why_not(self, topology: Topology, mirror: MirrorRef) -> str:
+        if self._known is None:
+            return f"no copier {mirror} has begun"
         has_begun = {mirror, mirror.other_way} & self._copiers.at.keys()
         return "" if has_begun else f"no copier {mirror} has begun"
 
@@ -508,6 +536,31 @@ class ToyEngine(MirrorEngine):
     def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:
         step = way.id("paused-copier-goes-on", mirror)
         return book.add(GoOnCopying(mirror=mirror), id=step, phase="redirect", after=after)
+
+
+TOY = ToyEngine()
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Copied(Replication):
+    """A mirror of the toy: every record is copied within `every_s` seconds."""
+
+    needs_connect: ClassVar[bool] = False
+
+    every_s: Seconds = 1.0
+
+
+@rule("toy-every", "error", "A copier of the toy copies at least each minute", "Nobody waits for longer.")
+def toy_every(topology: Topology) -> Iterator[Finding]:
+    """Mirrors of the toy that are slower."""
+    for index, mirror in enumerate(topology.replication):
+        if isinstance(mirror, Copied) and mirror.every_s > 60:
+            yield Finding(
+                ("replication", index, "every_s"), "the copier sleeps for too long", "take 60 or less"
+            )
+
+
+DECLARED = DeclaredEngine(name="toy", entry=Copied, rules=(toy_every,), engine="tests.moves.toy_engine:TOY")
 
 
 def _missing(run: Running, mirror: MirrorRef, ends: Mapping[TopicPartition, int], timeout_s: float) -> int:

@@ -64,7 +64,7 @@ def toy_topology(*, has_connect: bool) -> Topology:
             for name, cluster in file.clusters.items()
         },
         topics=(replace(topic, partitions=2),),
-        replication=(replace(mirror, topics=(topic.name,)),),
+        replication=(replace(mirror, topics=(topic.name,), engine="mirrormaker2" if has_connect else "toy"),),
         producers=(producer,),
         consumers=(),
     )

@@ -160,7 +160,7 @@ class WriteOffsets(_Written, name="write-offsets"):
         ahead = _ahead_of(wanted, run.of(self.saved).offsets)
         if ahead:
             engine = run.port(Participants).engine(run.port(Topology), self.mirror)
-            if engine.moves_groups(run, self.mirror, run.timeout_s / 2):
+            if engine.syncs_positions(run, self.mirror, run.timeout_s / 2):
                 listed = ", ".join(ahead[:_LISTED])
                 return Failed(f"the group sync still runs, and would move forward again: {listed}")
         found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
@@ -220,7 +220,7 @@ class WriteBack(_Written, name="write-back"):
         ahead = _ahead_of(wanted, run.of(self.saved).offsets)
         for mirror in self.synced_by if ahead else ():
             engine = run.port(Participants).engine(run.port(Topology), mirror)
-            if group_sync := engine.moves_groups(run, mirror, 0.0):
+            if group_sync := engine.syncs_positions(run, mirror, 0.0):
                 listed = ", ".join(ahead[:_LISTED])
                 said = f"the group sync of {mirror} runs, and would move forward again: {listed}"
                 return Failed(f"{said}. Stop its connector {group_sync} for the time of the move")

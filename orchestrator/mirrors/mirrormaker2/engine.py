@@ -91,7 +91,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         """See `MirrorEngine`."""
         return drained(run, mirror, standing, end=end, stalled_s=stalled_s, timeout_s=timeout_s)
 
-    def moves_groups(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
+    def syncs_positions(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
         """Its group sync."""
         group_sync = names_of(run.port(Topology), mirror).checkpoint
         connect = run.port(Workers).connect(mirror.workers)

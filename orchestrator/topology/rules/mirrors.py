@@ -62,10 +62,12 @@ def mirror_ends(topology: Topology) -> Iterator[Finding]:
     "They run the mirror, and they must survive its source.",
 )
 def mirror_runs(topology: Topology) -> Iterator[Finding]:
-    """Targets without a worker; a mirror that something else owns needs none."""
+    """Targets without a worker; a mirror that something else owns, or whose engine is another, needs none."""
     for index, mirror in enumerate(topology.replication):
         target = topology.clusters.get(mirror.target)
-        if target and mirror.source != mirror.target and mirror.managed and not target.has_connect:
+        if mirror.source == mirror.target or not mirror.managed or not mirror.needs_connect:
+            continue
+        if target and not target.has_connect:
             message = f"no Connect worker at `{mirror.target}` to run the mirror from `{mirror.source}`"
             hint = "add connect_workers there: the target survives the source"
             yield Finding(("replication", index, "target"), message, hint)

@@ -74,7 +74,12 @@ def connect_version(topology: Topology) -> Iterator[Finding]:
     """Workers of an old Kafka at the target of a managed mirror."""
     for index, mirror in enumerate(topology.replication):
         target = topology.clusters.get(mirror.target)
-        if target and mirror.managed and _version(target) < _FIRST_WITH_INITIAL_STATE:
+        if (
+            target
+            and mirror.managed
+            and mirror.needs_connect
+            and _version(target) < _FIRST_WITH_INITIAL_STATE
+        ):
             message = f"the workers at `{mirror.target}` are of Kafka {target.kafka}: no stopped start"
             yield Finding(("replication", index, "target"), message, "take 3.7 or later there")
 
