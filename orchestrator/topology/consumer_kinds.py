@@ -19,7 +19,7 @@ from pydantic_core import InitErrorDetails
 from orchestrator.errors import DcctlError
 from orchestrator.extensions import Extensions
 from orchestrator.topology.flows import Consumer
-from orchestrator.topology.mirror_engines import ENGINES, Mirrors
+from orchestrator.topology.mirror_engines import ENGINES, DeclaredEngine, Mirrors
 from orchestrator.topology.rules import RULES, Rule
 
 
@@ -78,7 +78,7 @@ def kind_named(name: str) -> ConsumerKind:
 
 def all_rules() -> tuple[Rule, ...]:
     """Every rule that there is, those of each kind and each mirror engine behind the others."""
-    declared = (*KINDS.all().values(), *ENGINES.all().values())
+    declared: list[ConsumerKind | DeclaredEngine] = [*KINDS.all().values(), *ENGINES.all().values()]
     return (*RULES, *(rule for one in declared for rule in one.rules))
 
 
