@@ -18,7 +18,7 @@ from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.live.where_now import held_afterwards, where_now
 from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.verbs.live.failover_result import FailoverResult
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 T = TypeVar("T")
 
@@ -81,10 +81,10 @@ def render_undo(state: RunState, console: Console) -> None:
     for step in staying(state):
         why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
         console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
-    if said := where_now(state, MOVE_EFFECTS):
+    if said := where_now(state, EFFECTS):
         console.print(f"  now: {escape(said)}")
         console.print(
-            f"  held once that is taken back: {escape(held_afterwards(state, MOVE_EFFECTS) or 'nothing')}"
+            f"  held once that is taken back: {escape(held_afterwards(state, EFFECTS) or 'nothing')}"
         )
 
 

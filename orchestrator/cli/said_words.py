@@ -57,9 +57,9 @@ def said_in(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _words() -> Iterable[Word[Any]]:
-    from orchestrator.verbs.registration import MOVE_EFFECTS
+    from orchestrator.verbs.registration import EFFECTS
 
-    return MOVE_EFFECTS.words.values()
+    return EFFECTS.words.values()
 
 
 def _parameter(word: Word[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self
 
 from pydantic.dataclasses import dataclass
@@ -13,6 +13,7 @@ from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
+    Held,
     Nothing,
     Outcome,
     Reversible,
@@ -94,3 +95,16 @@ class DeleteAcls(OnRules, name="delete-acls", phase="remove", title="Withdraw"):
     """Delete rules; one that is not there is no error."""
 
     CREATES: ClassVar[bool] = False
+
+    def holds(self) -> Iterable[Held]:
+        """What was allowed."""
+        return (
+            Held(
+                f"{rule.principal} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}",
+                "not allowed",
+                self.cluster,
+                told_as=rule.principal,
+            )
+            for rule in self.rules
+            if rule.permission == "ALLOW"
+        )

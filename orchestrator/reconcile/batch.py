@@ -23,12 +23,14 @@ class Batch(Verified[Nothing], Effect[Nothing], expected_s=0.5, timeout_s=120.0)
 
     `AT_ONCE`: how much of it one request takes, as `weight` counts it, and `EACH_S`: how long each takes.
     `LANES`: how many requests one controller works on at the same time. `PLACES_REPLICAS`: brokers get some.
+    `STEP_ID`: how the ids of its steps begin, where that is not its name.
     """
 
     AT_ONCE: ClassVar[int] = _OBJECTS_AT_ONCE
     EACH_S: ClassVar[float] = 0.0
     LANES: ClassVar[int] = 2
     PLACES_REPLICAS: ClassVar[bool] = False
+    STEP_ID: ClassVar[str] = ""
 
     cluster: str
 

@@ -14,7 +14,7 @@ from orchestrator.reconcile.connectors import (
     CreateConnectors,
     DeleteConnectors,
     RestartConnectors,
-    ResumeConnectors,
+    ResumeHalted,
 )
 from orchestrator.reconcile.difference import CONFIG, Difference, Finding
 from orchestrator.replication.engine import DesiredConnector
@@ -90,9 +90,9 @@ def _state(
     side: Comparison, connector: DesiredConnector, seen: ObservedConnector, *, is_configured: bool
 ) -> Iterator[Finding]:
     failed = seen.state == "FAILED" or "FAILED" in seen.tasks
-    mend: type[ResumeConnectors | RestartConnectors]
+    mend: type[ResumeHalted | RestartConnectors]
     if seen.state in _HALTED:
-        mend, reason = ResumeConnectors, "somebody halted it: nothing is mirrored"
+        mend, reason = ResumeHalted, "somebody halted it: nothing is mirrored"
     elif failed:
         mend, reason = RestartConnectors, "it has failed: Connect's log says why"
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
@@ -16,6 +16,7 @@ from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
+    Held,
     Nothing,
     Outcome,
     Reversible,
@@ -74,6 +75,10 @@ class DeleteConnectors(
     """Remove them; Connect keeps their offsets."""
 
     connectors: dict[str, dict[str, str]]
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return (Held(name, "deleted", self.cluster) for name in self.connectors)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -178,16 +183,22 @@ class ConnectorMeant(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class ResumeConnectors(
+class ResumeHalted(
     RunsConnectors,
-    name="resume-connectors",
+    name="resume-halted-connectors",
     title="Resume connectors",
     expected_s=2.0,
     stays="a mirror that copies again is what the file asks for",
 ):
     """Let halted ones run."""
 
+    STEP_ID: ClassVar[str] = "resume-connectors"
+
     connectors: dict[str, ConnectorMeant]
+
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return (Held(name, "stopped", self.cluster) for name in self.connectors)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

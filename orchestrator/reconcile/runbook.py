@@ -15,12 +15,31 @@ from orchestrator.reconcile.connectors import (
     CreateConnectors,
     DeleteConnectors,
     RestartConnectors,
-    ResumeConnectors,
+    ResumeHalted,
 )
+from orchestrator.reconcile.record import RecordApplied
 from orchestrator.reconcile.replicas import MoveReplicas
 from orchestrator.reconcile.topics import AddPartitions, CreateTopics, DeleteTopics, OnTopics, SetConfig
 from orchestrator.runs.effect import Handle, Nothing
+from orchestrator.runs.hooks import HOOK_EFFECTS
+from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook, behind
+
+LAYOUT_EFFECTS = HOOK_EFFECTS | Registry(
+    AddPartitions,
+    ConfigureConnectors,
+    CreateAcls,
+    CreateConnectors,
+    CreateTopics,
+    DeleteAcls,
+    DeleteConnectors,
+    DeleteTopics,
+    MoveReplicas,
+    RecordApplied,
+    RestartConnectors,
+    ResumeHalted,
+    SetConfig,
+)
 
 Made = Mapping[str, Sequence[Handle[Nothing]]]
 """Steps of one kind, by the cluster at which they are."""
@@ -76,7 +95,7 @@ def add_works(book: Runbook, works: Iterable[Batch], desired: DesiredEstate) -> 
         mirrored = add(CreateConnectors, ground)
         configured = add(ConfigureConnectors, ground)
         set_up = _Behind((configured,), "it runs as it is set up")
-        add(ResumeConnectors, ground, set_up)
+        add(ResumeHalted, ground, set_up)
         add(RestartConnectors, ground, set_up)
     with book.section("what is needed no more", on_failure="stop"):
         in_place = (unmirrored, allowed, mirrored, configured)
@@ -116,6 +135,7 @@ class _Kinds:
     ) -> dict[str, list[Handle[Nothing]]]:
         """Add the steps of a kind, cluster by cluster; `only` those of these works."""
         made: dict[str, list[Handle[Nothing]]] = {}
+        stem = kind.STEP_ID or kind.NAME
         at_once = f"a controller works on {kind.LANES} of these at a time"
         for cluster in self._desired.clusters:
             works = [
@@ -127,9 +147,9 @@ class _Kinds:
             after = [order.order(sides) for order in orders]
             steps = made.setdefault(cluster, [])
             for batch in batched(works):
-                self._counts[kind.NAME, cluster] += 1
+                self._counts[stem, cluster] += 1
                 lane = [steps[-kind.LANES]] if len(steps) >= kind.LANES else []
-                step_id = f"{kind.NAME}-{cluster}-{self._counts[kind.NAME, cluster]}"
+                step_id = f"{stem}-{cluster}-{self._counts[stem, cluster]}"
                 steps.append(
                     self._book.add(batch, id=step_id, after=[*after, behind(*lane, because=at_once)])
                 )

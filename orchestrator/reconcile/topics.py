@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NotRequired, Self
 
 from pydantic.dataclasses import dataclass
@@ -16,6 +16,7 @@ from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
+    Held,
     Nothing,
     Outcome,
     Partial,
@@ -276,6 +277,10 @@ class DeleteTopics(OnTopics, name="delete-topics", phase="remove", title="Delete
     """Delete topics that are still those that the plan means."""
 
     topics: dict[str, TopicMeant]
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return (Held(f"topic {name}", "deleted", self.cluster) for name in self.topics)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

@@ -1,4 +1,4 @@
-"""Who takes part in moves, and every effect that a plan of theirs may name."""
+"""Who takes part in moves, and every effect that a plan may name, of whichever verb."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.participants import Kind, MirrorEngine, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
 from orchestrator.replication.engine import engine_named
+from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
 from orchestrator.topology.mirror_engines import ENGINES
@@ -59,7 +60,7 @@ def participants_of(topology: Topology) -> Participants:
     )
 
 
-_OF_EVERY_MOVE = FENCE_EFFECTS | Registry(
+_OF_ANY_MOVE = Registry(
     AwaitGuards,
     AwaitOpen,
     AwaitPartStanding,
@@ -78,8 +79,8 @@ _OF_EVERY_MOVE = FENCE_EFFECTS | Registry(
 
 
 def effects_with(participants: Participants) -> Registry:
-    """Every effect of a move in which these take part."""
-    return _OF_EVERY_MOVE | participants.effects()
+    """Every effect of any verb where these take part in moves: what a reader of runs has to know."""
+    return LAYOUT_EFFECTS | FENCE_EFFECTS | _OF_ANY_MOVE | participants.effects()
 
 
-MOVE_EFFECTS = effects_with(PARTICIPANTS)
+EFFECTS = effects_with(PARTICIPANTS)

@@ -25,7 +25,7 @@ from orchestrator.runs.live.journal import lock_path
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Coordination as Ensemble
 from orchestrator.verbs.live import apply_procedure as procedure
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.planning.layout.layouts import active_active
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
@@ -81,7 +81,7 @@ def newest_run(world: Rehearsal) -> str:
 def runs_that_ended_well(world: Rehearsal) -> list[str]:
     return [
         run.run_id
-        for run in earlier_runs(world.ensemble, world.topology.name, effects=MOVE_EFFECTS)
+        for run in earlier_runs(world.ensemble, world.topology.name, effects=EFFECTS)
         if run.outcome == "ok"
     ]
 

@@ -22,7 +22,6 @@ from orchestrator.runs.plan import Plan, Step
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.verbs.registration import MOVE_EFFECTS
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, run_inline
 from tests.moves import test_ways
@@ -30,6 +29,7 @@ from tests.moves.test_runbook import plan_of
 from tests.operations.layout.test_apply_crashes import a_changing_world
 from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import failback_pictures, pictures, sick_pictures, test_switchover
+from tests.planning.known_names import OF_MOVES
 
 Place = Literal["before the effect", "after the effect", "looking"]
 PLACES: tuple[Place, ...] = get_args(Place)
@@ -230,7 +230,7 @@ def test_every_place_of_every_verb_has_its_turn() -> None:
     """The sweeps above are not empty, and leave out no effect of a move."""
     assert set(VERBS) == set(plans())
     named = {step.action for plan in plans().values() for step in plan.steps}
-    assert {effect.NAME for effect in MOVE_EFFECTS} <= named
+    assert {effect.NAME for effect in OF_MOVES} <= named
     for plan in plans().values():
         assert {world.place for world in cases(plan, "do")} == set(PLACES)
         assert {world.place for world in cases(plan, "undo")} == set(PLACES)

@@ -16,7 +16,7 @@ from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.live.procedure import plan_of_run
 from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.topology.loading import parse_topology
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.golden.bite import SAMPLE
 from tests.golden.commands import give
 from tests.golden.files import topology_text
@@ -176,18 +176,18 @@ class Occurrence:
         """What the effect holds, and nothing behind it has begun to let go."""
         state = self.state
         behind = state.plan.steps[state.plan.steps.index(self.step) + 1 :]
-        freed = {held for step in behind if step.id in state.begun for held in MOVE_EFFECTS.frees(step)}
+        freed = {held for step in behind if step.id in state.begun for held in EFFECTS.frees(step)}
         keys = {(held.subject, held.state, held.cluster) for held in freed}
         return [
             held
-            for held in MOVE_EFFECTS.holds(self.step)
+            for held in EFFECTS.holds(self.step)
             if not keys & {(held.subject, held.state, held.cluster), (held.subject, held.state, "")}
         ]
 
     @property
     def holds_surely(self) -> bool:
         """Whether all of that surely does not work: the step has ended well, and met nobody who did not answer."""
-        return self.surely and MOVE_EFFECTS.holds_surely(self.step, self.state.results[self.step.id])
+        return self.surely and EFFECTS.holds_surely(self.step, self.state.results[self.step.id])
 
     def __str__(self) -> str:
         plan = self.state.plan

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.runs.effect import Effect, Look, Nothing, Outcome, Reversible, Running
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 
-@pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)
+@pytest.mark.parametrize("effect", list(EFFECTS), ids=lambda effect: effect.NAME)
 def test_a_title_speaks_of_arguments_that_the_effect_has(effect: type[Effect[Any]]) -> None:
     """A plan's line is made when the plan is: a word that is no argument would be found at night."""
     if effect.title is not Effect.title:
@@ -42,7 +42,7 @@ def test_an_effect_says_what_becomes_of_it_or_cannot_be_made() -> None:
     type("Kept", (_Silent,), {}, name="kept", stays="it is a record of what was seen")
 
 
-@pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)
+@pytest.mark.parametrize("effect", list(EFFECTS), ids=lambda effect: effect.NAME)
 def test_whatever_changes_the_world_is_taken_back_or_says_why_it_stays(effect: type[Effect[Any]]) -> None:
     """In a sentence that stands behind a title, and is no sentence of its own."""
     why = effect.IRREVERSIBLE or effect.STAYS

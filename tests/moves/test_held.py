@@ -30,17 +30,19 @@ from orchestrator.runs.live.history import run_records
 from orchestrator.runs.plan import RunEvent, Step
 from orchestrator.verbs.live.run_story import run_story
 from orchestrator.verbs.live.runs import abort_run
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from orchestrator.watch.status import mirror_status
 from tests.golden.play import Situation
 from tests.moves import test_ways
 from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told, told_of
 from tests.moves.test_runbook import plan_of
+from tests.planning.known_names import OF_MOVES
 
 AnyEffect = type[Effect[Any]]
-held_rows = partial(telling.held_rows, effects=MOVE_EFFECTS)
-where_now = partial(telling.where_now, effects=MOVE_EFFECTS)
-every_effect = pytest.mark.parametrize("effect", list(MOVE_EFFECTS), ids=lambda effect: effect.NAME)
+held_rows = partial(telling.held_rows, effects=EFFECTS)
+where_now = partial(telling.where_now, effects=EFFECTS)
+# What an apply holds: tests/operations/layout/test_apply_held.py
+every_effect = pytest.mark.parametrize("effect", OF_MOVES, ids=lambda effect: effect.NAME)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,7 +89,7 @@ def test_status_tells_what_it_holds(effect: AnyEffect) -> None:
             assert (move["run_id"], move["where_now"]) == (state.run_id, said), str(one)
         for held in one.holds:
             assert tells(said, held, surely=one.holds_surely), (str(one), said)
-        for moved in MOVE_EFFECTS.primaries(one.step):
+        for moved in EFFECTS.primaries(one.step):
             after = (
                 moved.primary
                 if one.surely
@@ -174,7 +176,7 @@ def _is_of_steps(body: Body) -> bool:
 
 def declared(state: RunState, *steps: Step) -> list[Body]:
     """What steps say they have recorded for guards."""
-    found = [body for step in steps for body in MOVE_EFFECTS.facts(step, state.results[step.id])]
+    found = [body for step in steps for body in EFFECTS.facts(step, state.results[step.id])]
     return [body for body in found if _is_of_steps(body)]
 
 
@@ -322,7 +324,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
 def test_with_several_ways_each_is_told_by_its_topics() -> None:
     """None is known by the name of its step."""
     plan = plan_of(test_ways.swapped().book)
-    moves = [step for step in plan.steps if MOVE_EFFECTS.primaries(step)]
+    moves = [step for step in plan.steps if EFFECTS.primaries(step)]
     events = [
         RunEvent(run_id="r", sequence=1, kind="step-intent", at_s=1.0, step=moves[0].id),
         RunEvent(run_id="r", sequence=2, kind="step-outcome", at_s=2.0, step=moves[0].id, outcome="ok"),

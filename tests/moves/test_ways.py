@@ -26,7 +26,7 @@ from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.loading import load_topology, parse_topology
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.spark import SparkQuery
-from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 OPENING = Opening(since_s=1_000.0, wait_s=0.1, look_s=0.1)
@@ -112,7 +112,7 @@ class Planned:
         self.book = book
         self.steps = {step.id: step for step in book.steps}
         assert len(self.steps) == len(book.steps)
-        self.effects: Mapping[str, Any] = {step.id: MOVE_EFFECTS.effect(step) for step in book.steps}
+        self.effects: Mapping[str, Any] = {step.id: EFFECTS.effect(step) for step in book.steps}
         self.graph = nx.DiGraph([(needed, step.id) for step in book.steps for needed in step.depends_on])
         self.graph.add_nodes_from(self.steps)
         assert nx.is_directed_acyclic_graph(self.graph)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.replication.engine import all_engines
 from orchestrator.topology.consumer_kinds import KINDS
-from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from scripts.measure.coupling import read_by_string
 from scripts.measure.source import read_product
 
@@ -114,8 +114,7 @@ def _dotted(package: Path) -> str:
 def effects() -> dict[str, Path]:
     """The classes of effects that a plan may name, with their modules."""
     return {
-        effect.__name__: ROOT.parent / (effect.__module__.replace(".", "/") + ".py")
-        for effect in MOVE_EFFECTS
+        effect.__name__: ROOT.parent / (effect.__module__.replace(".", "/") + ".py") for effect in EFFECTS
     }
 
 

@@ -49,7 +49,7 @@ from orchestrator.verbs.live.failover_result import FailoverResult
 from orchestrator.verbs.live.run_story import run_story
 from orchestrator.verbs.live.runs import resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
-from orchestrator.verbs.registration import MOVE_EFFECTS, effects_with
+from orchestrator.verbs.registration import EFFECTS, effects_with
 from orchestrator.watch.status import mirror_status
 from tests.golden.commands import commands
 from tests.moves.toy_applications import ToyApplications
@@ -278,7 +278,7 @@ def test_of_a_run_of_an_earlier_version_it_is_told_as_that_version_wrote_it(esta
     for arguments in ({}, plan.step("producers-write").arguments):
         steps = [replace(s, arguments=arguments) if s.id == "producers-write" else s for s in plan.steps]
         state = state_from_journal(replace(plan, steps=tuple(steps)), run_id, records)
-        wanted = words_wanted(state, records, MOVE_EFFECTS)
+        wanted = words_wanted(state, records, EFFECTS)
         assert [str(word) for word in wanted] == ["--attest-writing checkout"]
 
 
@@ -328,7 +328,7 @@ def test_every_word_is_an_option_of_its_own() -> None:
     """Of `dcctl resume`, with a help text, and none is another option of that command."""
     resume = commands()["resume"]
     own = [option for parameter in resume.params for option in parameter.opts]
-    found = word_options([*MOVE_EFFECTS.words.values(), WITNESSED, COUNTED])
+    found = word_options([*EFFECTS.words.values(), WITNESSED, COUNTED])
     assert [parameter.opts for parameter in found] == [["--attest-writing"], ["--witnessed"], ["--counted"]]
     assert [parameter.help for parameter in found][1:] == [
         "A person has heard this tally count aloud.",
@@ -337,7 +337,7 @@ def test_every_word_is_an_option_of_its_own() -> None:
     assert not {option for parameter in found for option in parameter.opts} & set(own)
 
 
-@pytest.mark.parametrize("effect", [*MOVE_EFFECTS, AwaitWitness], ids=lambda effect: effect.NAME)
+@pytest.mark.parametrize("effect", [*EFFECTS, AwaitWitness], ids=lambda effect: effect.NAME)
 def test_an_effect_awaits_words_if_it_declares_any(effect: type[Effect[Any]]) -> None:
     """One that is declared and never awaited could only be refused."""
     assert bool(effect.WORDS) == (effect.awaits is not Effect.awaits)
@@ -355,7 +355,7 @@ def test_the_command_line_hands_on_the_words_that_effects_declare(monkeypatch: p
     words = ["resume", "r1", str(FILE), "--attest-writing", "checkout", "--attest-writing", "returns"]
     assert run(words) == 4
     assert run([*words, "--witnessed", "ada"]) == 2
-    monkeypatch.setattr(said_words, "_words", lambda: [WITNESSED, *MOVE_EFFECTS.words.values()])
+    monkeypatch.setattr(said_words, "_words", lambda: [WITNESSED, *EFFECTS.words.values()])
     assert run([*words, "--witnessed", "ada"]) == 4
     assert run(words[:3]) == 4
     producers = {"attest-writing": ("checkout", "returns")}

@@ -27,7 +27,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.plans import way_along
-from orchestrator.verbs.registration import MOVE_EFFECTS, PARTICIPANTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.pictures import with_mirror
 
@@ -96,24 +96,24 @@ class WithPorts:
 
 def performed(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
     """What a step comes to, behind earlier steps with these results (by step id, as effects leave them)."""
-    return EffectActions(MOVE_EFFECTS, world).perform(step, in_journal(results or {}))
+    return EffectActions(EFFECTS, world).perform(step, in_journal(results or {}))
 
 
 def result_of(step: Step, found: StepOutcome, kind: type[P]) -> P:
     """The result that a step has left, out of the journal again."""
-    result: Any = MOVE_EFFECTS.result(Handle(step.id, step.action), found.result)
+    result: Any = EFFECTS.result(Handle(step.id, step.action), found.result)
     assert isinstance(result, kind), found.message
     return result
 
 
 def verified(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
     """What looking at it comes to."""
-    return EffectActions(MOVE_EFFECTS, world).verify(step, in_journal(results or {}))
+    return EffectActions(EFFECTS, world).verify(step, in_journal(results or {}))
 
 
 def undone(world: World, step: Step, results: Mapping[str, Any] | None = None) -> StepOutcome:
     """What taking it back comes to."""
-    return EffectActions(MOVE_EFFECTS, world).compensate(step, in_journal(results or {}))
+    return EffectActions(EFFECTS, world).compensate(step, in_journal(results or {}))
 
 
 def in_journal(results: Mapping[str, Any]) -> Results:

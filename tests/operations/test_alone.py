@@ -52,7 +52,7 @@ from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import SimulatedCrash
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
@@ -111,13 +111,13 @@ class East(AnyWorld):
 
 def nothing_found(step: Step) -> StepOutcome:
     """What a step leaves that has found nothing, of whatever type that is."""
-    effect = MOVE_EFFECTS.kind(step)
+    effect = EFFECTS.kind(step)
     empty = {
         name: {"dict": {}, "list": [], "tuple": [], "str": "", "int": 0, "float": 0.0}[_plain(kind)]
         for name, kind in get_type_hints(effect.RESULT).items()
         if get_origin(kind) is not ClassVar
     }
-    result: Any = MOVE_EFFECTS.result(Handle(step.id, step.action), empty)
+    result: Any = EFFECTS.result(Handle(step.id, step.action), empty)
     return StepOutcome("ok", result=result_to_json(effect, result))
 
 
@@ -139,7 +139,7 @@ class Night:
         if not self.answers:
             return replace(observation(), coordination=ABSENT)
         runs = earlier_runs(
-            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=EFFECTS
         )
         return replace(observation(), coordination=part(CoordinationState("", runs)))
 
@@ -159,7 +159,7 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
         session = RunSession(
             TOPOLOGY, tmp_path, run_id=run.run_id, estate_record=run.estate_record, servers=REAL_SERVERS
         )
-        east.really = EffectActions(MOVE_EFFECTS, WithPorts(session, {BootGuards: Away()}))
+        east.really = EffectActions(EFFECTS, WithPorts(session, {BootGuards: Away()}))
         return east
 
     monkeypatch.setattr(move_procedure, "open_estate", open_estate)
@@ -190,7 +190,7 @@ def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> Non
     told = import_journal(TOPOLOGY, file)
     assert (told["records"], told["primary"]) == (len(records), "east")
     assert journal_records(night.ensemble, TOPOLOGY.name, result.run_id, run_folder(result.run_id)) == records
-    assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == ["ok"]
+    assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == ["ok"]
     (primary,) = read_primaries(night.ensemble, TOPOLOGY.name)
     assert (primary.primary, primary.run_id) == ("east", result.run_id)
     assert journals() == []
@@ -233,9 +233,7 @@ def test_once_imported_an_open_run_goes_on_with_the_ensemble(night: Night) -> No
         resume_run(TOPOLOGY, run_id)
     import_journal(TOPOLOGY, file)
     assert resume_run(TOPOLOGY, run_id).outcome == "ok"
-    assert [run.outcome for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
-        "ok"
-    ]
+    assert [run.outcome for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == ["ok"]
     assert read_primaries(night.ensemble, TOPOLOGY.name)[0].primary == "east"
 
 
@@ -280,12 +278,12 @@ def test_where_others_have_moved_meanwhile_a_person_says_which_came_first(
     assert night.ensemble.nodes == before
     told = import_journal(TOPOLOGY, file, order=order)
     assert ("primary_problem" in told) == (order == "earlier")
-    runs = [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)]
+    runs = [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)]
     assert runs == ([run_id, "meanwhile"] if order == "earlier" else ["meanwhile", run_id])
     found = primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))
     assert found["west", "orders"].cluster == primary
     import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED))
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == runs
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == runs
 
 
 @pytest.mark.parametrize("dies_after", range(1, 40, 3))
@@ -309,7 +307,7 @@ def test_an_import_that_died_goes_on_at_the_place_that_it_had(
     monkeypatch.setattr(MemoryLock, "create_all", whole)
     if file.exists():
         import_journal(TOPOLOGY, file, order="earlier")
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == [
         run_id,
         "meanwhile",
     ]
@@ -389,7 +387,7 @@ def test_what_it_had_seen_came_before_it(night: Night, tmp_path: Path) -> None:
     run_id = run_failover(TOPOLOGY, replace(ASKED, acknowledge="eve: agreed")).run_id
     (file,) = journals()
     assert import_journal(TOPOLOGY, file)["primary"] == "east"
-    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=MOVE_EFFECTS)] == [
+    assert [run.run_id for run in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == [
         "meanwhile",
         run_id,
     ]

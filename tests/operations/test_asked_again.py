@@ -15,7 +15,7 @@ from orchestrator.runs.plan import Plan, Predicted
 from orchestrator.verbs.live import apply_procedure as procedure
 from orchestrator.verbs.live.apply import run_apply
 from orchestrator.verbs.live.real_servers import RealServers
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.some_servers import ClockAt
 from tests.planning.layout.layouts import active_active
@@ -98,7 +98,7 @@ def test_declined_the_second_time_nothing_was_changed(world: Prices) -> None:
     with pytest.raises(GateRefusedError, match="declined: records lost of orders: at most 180"):
         run_apply(estate.topology, approve=lambda _: answers.pop(0))
     assert estate.clusters["west"].picture.topics == {}
-    assert [row["outcome"] for row in run_rows(estate.topology, MOVE_EFFECTS)] == ["refused"]
+    assert [row["outcome"] for row in run_rows(estate.topology, EFFECTS)] == ["refused"]
 
 
 def test_what_has_not_grown_is_not_asked_about_again(world: Prices) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.runs.coordination_state import newest_move
 from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 
 WEST_TO_EAST = {"verb": "failover", "source": "west", "target": "east"}
@@ -51,10 +51,10 @@ def test_a_run_counts_as_refused_only_if_no_step_was_begun(tmp_path: Path) -> No
     a_run(ensemble, tmp_path, "r3", begun=False)
     a_run(ensemble, tmp_path, "r4", begun=True)
     a_run(ensemble, tmp_path, "r5", begun=True, outcome="ok")
-    runs = newest_runs(ensemble, "t", MOVE_EFFECTS)
+    runs = newest_runs(ensemble, "t", EFFECTS)
     assert [run.outcome for run in runs] == ["refused", "incomplete", "not begun", "incomplete", "ok"]
     assert [run.has_effect for run in runs] == [False, True, False, True, True]
-    assert [run.run_id for run in earlier_runs(ensemble, "t", effects=MOVE_EFFECTS)] == ["r2", "r4", "r5"]
+    assert [run.run_id for run in earlier_runs(ensemble, "t", effects=EFFECTS)] == ["r2", "r4", "r5"]
 
 
 def test_no_number_of_refused_attempts_hides_a_run_that_changed_something(
@@ -68,9 +68,9 @@ def test_no_number_of_refused_attempts_hides_a_run_that_changed_something(
         a_run(ensemble, tmp_path, f"r{number:03d}", begun=False, outcome="refused")
     if written_by == "journals alone":
         forget_the_facts(ensemble)
-    assert [run.outcome for run in newest_runs(ensemble, "t", MOVE_EFFECTS)] == ["refused"] * 20
+    assert [run.outcome for run in newest_runs(ensemble, "t", EFFECTS)] == ["refused"] * 20
     for between in ((), ("east", "west"), ("east", "north")):
-        asked = earlier_runs(ensemble, "t", between=between, effects=MOVE_EFFECTS)
+        asked = earlier_runs(ensemble, "t", between=between, effects=EFFECTS)
         assert [run.run_id for run in asked] == ["r000", "r001", "r002"]
 
 
@@ -83,7 +83,7 @@ def test_runs_stand_in_the_order_in_which_they_began_whatever_clocks_say(
     a_run(ensemble, tmp_path, "20260101T103000-failover", begun=True, outcome="ok")
     if written_by == "journals alone":
         forget_the_facts(ensemble)
-    runs = earlier_runs(ensemble, "t", between=("west", "east"), effects=MOVE_EFFECTS)
+    runs = earlier_runs(ensemble, "t", between=("west", "east"), effects=EFFECTS)
     assert [run.verb for run in runs] == ["failback", "failover"]
     newest = newest_move(runs, "west", "east")
     assert newest is not None
@@ -97,7 +97,7 @@ def test_what_an_earlier_dcctl_has_left_stands_before_the_first_new_run(tmp_path
     a_run(ensemble, tmp_path, "r5", begun=True, outcome="undone", about=EAST_TO_WEST)
     forget_the_facts(ensemble)
     a_run(ensemble, tmp_path, "r1", begun=True)
-    assert [(run.run_id, run.outcome) for run in earlier_runs(ensemble, "t", effects=MOVE_EFFECTS)] == [
+    assert [(run.run_id, run.outcome) for run in earlier_runs(ensemble, "t", effects=EFFECTS)] == [
         ("r9", "ok"),
         ("r5", "undone"),
         ("r1", "incomplete"),
@@ -109,4 +109,4 @@ def test_the_own_run_is_no_earlier_one(tmp_path: Path) -> None:
     ensemble = MemoryEnsemble()
     a_run(ensemble, tmp_path, "r1", begun=True)
     a_run(ensemble, tmp_path, "r2", begun=True)
-    assert [run.run_id for run in earlier_runs(ensemble, "t", without="r2", effects=MOVE_EFFECTS)] == ["r1"]
+    assert [run.run_id for run in earlier_runs(ensemble, "t", without="r2", effects=EFFECTS)] == ["r1"]

@@ -30,7 +30,7 @@ from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.real_servers import RealServers
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.operations.some_moves import in_journal
 from tests.operations.some_servers import ClockAt
@@ -68,7 +68,7 @@ class Rehearsal:
         assert them.kinds
         self.observed += 1
         runs = earlier_runs(
-            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=EFFECTS
         )
         return replace(self.picture, at_s=self.now_s, coordination=part(CoordinationState("", runs)))
 
@@ -163,7 +163,7 @@ def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_p
 
     with pytest.raises(KeyboardInterrupt):
         run_failover(TOPOLOGY, REQUEST, approve=interrupted, folder=tmp_path)
-    outcomes = {r.run_id: r.outcome for r in newest_runs(world.ensemble, TOPOLOGY.name, MOVE_EFFECTS)}
+    outcomes = {r.run_id: r.outcome for r in newest_runs(world.ensemble, TOPOLOGY.name, EFFECTS)}
     assert sorted(outcomes.values()) == ["not begun", "refused"]
 
 
@@ -186,7 +186,7 @@ def test_a_local_disk_stops_no_run(world: Rehearsal, tmp_path: Path) -> None:
     world.picture = BACK_AGAIN
     with refused("source-unreachable"):
         run_failover(TOPOLOGY, REQUEST, folder=tmp_path)
-    assert [run.outcome for run in newest_runs(world.ensemble, TOPOLOGY.name, MOVE_EFFECTS)] == ["refused"]
+    assert [run.outcome for run in newest_runs(world.ensemble, TOPOLOGY.name, EFFECTS)] == ["refused"]
 
 
 @pytest.mark.parametrize("blocked", [".", "plan.json"])
@@ -210,7 +210,7 @@ def test_every_override_is_a_record_of_its_own(world: Rehearsal, tmp_path: Path)
     asked = replace(REQUEST, accept_loss=5, acknowledge="eve: agreed")
     with refused("source-unreachable"):
         run_failover(TOPOLOGY, asked, folder=tmp_path)
-    (run,) = newest_runs(world.ensemble, TOPOLOGY.name, MOVE_EFFECTS)
+    (run,) = newest_runs(world.ensemble, TOPOLOGY.name, EFFECTS)
     records = journal_records(world.ensemble, TOPOLOGY.name, run.run_id, tmp_path)
     assert [record.message for record in records if record.kind == "override"] == [
         "--attest-down west by ada: fire",

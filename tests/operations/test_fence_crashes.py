@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.guards.boot_guard import Disk, guard_word
 from orchestrator.moves.fence import FenceRequest, fenced
-from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.moves.fencing import rules_in_words
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.runs.acting import EffectActions
@@ -33,6 +33,7 @@ from orchestrator.runs.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.runs.writers import denied_principals, denied_topics, writers_at
 from orchestrator.values import Acl, LogEnd, LogReach, TopicPartition
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -87,7 +88,7 @@ class World(CrashingJournal):
     def __post_init__(self) -> None:
         if set(RULES) <= self.rules_there:
             self._record("before", DENIAL)
-        self._actions = EffectActions(FENCE_EFFECTS, _Instant(self))
+        self._actions = EffectActions(EFFECTS, _Instant(self))
 
     def perform(self, step: Step, results: Results) -> StepOutcome:
         return self._actions.perform(step, results)

@@ -21,7 +21,7 @@ from orchestrator.verbs.live.apply import plan_apply, run_apply
 from orchestrator.verbs.live.group_offsets import Snapshot, write_snapshot
 from orchestrator.verbs.live.moving import move_group
 from orchestrator.verbs.live.runs import resume_run
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning.layout.layouts import active_active
@@ -256,7 +256,7 @@ def test_what_is_written_by_hand_is_kept_and_told_of(
     path.write_text(json.dumps(dump_topology(file)), encoding="utf-8")
     assert run(["history", str(path)]) == 0
     assert "offsets restore at east, by hand, by " in said()
-    assert history.run_rows(file, MOVE_EFFECTS) == [], "it is no run, and stands in no move's way"
+    assert history.run_rows(file, EFFECTS) == [], "it is no run, and stands in no move's way"
 
 
 def test_without_a_file_the_scope_is_checked_first_and_then_a_file_is_asked_for(

@@ -17,7 +17,7 @@ from orchestrator.runs.live.run_journal import RunJournal
 from orchestrator.runs.plan import EventKind, RunEvent
 from orchestrator.verbs.live.move_estate import open_estate
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.planning.pictures import AHEAD, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 
@@ -69,7 +69,7 @@ def test_a_huge_plan_hides_no_run(server: ZooKeeperServer, tmp_path: Path) -> No
         first = an_event(1, "run-started", verb="failover", source="west", target="east", plan=plan)
         journal.append(first)
         journal.append(an_event(2, "step-intent"))
-        (run,) = earlier_runs(coordination, "huge", effects=MOVE_EFFECTS)
+        (run,) = earlier_runs(coordination, "huge", effects=EFFECTS)
         told = (run.verb, run.source, run.target, run.who, run.reason, run.outcome)
         assert told == ("failover", "west", "east", "ada", "fire", "incomplete")
         assert journal_records(coordination, "huge", "r", tmp_path)[0] == first
@@ -94,13 +94,13 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
             Run(file, "r2", opened, command="other", folder=tmp_path / "r2", on_event=seen.append),
         ):
             pass
-        assert [row["outcome"] for row in run_rows(file, MOVE_EFFECTS)] == ["not begun"]
+        assert [row["outcome"] for row in run_rows(file, EFFECTS)] == ["not begun"]
         run.record("run-ended", data={"outcome": "ok"})
-    assert [(row["run_id"], row["outcome"]) for row in run_rows(file, MOVE_EFFECTS)] == [("r1", "ok")]
+    assert [(row["run_id"], row["outcome"]) for row in run_rows(file, EFFECTS)] == [("r1", "ok")]
     assert [record.kind for record in seen] == ["run-started", "run-ended"]
     assert (tmp_path / "r1" / "journal.jsonl").read_text().count("\n") == 2
     with connected(server) as coordination:
         assert coordination.holder(lock_path(file.name)) is None
-        assert earlier_runs(coordination, "no-such-topology", effects=MOVE_EFFECTS) == ()
+        assert earlier_runs(coordination, "no-such-topology", effects=EFFECTS) == ()
     with pytest.raises(DcctlError, match=r"is not in the journal\n.*r1"):
         run_records(file, "r9")

@@ -16,7 +16,7 @@ from orchestrator.ports.admin_values import Quorum, Voter
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.values import Acl
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.some_moves import WithPorts, a_session, verified
 from tests.operations.some_servers import PassingClock, SomeServers
 from tests.planning.sick_pictures import FILE, REQUEST, picture
@@ -29,7 +29,7 @@ class _Access:
     """Every rule is there."""
 
     def rules(self, _principals: Iterable[str]) -> frozenset[Acl]:
-        effect = MOVE_EFFECTS.effect(DENY)
+        effect = EFFECTS.effect(DENY)
         assert isinstance(effect, DenyLeft)
         return frozenset(effect.rules)
 
@@ -102,7 +102,7 @@ def test_without_a_metadata_log_nobody_is_said_to_have_heard(
     assert found.outcome == "ok"
     assert words in found.message
     assert found.result == {"heard": heard, "silent": ["west:3"]}
-    assert not MOVE_EFFECTS.holds_surely(DENY, found.result)
+    assert not EFFECTS.holds_surely(DENY, found.result)
 
 
 def test_only_rules_that_every_broker_has_heard_of_are_surely_in_force(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_only_rules_that_every_broker_has_heard_of_are_surely_in_force(tmp_path:
     for metadata, are_in_force in (("kraft", True), ("zookeeper", False)):
         found = looked(tmp_path / metadata, metadata, 100, 101, silent={})
         assert found.outcome == "ok"
-        assert MOVE_EFFECTS.holds_surely(DENY, found.result) is are_in_force, metadata
+        assert EFFECTS.holds_surely(DENY, found.result) is are_in_force, metadata
 
 
 def test_a_broker_that_has_not_read_so_far_is_named(tmp_path: Path) -> None:

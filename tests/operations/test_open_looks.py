@@ -20,7 +20,7 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.move_estate import Estate
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.operations.memory_ensemble import MemoryEnsemble
 from tests.planning import failback_pictures, pictures
@@ -47,7 +47,7 @@ class Estates:
 
     def known(self, own_run: str) -> Any:
         runs = earlier_runs(
-            self.ensemble, FILE.name, between=("west", "east"), without=own_run, effects=MOVE_EFFECTS
+            self.ensemble, FILE.name, between=("west", "east"), without=own_run, effects=EFFECTS
         )
         return part(CoordinationState("", runs))
 
@@ -57,7 +57,7 @@ class Estates:
         return self.world
 
     def newest(self) -> EarlierRun:
-        found = newest_move(earlier_runs(self.ensemble, FILE.name, effects=MOVE_EFFECTS), "west", "east")
+        found = newest_move(earlier_runs(self.ensemble, FILE.name, effects=EFFECTS), "west", "east")
         assert found is not None
         return found
 
@@ -137,7 +137,7 @@ def test_back_unseen_and_lost_again_the_run_is_ended_though_its_target_is_gone(e
     assert estates.world is not None
     assert "open-standby" in estates.world.effects
     assert estates.newest().looks == ("producers-write",)
-    ended = resume_procedure(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
+    ended = resume_procedure(Failback(estates), back.run_id, effects=EFFECTS)
     assert outcome_of(ended) == "ok"
     plan = Failover(estates).plan(Failover(estates).observe(estates.connections(), own_lock=True, own_run=""))
     assert gate(plan, "needed").outcome == "ok"
@@ -157,7 +157,7 @@ def test_back_unseen_and_lost_again_a_person_lets_the_failover_pass(estates: Est
     assert again.plan.facts["passed"] == back.run_id
     for go_on in (resume_procedure, partial(abort_procedure, reason="eve: no")):
         with pytest.raises(GateRefusedError, match=f"overtaken: failover .*{again.run_id}"):
-            go_on(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
+            go_on(Failback(estates), back.run_id, effects=EFFECTS)
 
 
 @pytest.mark.parametrize("step", ["caught-up", "start-producers", "mirror-goes-on"])
@@ -168,7 +168,7 @@ def test_one_that_stopped_half_way_still_needs_its_sites_and_is_not_passed(
     back = failed_back(estates, {**UNSEEN, step: StepOutcome("failed", "no")})
     assert estates.newest().looks == ()
     with pytest.raises(DcctlError, match="target-healthy"):
-        resume_procedure(Failback(estates), back.run_id, effects=MOVE_EFFECTS)
+        resume_procedure(Failback(estates), back.run_id, effects=EFFECTS)
     with pytest.raises(GateRefusedError, match="needed refused: an earlier run stopped on the way"):
         run_procedure(Failover(estates, WORD))
 
@@ -177,7 +177,7 @@ def test_there_unseen_and_the_source_returns_the_run_is_ended(estates: Estates) 
     """That the source answers again says nothing of who writes at the target."""
     over = failed_over(estates, UNSEEN)
     estates.is_west_lost, estates.fails = False, {}
-    ended = resume_procedure(Failover(estates), over.run_id, effects=MOVE_EFFECTS)
+    ended = resume_procedure(Failover(estates), over.run_id, effects=EFFECTS)
     assert outcome_of(ended) == "ok"
 
 
@@ -209,7 +209,7 @@ def test_killed_while_it_looked_it_is_done_but_for_that(estates: Estates) -> Non
     del estates.ensemble.nodes[f"{path}/{names[-1]}"]
     assert (estates.newest().outcome, estates.newest().looks) == ("incomplete", ("producers-write",))
     with pytest.raises(GateRefusedError, match="cannot be taken back"):
-        abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=MOVE_EFFECTS)
+        abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=EFFECTS)
     started = [step.id for step in over.plan.steps if step.irreversible]
-    abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=MOVE_EFFECTS, leave=started)
+    abort_procedure(Failover(estates), over.run_id, reason="eve: no", effects=EFFECTS, leave=started)
     assert estates.newest().looks == ()

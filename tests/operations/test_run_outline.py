@@ -12,7 +12,7 @@ from orchestrator.runs.estate_record import RunEnded
 from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
 from orchestrator.runs.live.estate_facts import begun_runs, read_facts
 from orchestrator.runs.live.run_outline import has_begun, outline_of, read_outline
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.operations.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.operations.test_earlier_runs import WEST_TO_EAST, forget_the_facts
 
@@ -40,7 +40,7 @@ def test_every_reader_gives_the_same_answer(
 
     known = ["r"] if is_begun else []
     assert begun_runs(ensemble, "t") == known
-    assert [run.run_id for run in earlier_runs(ensemble, "t", effects=MOVE_EFFECTS)] == known
+    assert [run.run_id for run in earlier_runs(ensemble, "t", effects=EFFECTS)] == known
     assert newest_begun(read_facts(ensemble, "t", GUARD_FACTS)) == "".join(known)
 
     # A resumption that was refused is no end of what has begun.
@@ -48,7 +48,7 @@ def test_every_reader_gives_the_same_answer(
     assert outline.outcome == (end if is_over else "")
     told = [fact.body for fact in read_facts(ensemble, "t", [RunEnded])]
     assert told == [RunEnded(outcome=end) for _ in known if is_over]
-    (shown,) = newest_runs(ensemble, "t", MOVE_EFFECTS)
+    (shown,) = newest_runs(ensemble, "t", EFFECTS)
     assert shown.outcome in {outline.outcome, "incomplete" if is_begun else "not begun"}
     assert shown.has_effect is (shown.outcome not in {"refused", "not begun", "undone"})
 

@@ -12,14 +12,14 @@ from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.live import where_now as telling
 from orchestrator.runs.plan import EventKind, Outcome, Plan, RunEvent, Step
 from orchestrator.verbs.plans import plan_failover, plan_switchover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.test_any_exception import plans
 from tests.operations.test_alone import nothing_found
 from tests.operations.test_fence_crashes import fence_plan
 from tests.planning import sick_pictures, test_switchover
 from tests.planning.pictures import topology
 
-where_now = partial(telling.where_now, effects=MOVE_EFFECTS)
+where_now = partial(telling.where_now, effects=EFFECTS)
 PLAN = plan_switchover(topology(), test_switchover.picture(), test_switchover.REQUEST)
 IDS = [step.id for step in PLAN.in_order()]
 

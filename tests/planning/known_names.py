@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
 from orchestrator.runs.effect import Reversible, Verified, VerifiedUndo
+from orchestrator.runs.hooks import HOOK_EFFECTS
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.registry import Registry
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
+
+OF_APPLIES_ONLY = set(LAYOUT_EFFECTS) - set(HOOK_EFFECTS)
+OF_MOVES = [effect for effect in EFFECTS if effect not in OF_APPLIES_ONLY]
 
 
-def assert_all_known(plan: Plan, effects: Registry = MOVE_EFFECTS) -> None:
+def assert_all_known(plan: Plan, effects: Registry = EFFECTS) -> None:
     """Every step is an effect, read back from its arguments, that can do what the step says of it."""
     assert plan.steps
     for step in plan.steps:

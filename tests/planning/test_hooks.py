@@ -8,8 +8,7 @@ import networkx as nx
 import pytest
 
 from orchestrator.moves.fence import FenceRequest
-from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
-from orchestrator.reconcile.effects import LAYOUT_EFFECTS
+from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.reconcile.layout import plan_layout
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import StepOutcome
@@ -18,7 +17,7 @@ from orchestrator.runs.plan import Plan, plan_from_json, to_json
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.any_world import AnyWorld, kept
 from tests.engine.crashes import ABORT, crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
@@ -50,14 +49,6 @@ def plans() -> dict[str, Plan]:
 
 
 PLANS = plans()
-EFFECTS = {
-    "failover": MOVE_EFFECTS,
-    "switchover": MOVE_EFFECTS,
-    "failback": MOVE_EFFECTS,
-    "fence": FENCE_EFFECTS,
-    "unfence": FENCE_EFFECTS,
-    "apply": LAYOUT_EFFECTS,
-}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -68,7 +59,7 @@ def test_one_hook_is_before_everything_and_one_behind(verb: str) -> None:
     assert others
     assert nx.descendants(plan.graph(), "pre-hook") == others | {"post-hook"}
     assert nx.ancestors(plan.graph(), "post-hook") == others | {"pre-hook"}
-    assert isinstance(EFFECTS[verb].effect(plan.step("pre-hook")), RunHook)
+    assert isinstance(EFFECTS.effect(plan.step("pre-hook")), RunHook)
     assert plan_from_json(to_json(plan)) == plan
     told = plan.step("pre-hook").arguments["variables"]
     assert (told["dcctl_verb"], told["dcctl_when"]) == (verb, "pre")

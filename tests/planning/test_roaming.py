@@ -14,7 +14,7 @@ from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import crash_everywhere, run_inline
 from tests.planning import failback_pictures, test_switchover
@@ -50,7 +50,7 @@ def needs(plan: Plan, step: str) -> set[str]:
 
 
 def landing_ends(plan: Plan) -> RecordLandingEnds:
-    found = MOVE_EFFECTS.effect(plan.step("record-landing-ends"))
+    found = EFFECTS.effect(plan.step("record-landing-ends"))
     assert isinstance(found, RecordLandingEnds)
     return found
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_kept_off_the_target_is_counted_and_named() -> None:
     assert plan.is_allowed
     assert "keep-off" not in {step.id for step in plan.steps}
     assert "let-in" not in {step.id for step in plan.steps}
-    early = MOVE_EFFECTS.effect(plan.step("before-roaming"))
+    early = EFFECTS.effect(plan.step("before-roaming"))
     assert isinstance(early, RecordEarlyEnds)
     assert early.topics == ("orders",)
     assert plan.step("before-roaming").compensation == RecordEarlyEnds.NAME

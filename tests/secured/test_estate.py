@@ -23,7 +23,7 @@ from orchestrator.runs.live.history import coordination_of, run_rows
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogReach
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 from tests.drill.rehearsal import ROOT, processes_of
 from tests.layouts.estate import Estate
 from tests.secured import leaks
@@ -213,7 +213,7 @@ def _assert_journal_is_closed(simulation: Simulation, secrets: dict[str, bytes],
     wrong = load_topology(folder / "wrong.yaml")
     assert resolve_secrets({"p": str(wrong.coordination and wrong.coordination.password)}, "")["p"] == "wrong"
     with pytest.raises(DcctlError, match="does not allow it, not for user coordination"):
-        run_rows(wrong, MOVE_EFFECTS)
+        run_rows(wrong, EFFECTS)
 
 
 def _walk(coordination: Coordination, path: str) -> Iterator[tuple[str, bytes]]:

@@ -18,7 +18,6 @@ from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.digests import digests_like, moved_parts
-from orchestrator.reconcile.effects import LAYOUT_EFFECTS
 from orchestrator.reconcile.layout import VERB, plan_layout, record_of
 from orchestrator.reconcile.live.record import read_applied, write_applied
 from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
@@ -37,6 +36,7 @@ from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import EFFECTS
 from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
@@ -176,7 +176,7 @@ class LayoutProcedure:
             servers=self.servers,
             more_ports=ports,
         )
-        return EffectActions(LAYOUT_EFFECTS, session)
+        return EffectActions(EFFECTS, session)
 
     def _fresh(self, picture: LayoutPicture) -> Plan:
         return plan_layout(
@@ -191,7 +191,7 @@ class LayoutProcedure:
 
 def _effects(plan: Plan) -> dict[str, Effect[Any] | None]:
     """What a plan does, by its steps: side by side has no order. None for what this version does not know."""
-    return {step.id: LAYOUT_EFFECTS.understood(step) for step in plan.steps}
+    return {step.id: EFFECTS.understood(step) for step in plan.steps}
 
 
 def _applied(estate: LayoutEstate) -> Applied | None:

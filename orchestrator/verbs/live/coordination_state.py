@@ -17,7 +17,7 @@ from orchestrator.runs.live.words import Words
 from orchestrator.runs.primaries import primaries_of
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 _HINT = "start the ensemble again, or correct `coordination.zookeeper` in the file"
 
@@ -40,7 +40,7 @@ def read_coordination(
     own_lock: bool,
     own_run: str = "",
     between: Iterable[tuple[str, str]] | None = (),
-    effects: Words = MOVE_EFFECTS,
+    effects: Words = EFFECTS,
 ) -> CoordinationState:
     """The state as the ensemble tells it; `problem` says why there is none.
 

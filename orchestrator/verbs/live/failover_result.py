@@ -28,7 +28,7 @@ from orchestrator.runs.live.words import words_wanted
 from orchestrator.runs.plan import PHASES, Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.values import TopicPartition
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 R = TypeVar("R")
 RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
@@ -90,7 +90,7 @@ class FailoverResult:
         return asdict(self)
 
 
-def failover_result(ended: Ended, effects: Registry = MOVE_EFFECTS) -> FailoverResult:
+def failover_result(ended: Ended, effects: Registry = EFFECTS) -> FailoverResult:
     """The result of a run from its plan, its journal and the state that it ended in; kept in its folder.
 
     `effects`: those of whoever takes part in the run.

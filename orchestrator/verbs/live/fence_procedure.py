@@ -11,7 +11,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_gates import primary_here
-from orchestrator.moves.fence_runbook import FENCE_EFFECTS, plan_fence, plan_unfence
+from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.acting import EffectActions
@@ -29,6 +29,7 @@ from orchestrator.verbs.live.coordination_state import coordination_subject, rea
 from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import EFFECTS
 
 T = TypeVar("T")
 FenceVerb = Literal["fence", "unfence"]
@@ -117,7 +118,7 @@ class FenceProcedure:
             records=run.events,
             servers=self.servers,
         )
-        return EffectActions(FENCE_EFFECTS, session)
+        return EffectActions(EFFECTS, session)
 
 
 def preview_fence(

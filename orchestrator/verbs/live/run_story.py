@@ -15,12 +15,12 @@ from orchestrator.runs.live.words import words_wanted
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import PHASES, RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 _GONE_ON = ("run-resumed", "undo-started")
 
 
-def run_story(records: Sequence[RunEvent], effects: Registry = MOVE_EFFECTS) -> dict[str, Any]:
+def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[str, Any]:
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for

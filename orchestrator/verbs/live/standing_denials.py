@@ -21,7 +21,7 @@ from orchestrator.runs.plan import Plan, RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.values import Acl
-from orchestrator.verbs.registration import MOVE_EFFECTS
+from orchestrator.verbs.registration import EFFECTS
 
 _VERBS = frozenset({"fence", "unfence", *MOVING_VERBS})
 _RUNS_LOOKED_AT = 20
@@ -52,7 +52,7 @@ class _Unread(NamedTuple):
 
 
 def fence_rows(
-    coordination: Coordination, topology: str, effects: Registry = MOVE_EFFECTS
+    coordination: Coordination, topology: str, effects: Registry = EFFECTS
 ) -> list[dict[str, Any]]:
     """A row for each fence of which something stands, or may, the oldest first.
 
@@ -69,7 +69,7 @@ def fence_rows(
 
 
 def denied_rules(
-    coordination: Coordination, topology: str, effects: Registry = MOVE_EFFECTS
+    coordination: Coordination, topology: str, effects: Registry = EFFECTS
 ) -> dict[str, dict[Acl, str]]:
     """cluster -> rule -> id of the run that denies so, of the newest runs that may deny or let in.
 

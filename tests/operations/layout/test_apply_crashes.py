@@ -15,7 +15,6 @@ from orchestrator.errors import ClusterError, ConnectError, GateRefusedError
 from orchestrator.estate.observed import ObservedConnector, ObservedEstate, ObservedTopic
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
-from orchestrator.reconcile.effects import LAYOUT_EFFECTS
 from orchestrator.reconcile.layout import plan_layout, record_of
 from orchestrator.reconcile.ports import LayoutClusters
 from orchestrator.reconcile.record import LastLook
@@ -28,6 +27,7 @@ from orchestrator.runs.plan import Plan, RunEvent, Step, plan_from_json, to_json
 from orchestrator.topology.model import Replication, Topic, Topology
 from orchestrator.values import Acl, TopicPartition
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import EFFECTS
 from tests.engine.crashes import (
     ABORT,
     CrashingJournal,
@@ -122,7 +122,7 @@ class World(CrashingJournal):
                 LastLook: LastLook(plan_again, keep),
             },
         )
-        return EffectActions(LAYOUT_EFFECTS, session)
+        return EffectActions(EFFECTS, session)
 
 
 def _everything() -> World:
@@ -166,6 +166,20 @@ def _destruction() -> World:
     world = World(topology=before, start=as_described(before))
     assert run_inline(world.plan(), world).outcome == "ok"
     return World(topology=after, start=picture_of(world.clusters, NOW_S), applied=world.applied)
+
+
+def a_dropped_mirror() -> World:
+    """One of two mirrors has left the file, and what it needed may be deleted."""
+    before = active_active()
+    first = World(topology=before)
+    assert run_inline(first.plan(), first).outcome == "ok"
+    file = replace(
+        before,
+        layout="active-passive",
+        replication=before.replication[:1],
+        allow=("delete-connectors", "delete-acls", "delete-topics"),
+    )
+    return World(topology=file, start=picture_of(first.clusters, NOW_S), applied=first.applied)
 
 
 WORLDS = [_everything, a_changing_world, _destruction]
@@ -359,16 +373,7 @@ def test_replicas_that_are_left_make_nobody_forget_the_settings() -> None:
 
 def test_a_mirror_that_the_file_dropped_goes_with_its_rules() -> None:
     """Connectors, rules and topics, each as it is allowed."""
-    before = active_active()
-    first = World(topology=before)
-    run_inline(first.plan(), first)
-    file = replace(
-        before,
-        layout="active-passive",
-        replication=before.replication[:1],
-        allow=("delete-connectors", "delete-acls", "delete-topics"),
-    )
-    second = World(topology=file, start=picture_of(first.clusters, NOW_S), applied=first.applied)
+    second = a_dropped_mirror()
     assert run_inline(second.plan(), second).outcome == "ok"
     west = second.clusters["west"]
     assert west.connectors() == {}
@@ -445,7 +450,7 @@ def _patient(world: World) -> EffectActions:
         more_ports={LayoutClusters: LayoutClusters(world.clusters)},
         estate_record=EnsembleRecord(MemoryLock(world.ensemble, "lock"), world.topology.name, "run-1"),
     )
-    return EffectActions(LAYOUT_EFFECTS, session)
+    return EffectActions(EFFECTS, session)
 
 
 @pytest.mark.parametrize(("refusals", "outcome"), [(5, "ok"), (10_000, "unknown")])
@@ -555,7 +560,7 @@ def test_a_topic_that_somebody_else_made_meanwhile_is_not_taken_back() -> None:
 def test_steps_of_the_plan_are_effects() -> None:
     """No step names an action that does not exist, or has arguments that do not fit."""
     for new_world in WORLDS:
-        assert_all_known(new_world().plan(), LAYOUT_EFFECTS)
+        assert_all_known(new_world().plan())
 
 
 def test_mirrors_of_unmanaged_owners_are_no_business() -> None:

@@ -662,11 +662,11 @@ def test_connectors_are_what_the_file_says_and_run() -> None:
     by_action = {step.action: step for step in plan.steps}
     assert set(by_action) == {
         "configure-connectors",
-        "resume-connectors",
+        "resume-halted-connectors",
         "restart-connectors",
         RecordApplied.NAME,
     }
-    assert by_action["configure-connectors"].id in by_action["resume-connectors"].depends_on
+    assert by_action["configure-connectors"].id in by_action["resume-halted-connectors"].depends_on
 
 
 def test_no_secret_of_a_connector_is_told() -> None:
@@ -698,7 +698,7 @@ def test_a_mirror_that_a_failover_has_ended_stays_as_it_is() -> None:
     assert over.facts["differences"] == []
     assert "failover-ok" in over.facts["held"]["east"]["west"]
     back = coordinated(_moved("failover", "ok"), _moved("failback", "ok", "east", "west", 2.0))
-    assert planned(PAYMENTS, estate, coordination=back).steps[0].action == "resume-connectors"
+    assert planned(PAYMENTS, estate, coordination=back).steps[0].action == "resume-halted-connectors"
 
 
 def _primary(cluster: str) -> Part[CoordinationState]:
