@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from orchestrator.errors import ConnectError
+from orchestrator.ports.connector import ConnectorStatus, TaskStatus
 from orchestrator.values import TopicPartition
 
 _REBALANCE_POLL_S = 0.2
@@ -60,17 +61,20 @@ class ConnectCluster:
         others._answered_last = self._answered_last
         return others
 
-    def connectors(self) -> dict[str, dict[str, Any]]:
-        """Status of every connector by name: `connector.state`, `tasks[].state` as Connect reports them."""
+    def connectors(self) -> dict[str, ConnectorStatus]:
+        """Status of every connector by name."""
         answer = self._request("GET", "/connectors?expand=status")
         with _expected(self.name, "GET /connectors"):
-            return {name: entry["status"] for name, entry in answer.items()}
+            return {name: connector_status(entry["status"]) for name, entry in answer.items()}
 
-    def described(self) -> dict[str, tuple[dict[str, str], dict[str, Any]]]:
+    def described(self) -> dict[str, tuple[dict[str, str], ConnectorStatus]]:
         """Configuration and status of every connector by name, in one call."""
         answer = self._request("GET", "/connectors?expand=info&expand=status")
         with _expected(self.name, "GET /connectors"):
-            return {name: (dict(entry["info"]["config"]), entry["status"]) for name, entry in answer.items()}
+            return {
+                name: (dict(entry["info"]["config"]), connector_status(entry["status"]))
+                for name, entry in answer.items()
+            }
 
     def names(self) -> frozenset[str]:
         """Names of all connectors, those too that never ran and so have no status."""
@@ -236,6 +240,16 @@ class ConnectCluster:
             "is the worker up, and is the address right?",
             is_passing=True,
         )
+
+
+def connector_status(answer: Mapping[str, Any]) -> ConnectorStatus:
+    """One connector's status (`ConnectorStateInfo`). Raises `KeyError` or `TypeError` for another shape."""
+    own = answer["connector"]
+    tasks = (
+        TaskStatus(int(task["id"]), str(task["state"]), str(task.get("trace") or ""))
+        for task in answer["tasks"]
+    )
+    return ConnectorStatus(str(own["state"]), tuple(tasks), str(own.get("trace") or ""))
 
 
 class _Failure(NamedTuple):

@@ -55,12 +55,11 @@ def is_stopped_in_time(run: Running, connect: Connect, connector: str, timeout_s
     )
 
 
-def connector_state(status: Mapping[str, Any] | None) -> str:
+def connector_state(status: ConnectorStatus | None) -> str:
     """The state in Connect's status of a connector: STOPPING while a stopped one still has tasks."""
     if status is None:
         return "missing"
-    state = str(status["connector"]["state"])
-    return "STOPPING" if state == "STOPPED" and status["tasks"] else state
+    return "STOPPING" if status.state == "STOPPED" and not status.is_stopped else status.state
 
 
 def connector_states(connect: Connect) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import (
@@ -18,6 +18,7 @@ from orchestrator.ports.admin_values import (
     ConfigKind,
     Quorum,
 )
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import (
     Acl,
     BrokerView,
@@ -276,7 +277,7 @@ class Connect(Protocol):
     def within(self, timeout_s: float) -> Connect:
         """The same workers, waited for so long at most."""
 
-    def connectors(self) -> dict[str, dict[str, Any]]:
+    def connectors(self) -> dict[str, ConnectorStatus]:
         """Status of every connector by name."""
 
     def names(self) -> frozenset[str]:

@@ -176,15 +176,11 @@ def await_connectors(
         waiting = {}
         for name in names:
             status = statuses.get(name)
-            states = [status["connector"], *status["tasks"]] if status else []
-            failed = next((state for state in states if state["state"] == "FAILED"), None)
-            if failed is not None:
-                cause = str(failed.get("trace", "")).splitlines()
-                raise SimulationError(
-                    f"connector {name}", f"failed: {cause[0] if cause else 'no reason given'}"
-                )
+            states = status.states if status else ()
+            if status and status.failure is not None:
+                raise SimulationError(f"connector {name}", f"failed: {status.failure or 'no reason given'}")
             enough = len(states) > 1 or (states and name in may_lack_tasks)
-            if not enough or any(state["state"] != "RUNNING" for state in states):
+            if not enough or any(state != "RUNNING" for state in states):
                 waiting[name] = f"{len(states)} of its parts known" if states else "not started"
         if waiting != told:
             told = waiting

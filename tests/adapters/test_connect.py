@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.errors import ConnectError
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import TopicPartition
 
 Answer = tuple[int, object]
@@ -86,8 +87,8 @@ NOT_A_MEMBER = {
     "error_code": 500,
     "message": "Request timed out. The worker is currently ensuring membership",
 }
-STATUS = {"a": {"status": {"connector": {"state": "RUNNING"}}}}
-RUNNING = {"a": {"connector": {"state": "RUNNING"}}}
+STATUS = {"a": {"status": {"connector": {"state": "RUNNING"}, "tasks": []}}}
+RUNNING = {"a": ConnectorStatus("RUNNING")}
 
 
 @pytest.mark.parametrize(

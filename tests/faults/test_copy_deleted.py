@@ -35,7 +35,7 @@ def test_a_deleted_copy_is_counted_as_lost_until_it_is_copied_again(
         before = _records(simulation, "west", "orders")
 
         connect.stop(_CONNECTOR)
-        _await(lambda: connect.connectors()[_CONNECTOR]["tasks"] == [])
+        _await(lambda: not connect.connectors()[_CONNECTOR].tasks)
         _delete(simulation, _COPY)
         estate.must("apply", str(simulation.topology_path), "--yes")
         assert _records(simulation, "east", _COPY) == 0
@@ -51,7 +51,7 @@ def test_a_deleted_copy_is_counted_as_lost_until_it_is_copied_again(
         assert f"{before:,} records that the mirror has passed are not at the target" in _gap(estate)
 
         connect.stop(_CONNECTOR)
-        _await(lambda: connect.connectors()[_CONNECTOR]["tasks"] == [])
+        _await(lambda: not connect.connectors()[_CONNECTOR].tasks)
         _delete(simulation, _COPY)
         partitions = simulation.cluster("west").topics(["orders"])["orders"].partitions
         connect.set_source_offsets(_CONNECTOR, "west", dict.fromkeys(partitions))

@@ -125,7 +125,7 @@ def _contents(cluster: KafkaCluster, tp: TopicPartition) -> dict[int, bytes]:
 def _run_again(simulation: Simulation) -> None:
     """A task that gave up while the copy was away is started again, as a person would."""
     connect = connect_cluster(simulation.topology, "east")
-    if any(task["state"] == "FAILED" for task in connect.connectors()[_CONNECTOR]["tasks"]):
+    if any(task.state == "FAILED" for task in connect.connectors()[_CONNECTOR].tasks):
         connect.restart(_CONNECTOR)
 
 

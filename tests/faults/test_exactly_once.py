@@ -97,8 +97,8 @@ def _switch_on(simulation: Simulation) -> None:
     connect = connect_cluster(simulation.topology, "east")
 
     def runs() -> bool:
-        tasks = connect.connectors()[_CONNECTOR]["tasks"]
-        return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
+        tasks = connect.connectors()[_CONNECTOR].tasks
+        return bool(tasks) and all(task.state == "RUNNING" for task in tasks)
 
     _await(runs)
 

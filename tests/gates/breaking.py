@@ -225,13 +225,11 @@ def connector_deleted(kind: str) -> Breaking:
         try:
             yield Asked()
         finally:
-            if status["connector"]["state"] == "RUNNING":
+            if status.state == "RUNNING":
                 world.connect.configure(name, config)
             else:
                 world.connect.create_stopped(name, config)
-            await_(
-                lambda: world.connect.connectors()[name]["connector"]["state"] == status["connector"]["state"]
-            )
+            await_(lambda: world.connect.connectors()[name].state == status.state)
 
     return broken
 
@@ -243,12 +241,12 @@ def connector_stopped(kind: str) -> Breaking:
     def broken(world: World) -> Iterator[Asked]:
         name = f"west-to-east-{kind}"
         world.connect.stop(name)
-        await_(lambda: world.connect.connectors()[name]["connector"]["state"] == "STOPPED")
+        await_(lambda: world.connect.connectors()[name].state == "STOPPED")
         try:
             yield Asked()
         finally:
             world.connect.resume(name)
-            await_(lambda: world.connect.connectors()[name]["connector"]["state"] == "RUNNING")
+            await_(lambda: world.connect.connectors()[name].state == "RUNNING")
 
     return broken
 
@@ -353,7 +351,7 @@ def is_at_work(world: World) -> bool:
             world.simulation.cluster(name).brokers()
     if world.simulation.sites["east"].state != "up":
         return True
-    states = [status["connector"]["state"] for status in world.connect.connectors().values()]
+    states = [status.state for status in world.connect.connectors().values()]
     history = _history(world)
     is_west_seen = world.simulation.sites["west"].state != "up" or not history.is_source_failing
     return (
@@ -427,4 +425,4 @@ def _await_rest(world: World) -> None:
 
 
 def _task_states(world: World) -> set[str]:
-    return {task["state"] for task in world.connect.connectors()["west-to-east-source"]["tasks"]}
+    return {task.state for task in world.connect.connectors()["west-to-east-source"].tasks}

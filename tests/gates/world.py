@@ -167,9 +167,7 @@ class World:
 
     def _connectors(self, *, is_quiet: bool) -> Any:
         described = self.connect.described()
-        found: dict[str, Any] = {
-            name: [config, status["connector"]["state"]] for name, (config, status) in described.items()
-        }
+        found: dict[str, Any] = {name: [config, status.state] for name, (config, status) in described.items()}
         if is_quiet:
             found["offsets"] = {
                 name: self.connect.source_offsets(name) for name in described if "source" in name

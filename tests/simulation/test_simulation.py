@@ -43,7 +43,7 @@ def test_a_site_is_lost_and_comes_back(simulation: Simulation) -> None:
     """The whole life of a simulation; one start for all of it, because starts take their time."""
     assert open_simulation().name == simulation.name
     statuses = ConnectCluster("east", simulation.topology.clusters["east"].connect).connectors()
-    assert {status["connector"]["state"] for status in statuses.values()} == {"RUNNING"}
+    assert {status.state for status in statuses.values()} == {"RUNNING"}
 
     checkout = simulation.client_properties("west", "User:checkout")
     produce_records("west", checkout, "orders", [(b"k%d" % n, b"v") for n in range(100)], timeout_s=30)

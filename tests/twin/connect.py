@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from orchestrator.errors import ConnectError
 from orchestrator.mirrors.mirrormaker2.formats import Heartbeat, OffsetSync, encode_offset_sync
@@ -229,17 +228,9 @@ class TwinConnect:
     def within(self, timeout_s: float) -> TwinConnect:
         return TwinConnect(self._workers, self._record, self._crew, self.name, timeout_s)
 
-    def connectors(self) -> dict[str, dict[str, Any]]:
+    def connectors(self) -> dict[str, ConnectorStatus]:
         self._reached()
-        return {
-            name: {
-                "connector": {"state": connector.state},
-                "tasks": [{"id": 0, "state": "FAILED" if connector.failed_task else "RUNNING"}]
-                if connector.has_tasks
-                else [],
-            }
-            for name, connector in self._workers.connectors.items()
-        }
+        return {name: _status(connector) for name, connector in self._workers.connectors.items()}
 
     def names(self) -> frozenset[str]:
         self._reached()
@@ -321,3 +312,8 @@ class TwinConnect:
             raise ConnectError(
                 f"Connect at {self.name}", "no worker answers", "is the worker up?", is_passing=True
             )
+
+
+def _status(connector: Connector) -> ConnectorStatus:
+    task = TaskStatus(0, "FAILED" if connector.failed_task else "RUNNING")
+    return ConnectorStatus(connector.state, (task,) if connector.has_tasks else ())

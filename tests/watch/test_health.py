@@ -73,7 +73,7 @@ def test_an_answer_that_cannot_be_read_is_a_problem_in_words(answer: httpx.Respo
 
 def test_a_foreign_record_among_the_heartbeats_hides_no_connector() -> None:
     """Whatever lies in that topic."""
-    states = {"status": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "RUNNING"}]}}
+    states = {"status": {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}}
     running = connect(
         lambda request: httpx.Response(
             200, json={"offsets": []} if "offsets" in request.url.path else dict.fromkeys(NAMES, states)

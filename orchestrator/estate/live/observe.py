@@ -209,8 +209,8 @@ def observed_connectors(connect: ConnectCluster) -> dict[str, ObservedConnector]
         name: ObservedConnector(
             name=name,
             config={key: masked(key, value) for key, value in config.items()},
-            state=str(status["connector"]["state"]),
-            tasks=tuple(str(task["state"]) for task in status["tasks"]),
+            state=status.state,
+            tasks=tuple(task.state for task in status.tasks),
         )
         for name, (config, status) in sorted(connect.described().items())
     }

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Kafka
 from orchestrator.runs.live.servers import Servers

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.observe import observe_layout, observed_connectors, plain_topics
 from orchestrator.estate.observed import ObservedQuorum
+from orchestrator.ports.connector import ConnectorStatus, TaskStatus
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 from orchestrator.topology.rules.secrets import RULES
@@ -94,8 +94,8 @@ class _Workers(ConnectCluster):
     def __init__(self, configs: Mapping[str, Mapping[str, str]]) -> None:
         self._configs = configs
 
-    def described(self) -> dict[str, tuple[dict[str, str], dict[str, Any]]]:
-        status: dict[str, Any] = {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+    def described(self) -> dict[str, tuple[dict[str, str], ConnectorStatus]]:
+        status = ConnectorStatus("RUNNING", (TaskStatus(0, "RUNNING"),))
         return {name: (dict(config), status) for name, config in self._configs.items()}
 
 
