@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.runs.guards import GuardSaid
@@ -44,13 +44,17 @@ class EarlierRun:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in ("refused", "not begun", "undone")
 
+    def has_moved_between(self, clusters: Collection[str]) -> bool:
+        """Whether it changed anything between just these clusters, whichever way."""
+        return self.has_effect and {self.source, self.target} == set(clusters)
+
 
 def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> EarlierRun | None:
     """The newest run between these two clusters, either way, that changed anything.
 
     `runs` are in the order in which they began, as the ensemble knows it: no clock tells which is newest.
     """
-    moves = [run for run in runs if {run.source, run.target} == {source, target} and run.has_effect]
+    moves = [run for run in runs if run.has_moved_between((source, target))]
     return moves[-1] if moves else None
 
 

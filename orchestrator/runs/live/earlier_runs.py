@@ -47,15 +47,15 @@ def earlier_runs(
     changed anything. `without` is a run's id to leave out. `effects`: those of whoever takes part in moves.
     """
     found: list[EarlierRun] = []
-    sought = set(between)
+    sought = bool(between)
     for seen, run in enumerate(_newest_first(coordination, topology, effects)):
         if seen >= _RUNS_LOOKED_AT and not sought:
             break
         if run.run_id == without:
             continue
         found.append(run)
-        if run.has_effect and {run.source, run.target} == sought:
-            sought = set()
+        if run.has_moved_between(between):
+            sought = False
     return tuple(reversed(found))
 
 

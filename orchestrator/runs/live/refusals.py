@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from orchestrator.ports.clock import LONG_AGO_S, utc_text
-from orchestrator.runs.coordination_state import EarlierRun
+from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import RunState, standing, state_from_journal, steps_to_undo
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.live.alone import unimported_runs
@@ -55,15 +55,12 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     between = (plan.source, plan.target)
     order = begun_runs(run.coordination, plan.topology)
     behind = set(order[order.index(run.run_id) + 1 :]) if run.run_id in order else set(order)
-    later = [
-        known
-        for known in earlier_runs(
-            run.coordination, plan.topology, between=between, without=run.run_id, effects=WITHOUT_WORDS
-        )
-        if known.has_effect and {known.source, known.target} == set(between) and known.run_id in behind
-    ]
-    if later:
-        raise _overtaken(run, later[-1])
+    others = earlier_runs(
+        run.coordination, plan.topology, between=between, without=run.run_id, effects=WITHOUT_WORDS
+    )
+    later = newest_move((other for other in others if other.run_id in behind), *between)
+    if later is not None:
+        raise _overtaken(run, later)
 
 
 def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
