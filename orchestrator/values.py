@@ -77,6 +77,11 @@ class Acl(NamedTuple):
     pattern: Pattern = "LITERAL"
     host: str = "*"
 
+    @property
+    def what(self) -> str:
+        """Who does what on which resource, in words."""
+        return f"{self.principal} {self.operation} on {self.resource_type.lower()} {self.resource_name}"
+
 
 class WrittenRecord(NamedTuple):
     """One record as its metadata tell of it. `is_broker_time`: its topic has LogAppendTime."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from orchestrator.values import Acl, TopicPartition
 
 QuorumKind = Literal["kraft", "zookeeper"]
-ObservedAcl: TypeAlias = Acl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ class ObservedCluster:
     brokers: tuple[ObservedBroker, ...] = ()
     topics: Mapping[str, ObservedTopic] = field(default_factory=dict)
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
-    acls: frozenset[ObservedAcl] | None = None
+    acls: frozenset[Acl] | None = None
     has_authorizer: bool = True
     quorum: ObservedQuorum | None = None
     connectors: Mapping[str, ObservedConnector] | None = None

@@ -224,15 +224,7 @@ class LetIn(
 
 def denials(cluster: str, rules: Iterable[Acl]) -> Iterable[Held]:
     """What rules that deny keep from working at a cluster."""
-    return (
-        Held(
-            f"{rule.principal} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}",
-            "denied",
-            cluster,
-            told_as="applications",
-        )
-        for rule in rules
-    )
+    return (Held(rule.what, "denied", cluster, told_as="applications") for rule in rules)
 
 
 def rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:

@@ -99,12 +99,7 @@ class DeleteAcls(OnRules, name="delete-acls", phase="remove", title="Withdraw"):
     def holds(self) -> Iterable[Held]:
         """What was allowed."""
         return (
-            Held(
-                f"{rule.principal} {rule.operation} on {rule.resource_type.lower()} {rule.resource_name}",
-                "not allowed",
-                self.cluster,
-                told_as=rule.principal,
-            )
+            Held(rule.what, "not allowed", self.cluster, told_as=rule.principal)
             for rule in self.rules
             if rule.permission == "ALLOW"
         )

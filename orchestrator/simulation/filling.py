@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.kafka.acls import Acl, acl_bindings
+from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.estate.placement import Spread
@@ -23,22 +23,7 @@ _OFFSETS_CONFIG = {
 
 def create_access(topology: Topology, cluster: KafkaCluster) -> None:
     """Create every access rule that the topology wants at a cluster."""
-    rules = desired_acls(topology, cluster.name)
-    cluster.create_acls(
-        acl_bindings(
-            [
-                Acl(
-                    rule.principal,
-                    rule.resource_type,  # type: ignore[arg-type]
-                    rule.resource_name,
-                    (rule.operation,),  # type: ignore[arg-type]
-                    is_prefix=rule.pattern == "PREFIXED",
-                    is_denied=rule.permission == "DENY",
-                )
-                for rule in sorted(rules)
-            ]
-        )
-    )
+    AccessRules(cluster.name, cluster.properties).add(desired_acls(topology, cluster.name))
 
 
 def create_topics(topology: Topology, cluster: KafkaCluster, brokers: Iterable[KafkaNode]) -> int:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import (
-    AclBinding,
     AdminClient,
     ClusterMetadata,
     ConfigResource,
@@ -279,13 +278,6 @@ class KafkaCluster:
             }
             for resource, future in futures.items()
         }
-
-    def create_acls(self, bindings: Sequence[AclBinding], timeout_s: float = 10.0) -> None:
-        """Create access rules; those that exist stay."""
-        if not bindings:
-            return
-        for binding, future in self._admin.create_acls(list(bindings), request_timeout=timeout_s).items():
-            self._result(future, f"creating the ACL {binding}", timeout_s)
 
     def _offsets_by_spec(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         """Offset and leader epoch of each partition, for each of several questions, asked at once.
