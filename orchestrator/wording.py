@@ -8,10 +8,15 @@ from collections.abc import Iterable
 _COMMAND = re.compile(r"(?<=dcctl )((?:[^\s;,`]+ )*?[^\s;,`]+) FILE\b")
 
 
+def and_n_more(count: int, more: str = "more") -> str:
+    """`and 9,998 more`: behind what is named of many; `more`: "partitions more", say."""
+    return f"and {count:,} {more}"
+
+
 def listed(items: Iterable[str], at_most: int = 5, more: str = "more", separator: str = ", ") -> str:
-    """`a, b and 3 more`: the first items, and how many are left out; `more`: "partitions more", say."""
+    """`a, b and 3 more`: the first items, and how many are left out (`and_n_more`)."""
     texts = list(items)
-    left_out = f" and {len(texts) - at_most} {more}" if len(texts) > at_most else ""
+    left_out = f" {and_n_more(len(texts) - at_most, more)}" if len(texts) > at_most else ""
     return separator.join(texts[:at_most]) + left_out
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.durability.values import ClusterFate, Durability, LossFate, TopicFate
+from orchestrator.wording import listed
 
 # From harmless to worst; what cannot be known stands where a careful reader would put it.
 _RPO = ("zero", "possible-loss", "replication-lag", "unknown", "total")
@@ -89,9 +90,7 @@ def summary(found: Durability) -> str:
 
 def topic_names(topics: Sequence[str], at_most: int = _NAMED_AT_MOST) -> str:
     """`orders, payments and 9,998 more`."""
-    shown = list(topics) if len(topics) <= at_most + 1 else list(topics[:at_most])
-    more = len(topics) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    return listed(topics, at_most if len(topics) > at_most + 1 else len(topics))
 
 
 def _answer(losses: Sequence[LossFate]) -> Answer:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from orchestrator.ports.clock import utc_text
 from orchestrator.reconcile.layout import is_of_other_clusters, not_compared
 from orchestrator.runs.plan import Plan
-from orchestrator.wording import listed
+from orchestrator.wording import and_n_more, listed
 
 Row = Mapping[str, Any]
 
@@ -132,7 +132,7 @@ def _print_rows(rows: Sequence[Row], console: Console) -> None:
     for row in rows[:_SHOWN]:
         console.print(_line(row))
     if len(rows) > _SHOWN:
-        console.print(f"    … and {len(rows) - _SHOWN:,} more; --json has them all")
+        console.print(f"    … {and_n_more(len(rows) - _SHOWN)}; --json has them all")
 
 
 def _line(row: Row) -> str:

@@ -13,6 +13,7 @@ from orchestrator.ports.clock import utc_text
 from orchestrator.runs.live.where_now import rows_in_words, staying_in_words
 from orchestrator.runs.overrides import override_text
 from orchestrator.runs.wanted_words import rows_by_word
+from orchestrator.wording import and_n_more
 
 _UNKNOWN = "[bold yellow]?[/]"
 MARKS = {
@@ -108,7 +109,7 @@ def _done(story: Story, console: Console) -> None:
     for title in left[:_LISTED]:
         console.print(f"  [dim]not done  · {escape(title)}[/]")
     if len(left) > _LISTED:
-        console.print(f"  [dim]not done  · and {len(left) - _LISTED} more[/]")
+        console.print(f"  [dim]not done  · {and_n_more(len(left) - _LISTED)}[/]")
     phases: Iterable[Mapping[str, Any]] = story["phases"]
     if phases:
         said = "   ".join(f"{phase['name']} {_seconds(phase['seconds'])}" for phase in phases)

@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.ports.part import Part
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.values import BrokerView, LogEnd, TopicPartition
+from orchestrator.wording import listed
 
 _LISTED = 4
 
@@ -100,9 +101,7 @@ def places_of(
 
 def named(found: Mapping[TopicPartition, Any]) -> str:
     """The first few partitions, each with what is said of it, and how many more there are."""
-    texts = [f"{tp} ({why})" for tp, why in sorted(found.items())]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return ", ".join(texts[:_LISTED]) + more
+    return listed((f"{tp} ({why})" for tp, why in sorted(found.items())), _LISTED)
 
 
 def _leaderless(leader: int) -> str:

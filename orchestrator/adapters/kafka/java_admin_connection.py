@@ -23,6 +23,7 @@ from orchestrator.adapters.kafka.java_admin_jvm import (
 )
 from orchestrator.errors import ClusterError
 from orchestrator.values import TopicPartition
+from orchestrator.wording import and_n_more
 
 # Admin ends each call at its own deadline; ours only guards against it not doing so.
 _GRACE_MS = 2_000
@@ -129,7 +130,7 @@ class JavaConnection:
         if not errors:
             return
         key = min(errors)
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        more = f" ({and_n_more(len(errors) - 1)})" if len(errors) > 1 else ""
         raise java_cluster_error(f"{self.subject}, {what} {key}{more}", doing, errors[key])
 
 

@@ -13,6 +13,7 @@ from orchestrator.adapters.files import write_whole
 from orchestrator.errors import AuditError
 from orchestrator.evidence.report.model import Report
 from orchestrator.evidence.report.page import page
+from orchestrator.wording import listed
 
 _ADAPTER: TypeAdapter[Report] = TypeAdapter(Report)
 _MOST_PROBLEMS_SHOWN = 12
@@ -35,10 +36,9 @@ def parse_report(data: Mapping[str, Any] | str) -> Report:
             f"{'.'.join(str(part) for part in details['loc']) or 'report'}: {details['msg']}"
             for details in error.errors(include_url=False)
         ]
-        more = len(problems) - _MOST_PROBLEMS_SHOWN
-        shown = problems[:_MOST_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+        shown = listed(problems, _MOST_PROBLEMS_SHOWN, separator="\n")
         hint = "the format is described in docs/report.md"
-        raise AuditError("report", "does not follow its format\n" + "\n".join(shown), hint) from None
+        raise AuditError("report", f"does not follow its format\n{shown}", hint) from None
 
 
 def dump_report(report: Report) -> dict[str, Any]:

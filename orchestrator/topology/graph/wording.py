@@ -15,6 +15,7 @@ from orchestrator.topology.graph.parts import (
     Servers,
     Site,
 )
+from orchestrator.wording import and_n_more
 
 _VOTERS = {"kraft": "controller", "zookeeper": "ZooKeeper"}
 
@@ -28,7 +29,7 @@ def listed(names: Sequence[str], show: int = 2) -> str:
     """`a`, `a and b`, `a, b and 9,998 more`: at most `show` names."""
     if len(names) > show:
         shown = ", ".join(names[:show])
-        return f"{shown} and {len(names) - show:,} more" if shown else f"{len(names):,}"
+        return f"{shown} {and_n_more(len(names) - show)}" if shown else f"{len(names):,}"
     return joined(names)
 
 

@@ -9,6 +9,7 @@ from orchestrator.topology.graph.parts import Application
 from orchestrator.topology.graph.picture.contents import cut, fitted_names, styled_width
 from orchestrator.topology.graph.picture.shapes import Box, Frame, Shape, Text
 from orchestrator.topology.graph.wording import listed, read_words
+from orchestrator.wording import and_n_more
 
 _HEIGHT = 24
 _GAP = 6
@@ -62,7 +63,7 @@ def strip_of(caption: str, applications: Sequence[Application], width: float, *,
     made = [_chip(application, room) for application in shown]
     if rest := applications[len(shown) :]:
         names = listed([application.name for application in rest], 30)
-        made.append(Chip(((f"and {len(rest):,} more", "chip-note"),), names))
+        made.append(Chip(((and_n_more(len(rest)), "chip-note"),), names))
     lines: list[list[Chip]] = []
     for chip in made:
         # The first line with room for it: a wide chip between narrow ones costs no line of its own.
