@@ -15,9 +15,9 @@ from rich.table import Table
 
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
-from orchestrator.runs.live.where_now import held_afterwards, where_now
 from orchestrator.runs.plan import Plan, RunEvent, Step
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.runs.where_now import held_afterwards, where_now
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.registration import EFFECTS
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ class RunView:
             self._live = None
 
 
-def render_result(result: FailoverResult, console: Console) -> None:
+def render_result(result: RunResult, console: Console) -> None:
     """The phases, and what stood there before beside what stands there now."""
     if not result.phases:
         return

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orchestrator.errors import DcctlError
     from orchestrator.topology.model import Topology
-    from orchestrator.verbs.live.failover_result import FailoverResult
+    from orchestrator.verbs.live.run_result import RunResult
 
 _UNKNOWN = "an unknown number of records"
 
 
 def end_with(
-    result: FailoverResult, as_json: bool, *, is_abort: bool = False, topology: Topology | None = None
+    result: RunResult, as_json: bool, *, is_abort: bool = False, topology: Topology | None = None
 ) -> None:
     """Print the outcome; anything but what was asked for ends with its own status, printed or not.
 
@@ -29,7 +29,7 @@ def end_with(
         raise error
 
 
-def _show(result: FailoverResult, as_json: bool, *, is_abort: bool, topology: Topology | None) -> None:
+def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topology | None) -> None:
     from orchestrator.cli.failover_view import render_result
     from orchestrator.cli.output import console, emit
 
@@ -45,11 +45,11 @@ def _show(result: FailoverResult, as_json: bool, *, is_abort: bool, topology: To
         render_result(result, console)
 
 
-def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
+def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
-    from orchestrator.runs.live.where_now import staying_in_words
     from orchestrator.runs.wanted_words import rows_by_word
+    from orchestrator.runs.where_now import staying_in_words
 
     if result.outcome == "undone" and not is_abort:
         return DcctlError(
@@ -78,7 +78,7 @@ def _error_of(result: FailoverResult, *, is_abort: bool) -> DcctlError | None:
     return None
 
 
-def _summary(result: FailoverResult, *, is_abort: bool) -> str:
+def _summary(result: RunResult, *, is_abort: bool) -> str:
     from orchestrator.moves.losses import loss_in_words
 
     seconds = result.ended_at_s - result.started_at_s
@@ -108,9 +108,9 @@ def _summary(result: FailoverResult, *, is_abort: bool) -> str:
     return summary
 
 
-def _what_stays(result: FailoverResult) -> str:
+def _what_stays(result: RunResult) -> str:
     """What a run that was taken back holds all the same, and what else stands of it."""
-    from orchestrator.runs.live.where_now import rows_in_words, staying_in_words
+    from orchestrator.runs.where_now import rows_in_words, staying_in_words
 
     held, stands = rows_in_words(result.held), staying_in_words(result.stays)
     said = [f"what it holds stays so: {held}"] if held else []
@@ -130,7 +130,7 @@ def _at_most(rows: Iterable[Mapping[str, int | None]]) -> str:
     return _UNKNOWN if len(known) < len(numbers) else f"at most {sum(known):,} records"
 
 
-def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
+def _how_to_measure(result: RunResult, topology: Topology | None) -> str:
     """The command that makes a report, where the file has canaries that measured the run."""
     if topology is None or result.outcome != "ok":
         return ""
@@ -143,7 +143,7 @@ def _how_to_measure(result: FailoverResult, topology: Topology | None) -> str:
     )
 
 
-def _own_journal(result: FailoverResult) -> str:
+def _own_journal(result: RunResult) -> str:
     """The journal of a run that had no ensemble, empty for any other."""
     from orchestrator.runs.live.alone import has_local_journal, local_journal
 

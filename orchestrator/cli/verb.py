@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from orchestrator.runs.live.procedure import Approve, OnPlan
     from orchestrator.runs.plan import Plan
     from orchestrator.topology.model import Topology
-    from orchestrator.verbs.live.failover_result import FailoverResult
+    from orchestrator.verbs.live.run_result import RunResult
 
-Execute = Callable[["OnPlan", "Approve", "OnEvent"], "FailoverResult"]
+Execute = Callable[["OnPlan", "Approve", "OnEvent"], "RunResult"]
 
 
 def run_verb(

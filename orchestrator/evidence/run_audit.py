@@ -13,7 +13,7 @@ from orchestrator.adapters.spark import spark_session
 from orchestrator.adapters.spark_archive import spark_class_archive
 from orchestrator.evidence.audit.inputs import AuditInputs, audit_inputs
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 _DRIVER_MEMORY_MB = 1536
 
@@ -32,7 +32,7 @@ def audit_session(master: str, scratch: Path) -> SparkSession:
 
 
 def run_inputs(
-    topology: Topology, mirror: Replication, run: FailoverResult, *, ledgers: Path, fault_at_s: float
+    topology: Topology, mirror: Replication, run: RunResult, *, ledgers: Path, fault_at_s: float
 ) -> AuditInputs:
     """What the audit is told: where the records and ledgers lie, and what the run wrote."""
     return audit_inputs(
@@ -51,7 +51,7 @@ def run_inputs(
     )
 
 
-def _query_rows(mirror: Replication, run: FailoverResult) -> list[dict[str, Any]]:
+def _query_rows(mirror: Replication, run: RunResult) -> list[dict[str, Any]]:
     """Positions of relocated Spark queries as rows like those of groups."""
     return [
         {"group": row["query"], "source": mirror.source, **position}

@@ -37,7 +37,7 @@ from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
 from orchestrator.verbs.live.failover_procedure import run_failover
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.switchover_procedure import run_switchover
 
 # Moves of a rehearsal there and back follow each other at once.
@@ -217,7 +217,7 @@ class Drill:
         facts.detected_at_s = time.time()
         self._mark("loss noticed by the watcher")
 
-    def _fail_over(self, simulation: Simulation, lost_dc: str, folder: Path) -> FailoverResult:
+    def _fail_over(self, simulation: Simulation, lost_dc: str, folder: Path) -> RunResult:
         self.tell.stage("failover", "observing, planning, judging the gates")
         self._mark("failover commanded")
         request = FailoverRequest(
@@ -238,7 +238,7 @@ class Drill:
             folder=folder,
         )
 
-    def _switch_over(self, simulation: Simulation, evidence: Evidence) -> FailoverResult:
+    def _switch_over(self, simulation: Simulation, evidence: Evidence) -> RunResult:
         self.tell.stage("switchover", "observing, planning, judging the gates")
         self._mark("switchover commanded", "fault")
         request = SwitchoverRequest(to=self.mirror.target, by="drill", reason="rehearsal of a planned move")

@@ -26,7 +26,7 @@ from orchestrator.evidence.report.run_parts import (
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class DrillFacts:
     fault_at_s: float | None = None
     fault_verified: bool | None = None
     detected_at_s: float | None = None
-    failover: FailoverResult | None = None
+    failover: RunResult | None = None
     is_drained: bool | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -184,7 +184,7 @@ def _fault(facts: DrillFacts) -> dict[str, Any] | None:
     }
 
 
-def _phases(facts: DrillFacts, failover: FailoverResult) -> list[Mapping[str, Any]]:
+def _phases(facts: DrillFacts, failover: RunResult) -> list[Mapping[str, Any]]:
     """The run's phases; detection counts from the fault to the watcher's own notice of it."""
     if facts.detected_at_s is None or facts.fault_at_s is None:
         return phase_parts(failover)

@@ -20,7 +20,7 @@ from orchestrator.simulation.workload.install import stop_consumers, stop_produc
 from orchestrator.simulation.workload.progress import lags
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.verbs.live.failback_procedure import run_failback
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
@@ -31,7 +31,7 @@ _POLL_S = 1.0
 class ReturnDrill(Drill):
     """One rehearsal there and back. Use `run`."""
 
-    results: list[FailoverResult] = field(default_factory=list)
+    results: list[RunResult] = field(default_factory=list)
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         home, standby = self.mirror.source, self.mirror.target
@@ -53,7 +53,7 @@ class ReturnDrill(Drill):
         stop_consumers(simulation, facts.lost_dc)
         return self._compare(simulation, evidence, facts)
 
-    def _take(self, result: FailoverResult) -> None:
+    def _take(self, result: RunResult) -> None:
         """A move that did not end well ends the rehearsal: what follows would rehearse something else."""
         self.results.append(result)
         if result.outcome != "ok":
@@ -68,7 +68,7 @@ class ReturnDrill(Drill):
         simulation.await_site(dc, self.tell.stage)
         self._mark(f"{dc} is back")
 
-    def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> FailoverResult:
+    def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> RunResult:
         self.tell.stage("failback", "observing, planning, judging the gates")
         self._mark("failback commanded")
         request = FailbackRequest(

@@ -23,10 +23,10 @@ from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.working_side import working_side
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.runs.attempts import told_of_clients
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import LogsLeft, RunEnded, logs_left
-from orchestrator.runs.live.attempts import told_of_clients
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.history import coordination_of
 from orchestrator.runs.live.holds import hold_rows
@@ -34,9 +34,9 @@ from orchestrator.runs.live.journal import journal_records
 from orchestrator.runs.live.procedure import plan_of_run
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.live.state_folder import run_folder
-from orchestrator.runs.live.where_now import where_now
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.registry import Registry
+from orchestrator.runs.where_now import where_now
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.samples import LossWindow, SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot

@@ -9,7 +9,7 @@ from rich.console import Console
 from orchestrator.cli.failover_view import RunView, render_plan, render_result
 from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import RunEvent, to_json
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
 from tests.planning import failback_pictures
 from tests.planning.pictures import REQUEST, observation, topology
@@ -65,7 +65,7 @@ def test_the_end_of_a_way_back_names_both_topics_of_each_position() -> None:
         reread_at_most=0,
         reason="",
     )
-    result = FailoverResult(
+    result = RunResult(
         run_id="r",
         outcome="ok",
         reason="",

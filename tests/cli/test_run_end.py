@@ -11,11 +11,11 @@ from orchestrator.cli.run_end import end_with
 from orchestrator.errors import DcctlError, IncompleteError
 from orchestrator.runs.engine import RunState
 from orchestrator.runs.engine.summary import run_reason
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import REQUEST, observation, topology
 
-RESULT = FailoverResult(
+RESULT = RunResult(
     run_id="r1",
     outcome="ok",
     reason="",

@@ -28,7 +28,7 @@ from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, stop_consum
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import TopicPartition
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from tests.drill.rehearsal import EXAMPLE, ROOT
 from tests.faults.estate import Estate, at_work
 
@@ -286,7 +286,7 @@ def assert_valid(
     inputs = run_inputs(
         simulation.topology,
         mirror,
-        FailoverResult(**result),
+        RunResult(**result),
         ledgers=simulation.ledgers,
         fault_at_s=fault_at_s,
     )

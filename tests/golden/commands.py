@@ -12,7 +12,7 @@ from typer.main import get_command
 from orchestrator.cli import failback, failover, fence, runs, switchover
 from orchestrator.cli.said_words import said_in
 from orchestrator.runs.overrides import acknowledgement
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from tests.twin.operator import Operator
 
 _RENAMED = {"attest_down": "attested", "attest_sick": "sick", "principal": "principals"}
@@ -20,7 +20,7 @@ _RENAMED = {"attest_down": "attested", "attest_sick": "sick", "principal": "prin
 _TALK = ("file", "dry_run", "out", "graph", "yes", "as_json")
 
 
-def give(operator: Operator, line: str) -> FailoverResult:
+def give(operator: Operator, line: str) -> RunResult:
     """Run a command. Raises what it raises, `DcctlError` above all."""
     verb, *options = shlex.split(line)
     command = commands()[verb]

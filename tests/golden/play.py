@@ -14,7 +14,7 @@ from typing import Any
 from orchestrator.errors import DcctlError
 from orchestrator.runs.plan import Plan
 from orchestrator.topology.loading import parse_topology
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from tests.golden.commands import give
 from tests.golden.files import topology_text
 from tests.golden.witness import Done, Witness, look_closer
@@ -185,7 +185,7 @@ def _of_doings(done: list[Done]) -> Kept:
     }
 
 
-def _of_result(result: FailoverResult) -> Kept:
+def _of_result(result: RunResult) -> Kept:
     found: Kept = {}
     if result.not_seen:
         found["not seen"] = ", ".join(result.not_seen)

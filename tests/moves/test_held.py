@@ -22,15 +22,15 @@ from orchestrator.cli.story_view import render_story
 from orchestrator.errors import GateRefusedError
 from orchestrator.guards.boot_guard import GUARD_FACTS
 from orchestrator.guards.live.guard_reading import GuardFacts, GuardReading
+from orchestrator.runs import where_now as telling
 from orchestrator.runs.effect import Effect, Held, Look
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.estate_record import KIND_OF, Body, RunBegun, RunEnded, standing
-from orchestrator.runs.live import where_now as telling
 from orchestrator.runs.live.history import run_records
 from orchestrator.runs.plan import RunEvent, Step
-from orchestrator.verbs.live.run_story import run_story
 from orchestrator.verbs.live.runs import abort_run
 from orchestrator.verbs.registration import EFFECTS
+from orchestrator.verbs.run_story import run_story
 from orchestrator.watch.status import mirror_status
 from tests.golden.play import Situation
 from tests.moves import test_ways

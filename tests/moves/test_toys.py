@@ -30,13 +30,13 @@ from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_proc
 from orchestrator.runs.plan import AskedAgain, GateResult, Plan
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.failover_procedure import run_failover
-from orchestrator.verbs.live.failover_result import failover_result
 from orchestrator.verbs.live.history_import import import_journal
 from orchestrator.verbs.live.move_procedure import MoveProcedure
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.live.run_result import run_result
 from orchestrator.verbs.live.runs import resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
 from orchestrator.verbs.registration import effects_with
+from orchestrator.verbs.run_story import run_story
 from orchestrator.watch.status import mirror_status
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
@@ -232,9 +232,7 @@ def status_of(estate: ToyEstate) -> dict[str, Any]:
 
 def titles(ended: Ended, procedure: MoveProcedure) -> dict[str, str]:
     """The steps of a report, with what they came to."""
-    return {
-        row["title"]: row["outcome"] for row in failover_result(ended, effects_with(procedure.them)).steps
-    }
+    return {row["title"]: row["outcome"] for row in run_result(ended, effects_with(procedure.them)).steps}
 
 
 @pytest.mark.parametrize("verb", ["leave", "switchover", "failback"])
@@ -256,7 +254,7 @@ def test_status_names_what_an_unfinished_move_of_toys_holds(verb: str, tmp_path:
     taken_back = abort_procedure(
         procedure, run_id, reason="ada: not today", effects=effects_with(procedure.them)
     )
-    result = failover_result(taken_back, effects_with(procedure.them))
+    result = run_result(taken_back, effects_with(procedure.them))
     assert result.outcome == "undone"
     stop = f"Stop the tallies ada, grace at {source}"
     assert any(
@@ -274,7 +272,7 @@ def test_a_report_has_their_steps_with_their_titles(verb: str, tmp_path: Path) -
     estate = ready_for(verb, tmp_path)
     procedure, run_id = dies(estate, verb, lambda entry: entry.verb == "start client")
     ended = resume_procedure(procedure, run_id, effects=effects_with(procedure.them))
-    result, entered = failover_result(ended, effects_with(procedure.them)), ENTERED[verb]
+    result, entered = run_result(ended, effects_with(procedure.them)), ENTERED[verb]
     found = titles(ended, procedure)
     assert result.outcome == "ok", result.reason
     assert found[f"Place the tallies ada, grace at {entered}"] == "ok"
@@ -334,7 +332,7 @@ def test_who_was_not_seen_is_named_with_what_is_held(tmp_path: Path) -> None:
     estate = ready_for("switchover", tmp_path)
     estate.tallies.live = lambda: None  # type: ignore[method-assign] # they hang
     procedure = procedure_of(estate, "switchover")
-    result = failover_result(run_procedure(procedure), effects_with(procedure.them))
+    result = run_result(run_procedure(procedure), effects_with(procedure.them))
     assert (result.outcome, result.not_seen) == ("unknown", ["ada", "grace"])
     assert result.where_now == (
         "Recorded as primary: east; held: applications denied at west; copying west → east paused"
@@ -348,7 +346,7 @@ def test_what_fails_takes_a_planned_move_back(doing: str, tmp_path: Path) -> Non
     estate = ready_for("switchover", tmp_path)
     estate.record.harm_where(lambda entry: entry.verb == doing, "fails")
     procedure = procedure_of(estate, "switchover")
-    result = failover_result(run_procedure(procedure), effects_with(procedure.them))
+    result = run_result(run_procedure(procedure), effects_with(procedure.them))
     assert result.outcome == "undone", result.reason
     assert wrong(estate) == []
     assert at_work(estate) == all_at(HOME)

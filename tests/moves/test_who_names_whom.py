@@ -146,4 +146,4 @@ def test_nothing_above_moves_names_an_effect() -> None:
 def test_no_result_of_a_step_is_read_by_string() -> None:
     """But for runs of earlier versions, which had no types: one module reads these."""
     found = {path for path, _ in read_by_string(read_product(ROOT.parent))}
-    assert found == {"orchestrator/runs/live/earlier_results.py"}
+    assert found == {"orchestrator/runs/earlier_results.py"}

@@ -37,19 +37,19 @@ from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.live.earlier_runs import newest_runs
 from orchestrator.runs.live.history import run_records
 from orchestrator.runs.live.procedure import plan_of_run
-from orchestrator.runs.live.words import words_given, words_wanted
 from orchestrator.runs.overrides import OPTIONS
 from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
 from orchestrator.runs.word import Awaited, Word
+from orchestrator.runs.words import words_given, words_wanted
 from orchestrator.verbs.live import runs
 from orchestrator.verbs.live.failback_procedure import run_failback
-from orchestrator.verbs.live.failover_result import FailoverResult
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.runs import resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
 from orchestrator.verbs.registration import EFFECTS, effects_with
+from orchestrator.verbs.run_story import run_story
 from orchestrator.watch.status import mirror_status
 from tests.golden.commands import commands
 from tests.moves.toy_applications import ToyApplications
@@ -130,7 +130,7 @@ def asked(estate: ToyEstate) -> dict[str, Any]:
     return {"servers": estate.servers, "them": estate.them}
 
 
-def moved(estate: ToyEstate) -> FailoverResult:
+def moved(estate: ToyEstate) -> RunResult:
     """As far as it goes without a person."""
     request = SwitchoverRequest(to=AWAY, by="ada", reason="a rehearsal")
     return run_switchover(estate.topology, request, **asked(estate))
@@ -141,7 +141,7 @@ def records_of(estate: ToyEstate, run_id: str) -> Sequence[RunEvent]:
     return run_records(estate.topology, run_id, estate.servers.coordination)
 
 
-def resumed(estate: ToyEstate, run_id: str, **words: list[str]) -> FailoverResult:
+def resumed(estate: ToyEstate, run_id: str, **words: list[str]) -> RunResult:
     """Gone on with, by these words of eve's."""
     return resume_run(estate.topology, run_id, words=words, reason="eve: I was there", **asked(estate))
 

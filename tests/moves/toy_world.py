@@ -19,8 +19,8 @@ from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.engine import Results, StepOutcome, state_from_journal
 from orchestrator.runs.live.procedure import preview
 from orchestrator.runs.live.run import Run
-from orchestrator.runs.live.where_now import where_now
 from orchestrator.runs.plan import Plan, Step
+from orchestrator.runs.where_now import where_now
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure

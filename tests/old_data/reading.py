@@ -26,7 +26,7 @@ from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.coordination_state import read_coordination
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.run_story import run_story
 from tests.old_data.samples_file import SAMPLES, SampleRecord, read_samples_file
 from tests.old_data.tree import Node, read_tree
 

@@ -173,7 +173,7 @@ def test_a_person_may_think_for_long(
     """The world is looked at again, and the own run is then not found to be in the way."""
     acted: list[Plan] = []
     monkeypatch.setattr(procedure, "_act", lambda _run, _procedure, plan, *_: acted.append(plan))
-    monkeypatch.setattr(move_procedure, "failover_result", lambda *_: None)
+    monkeypatch.setattr(move_procedure, "run_result", lambda *_: None)
     servers = RealServers(clock=ClockAt(lambda: NOW_S + 3600))
     run_failover(TOPOLOGY, REQUEST, folder=tmp_path, servers=servers)
     assert world.observed == 2
@@ -234,7 +234,7 @@ def test_a_person_attests_a_producer_when_the_run_is_resumed(
         looked.append(asked.actions(run, plan, picture).perform(step, results))
 
     monkeypatch.setattr(procedure, "_act", act)
-    monkeypatch.setattr(runs, "failover_result", lambda *_: None)
+    monkeypatch.setattr(runs, "run_result", lambda *_: None)
     with pytest.raises(UsageError) as refused:
         resume_run(TOPOLOGY, "r1", words={"attest-writing": ["checkuot"]})
     assert (refused.value.subject, refused.value.problem) == (

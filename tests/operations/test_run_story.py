@@ -13,7 +13,7 @@ from orchestrator.cli.story_view import render_story
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.overrides import overrides
 from orchestrator.runs.plan import Plan, RunEvent, to_json
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.run_story import run_story
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import ABORT, run_inline, run_until
 from tests.engine.test_failover_crashes import PLAN as FAILOVER

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
+from orchestrator.runs import where_now as telling
 from orchestrator.runs.engine import RunState, state_from_journal
-from orchestrator.runs.live import where_now as telling
 from orchestrator.runs.plan import EventKind, Outcome, Plan, RunEvent, Step
 from orchestrator.verbs.plans import plan_failover, plan_switchover
 from orchestrator.verbs.registration import EFFECTS

@@ -9,8 +9,8 @@ from orchestrator.moves.request import FailbackRequest, FailoverRequest, Switcho
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.failover_procedure import run_failover
-from orchestrator.verbs.live.failover_result import FailoverResult
 from orchestrator.verbs.live.fence_procedure import FenceVerb, run_fence
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
 from tests.twin.estate import TwinEstate
@@ -28,41 +28,41 @@ class Operator:
         self.run_id = ""
         self.events: list[RunEvent] = []
 
-    def failover(self, **asked: Any) -> FailoverResult:
+    def failover(self, **asked: Any) -> RunResult:
         """The source of the mirror is lost, as a person attests."""
         lost = self.estate.topology.clusters[self.mirror.source].datacenters
         request = FailoverRequest(**{"attested": lost, "to": self.mirror.target, **_WHO, **asked})
         return run_failover(self.estate.topology, request, **self._begun())
 
-    def leave(self, **asked: Any) -> FailoverResult:
+    def leave(self, **asked: Any) -> RunResult:
         """The source of the mirror is sick, as a person attests."""
         sick = self.estate.topology.clusters[self.mirror.source].datacenters
         return self.failover(**{"attested": (), "sick": sick, **asked})
 
-    def switchover(self, **asked: Any) -> FailoverResult:
+    def switchover(self, **asked: Any) -> RunResult:
         """The planned move along the mirror."""
         request = SwitchoverRequest(**{"to": self.mirror.target, **_WHO, **asked})
         return run_switchover(self.estate.topology, request, **self._begun())
 
-    def failback(self, **asked: Any) -> FailoverResult:
+    def failback(self, **asked: Any) -> RunResult:
         """Back to the source of the mirror."""
         request = FailbackRequest(**{"to": self.mirror.source, **_WHO, **asked})
         return run_failback(self.estate.topology, request, **self._begun())
 
-    def fence(self, cluster: str, verb: FenceVerb = "fence", **asked: Any) -> FailoverResult:
+    def fence(self, cluster: str, verb: FenceVerb = "fence", **asked: Any) -> RunResult:
         """Producers off, or on again."""
         request = FenceRequest(**{"cluster": cluster, **_WHO, **asked})
         return run_fence(self.estate.topology, request, verb, **self._begun())
 
-    def unfence(self, cluster: str, **asked: Any) -> FailoverResult:
+    def unfence(self, cluster: str, **asked: Any) -> RunResult:
         """Producers on again."""
         return self.fence(cluster, "unfence", **asked)
 
-    def resume(self, run_id: str = "", **asked: Any) -> FailoverResult:
+    def resume(self, run_id: str = "", **asked: Any) -> RunResult:
         """Go on with the newest run."""
         return resume_run(self.estate.topology, run_id or self.run_id, **asked, **self._told())
 
-    def abort(self, run_id: str = "", *, reason: str = "ada: not today", **asked: Any) -> FailoverResult:
+    def abort(self, run_id: str = "", *, reason: str = "ada: not today", **asked: Any) -> RunResult:
         """Take the newest run back."""
         return abort_run(self.estate.topology, run_id or self.run_id, reason=reason, **asked, **self._told())
 

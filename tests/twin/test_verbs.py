@@ -11,7 +11,7 @@ import pytest
 from orchestrator.errors import GateRefusedError, NoAnswerError
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.standing_denials import denied_rules, fence_rows
 from orchestrator.watch.status import mirror_status
 from tests.twin import truths
@@ -426,7 +426,7 @@ def test_what_is_refused_or_unheard_takes_a_move_back(estates: Estates) -> None:
 
 
 Make = Callable[[Estates], Operator]
-Move = Callable[[Operator], FailoverResult]
+Move = Callable[[Operator], RunResult]
 STORIES: dict[str, tuple[Make, Move, str, list[str], list[str]]] = {
     "switchover": (at_work, Operator.switchover, "east", THERE, ["west"]),
     "leave": (sick, Operator.leave, "east", THERE, ["west"]),

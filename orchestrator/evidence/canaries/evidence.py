@@ -22,7 +22,7 @@ from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.replication.offsets_json import offsets_from_json
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 _POLL_S = 1.0
 # Canaries run on machines of their own.
@@ -67,7 +67,7 @@ def canaries_of(topology: Topology, mirror: Replication) -> tuple[Topology, Repl
 def take_evidence(
     topology: Topology,
     mirror: Replication,
-    run: FailoverResult,
+    run: RunResult,
     asked: Asked,
     folder: Path,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Fault:
             "verified": self.is_verified,
         }
 
-    def phases(self, run: FailoverResult) -> list[dict[str, Any]]:
+    def phases(self, run: RunResult) -> list[dict[str, Any]]:
         """From the watcher's first failed look to the command: until a person had seen and decided.
 
         Nothing where the command came first, or seems to by two clocks.
@@ -41,7 +41,7 @@ class Fault:
             return []
         return [{"name": "attest", "seconds": seconds, "started_at_s": self.at_s}]
 
-    def clocks_disagree(self, run: FailoverResult) -> str:
+    def clocks_disagree(self, run: RunResult) -> str:
         """Why the times of the watcher and of the run cannot both be right; empty where they can.
 
         The plan knows what the watcher had seen when the plan was made, and nothing later.
@@ -55,7 +55,7 @@ class Fault:
             " not known"
         )
 
-    def timeline(self, run: FailoverResult) -> list[dict[str, Any]]:
+    def timeline(self, run: RunResult) -> list[dict[str, Any]]:
         """Moments of the run that its own journal has."""
         verb = str(run.plan["verb"])
         first = f"{run.source} seen failing by the watcher" if self.is_seen else f"{verb} commanded"
@@ -68,7 +68,7 @@ class Fault:
         return [{"at_s": at_s, "name": name, "kind": kind} for at_s, name, kind in moments]
 
 
-def fault_of(run: FailoverResult) -> Fault:
+def fault_of(run: RunResult) -> Fault:
     """What the plan of a run says of it."""
     request = run.plan["request"]
     if run.plan["verb"] != "failover":

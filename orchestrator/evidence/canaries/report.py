@@ -34,7 +34,7 @@ from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 Tell = Callable[[str], None]
 
@@ -49,11 +49,11 @@ class Measured:
     audit: AuditResult | None = None
 
 
-def finished_run(run_id: str) -> FailoverResult:
+def finished_run(run_id: str) -> RunResult:
     """A run that ended on this machine. Raises `AuditError` where its `result.json` cannot be read."""
     path = run_folder(run_id) / "result.json"
     try:
-        return _from_its_begin(FailoverResult(**json.loads(path.read_text(encoding="utf-8"))))
+        return _from_its_begin(RunResult(**json.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         hint = "a report is made on the machine on which the run ended; dcctl history FILE lists all"
         raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
@@ -61,7 +61,7 @@ def finished_run(run_id: str) -> FailoverResult:
         raise AuditError(str(path), f"cannot be read: {error}") from None
 
 
-def _from_its_begin(run: FailoverResult) -> FailoverResult:
+def _from_its_begin(run: RunResult) -> RunResult:
     """A run that was resumed tells when that was; what it did before began with its plan."""
     planned_at_s = float(run.plan["created_at_s"])
     if run.started_at_s <= planned_at_s:
@@ -71,7 +71,7 @@ def _from_its_begin(run: FailoverResult) -> FailoverResult:
 
 def canary_report(
     topology: Topology,
-    run: FailoverResult,
+    run: RunResult,
     asked: Asked,
     folder: Path,
     *,
@@ -120,7 +120,7 @@ def canary_report(
     }
 
 
-def _as_it_was_left(topology: Topology, run: FailoverResult) -> tuple[Topology, Replication]:
+def _as_it_was_left(topology: Topology, run: RunResult) -> tuple[Topology, Replication]:
     """The topology and the mirror along which a run moved: before a way back, all worked at the standby."""
     verb = str(run.plan["verb"])
     mirror = topology.mirror(run.source, run.target)
@@ -133,7 +133,7 @@ def _as_it_was_left(topology: Topology, run: FailoverResult) -> tuple[Topology, 
     return topology, mirror
 
 
-def _stated_loss(run: FailoverResult, mirror: Replication) -> dict[str, dict[str, Any]]:
+def _stated_loss(run: RunResult, mirror: Replication) -> dict[str, dict[str, Any]]:
     """What was said of the topics of the run's source.
 
     The plan of a way back speaks of what the returned site itself lacks; of what the standby has taken since
@@ -147,7 +147,7 @@ def _stated_loss(run: FailoverResult, mirror: Replication) -> dict[str, dict[str
 def _measured(  # noqa: PLR0917 - all that a measurement is made of
     topology: Topology,
     mirror: Replication,
-    run: FailoverResult,
+    run: RunResult,
     asked: Asked,
     folder: Path,
     fault: Fault,

@@ -12,7 +12,7 @@ import psutil
 from orchestrator import __version__
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 _GIB = 2**30
 # A producer's clock that is off by more than a day would only stretch every plot.
@@ -41,13 +41,13 @@ def environment_part() -> dict[str, Any]:
     }
 
 
-def predicted_loss(run: FailoverResult) -> dict[str, dict[str, Any]]:
+def predicted_loss(run: RunResult) -> dict[str, dict[str, Any]]:
     """Per topic: the bounds, and what they rest on."""
     grounds = run.plan["facts"].get("loss_rests_on", {})
     return {topic: {**bounds, **grounds.get(topic, {})} for topic, bounds in run.predicted["loss"].items()}
 
 
-def predicted_part(run: FailoverResult) -> dict[str, Any]:
+def predicted_part(run: RunResult) -> dict[str, Any]:
     """`predicted`: only topics for which the plan stated an expectation and an upper bound."""
     loss = {
         topic: bounds
@@ -61,7 +61,7 @@ def predicted_part(run: FailoverResult) -> dict[str, Any]:
     return {"source": run.source, "loss": loss, "reread": reread, "seconds": run.predicted["seconds"]}
 
 
-def phase_parts(run: FailoverResult) -> list[Mapping[str, Any]]:
+def phase_parts(run: RunResult) -> list[Mapping[str, Any]]:
     """`phases` from the command on.
 
     What the run itself calls detection is its look at the world before deciding: it belongs to deciding.
@@ -74,7 +74,7 @@ def phase_parts(run: FailoverResult) -> list[Mapping[str, Any]]:
     return [decide, *(phase for phase in run.phases if phase["name"] not in ("detect", "decide"))]
 
 
-def first_record_moments(run: FailoverResult) -> list[dict[str, Any]]:
+def first_record_moments(run: RunResult) -> list[dict[str, Any]]:
     """Of `timeline`: each producer's first record at the target, by the time that it bears."""
     return [
         {"at_s": row["at_s"], "name": f"first record of {row['producer']} at {run.target}", "kind": "event"}
@@ -88,7 +88,7 @@ def gate_part(gate: Mapping[str, Any]) -> dict[str, Any]:
     return {key: gate[key] for key in ("id", "outcome", "measured", "limit", "reason", "hint")}
 
 
-def step_part(step: Mapping[str, Any], run: FailoverResult) -> dict[str, Any]:
+def step_part(step: Mapping[str, Any], run: RunResult) -> dict[str, Any]:
     """One of `steps`, as it was run."""
     actions = {planned["id"]: planned["action"] for planned in run.plan["steps"]}
     return {

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.guards.boot_guard import GUARD_FACTS, Disk, GuardWord, guard_word, newest_begun
+from orchestrator.guards.live.earlier_denials import EarlierDenials
 from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.guards import GuardSaid
-from orchestrator.runs.live.earlier_denials import EarlierDenials
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.estate_record import FactName
 from orchestrator.runs.writers import writers_at

@@ -22,6 +22,7 @@ from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
+from orchestrator.runs.earlier_results import facts_of_earlier
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import (
     Body,
@@ -37,7 +38,6 @@ from orchestrator.runs.estate_record import (
     primary_records,
     standing,
 )
-from orchestrator.runs.live.earlier_results import facts_of_earlier
 from orchestrator.runs.live.earlier_runs import earlier_run
 from orchestrator.runs.live.run_outline import has_begun
 from orchestrator.runs.live.state_folder import state_folder

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
+from orchestrator.runs.attempts import told_of_clients
 from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import state_from_journal
-from orchestrator.runs.live.attempts import told_of_clients
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.journal import runs_path, unpacked
 from orchestrator.runs.live.run_outline import RunOutline, outline_of, read_outline
-from orchestrator.runs.live.words import WITHOUT_WORDS, Words, words_wanted
 from orchestrator.runs.looking import open_looks
 from orchestrator.runs.plan import RunEvent, event_from_json, plan_from_json
+from orchestrator.runs.words import WITHOUT_WORDS, Words, words_wanted
 
 _RUNS_LOOKED_AT = 20
 

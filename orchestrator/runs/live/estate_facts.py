@@ -12,6 +12,7 @@ from itertools import count
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError
+from orchestrator.runs.earlier_results import facts_before_the_record
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import (
     KIND_OF,
@@ -27,7 +28,6 @@ from orchestrator.runs.estate_record import (
     bodies,
     primary_records,
 )
-from orchestrator.runs.live.earlier_results import facts_before_the_record
 from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, written_facts
 from orchestrator.runs.live.journal import journal_records, runs_path, unpacked
 from orchestrator.runs.live.run_outline import read_outline

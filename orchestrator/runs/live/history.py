@@ -15,8 +15,8 @@ from orchestrator.runs.live.earlier_runs import newest_runs
 from orchestrator.runs.live.estate_facts import read_facts, read_primaries
 from orchestrator.runs.live.journal import journal_records, unpacked
 from orchestrator.runs.live.state_folder import run_folder
-from orchestrator.runs.live.words import Words
 from orchestrator.runs.plan import RunEvent
+from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
 
 Connects = Callable[[Topology], Coordination]

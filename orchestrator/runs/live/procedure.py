@@ -39,8 +39,6 @@ from orchestrator.runs.live.refusals import (
 )
 from orchestrator.runs.live.run import Run, RunEstate, new_run_id
 from orchestrator.runs.live.servers import Servers
-from orchestrator.runs.live.where_now import where_now
-from orchestrator.runs.live.words import NO_WORDS, Typed, Words, words_given
 from orchestrator.runs.looking import open_looks
 from orchestrator.runs.overrides import (
     Override,
@@ -51,6 +49,8 @@ from orchestrator.runs.overrides import (
 from orchestrator.runs.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.runs.prices import grown_since
 from orchestrator.runs.same_clusters import IDS_TO_REMEMBER
+from orchestrator.runs.where_now import where_now
+from orchestrator.runs.words import NO_WORDS, Typed, Words, words_given
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed

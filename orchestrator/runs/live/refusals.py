@@ -15,10 +15,10 @@ from orchestrator.runs.live.alone import unimported_runs
 from orchestrator.runs.live.earlier_runs import earlier_runs, passed_by
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.run import Run
-from orchestrator.runs.live.words import WITHOUT_WORDS
 from orchestrator.runs.looking import open_looks
 from orchestrator.runs.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
+from orchestrator.runs.words import WITHOUT_WORDS
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 

@@ -18,7 +18,7 @@ from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json,
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.apply_procedure import LayoutProcedure
-from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
+from orchestrator.verbs.live.run_result import RunResult, run_result
 
 _NOTHING_SAID = ApplyRequest()
 
@@ -37,7 +37,7 @@ def run_apply(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Bring the clusters to what the file says; with `given` by exactly that plan. See `run_procedure`.
 
     Raises `GateRefusedError`, naming what moved, where the world is not as the given plan found it.
@@ -49,7 +49,7 @@ def run_apply(
         approve=approve,
         folder=folder,
     )
-    return failover_result(ended)
+    return run_result(ended)
 
 
 def write_plan(plan: Plan, file: Path) -> None:

@@ -13,8 +13,8 @@ from orchestrator.runs.live.estate_facts import begun_runs, moved_between, read_
 from orchestrator.runs.live.estate_record import written_facts
 from orchestrator.runs.live.holds import read_holds
 from orchestrator.runs.live.journal import lock_path
-from orchestrator.runs.live.words import Words
 from orchestrator.runs.primaries import primaries_of
+from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules
 from orchestrator.verbs.registration import EFFECTS

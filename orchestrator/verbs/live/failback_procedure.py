@@ -14,9 +14,9 @@ from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.failover_result import FailoverResult
 from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback
 
 

@@ -26,9 +26,9 @@ from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, asked, read_acce
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
-from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.registration import EFFECTS
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ def run_fence(
     approve: Approve = lambda _: True,
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
-) -> FailoverResult:
+) -> RunResult:
     """Fence or unfence one cluster; see `run_procedure`."""
     ended = run_procedure(
         FenceProcedure(topology, request, verb, servers=servers),
@@ -147,7 +147,7 @@ def run_fence(
         approve=approve,
         folder=folder,
     )
-    return failover_result(ended)
+    return run_result(ended)
 
 
 def fence_snapshot(

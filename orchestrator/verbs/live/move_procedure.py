@@ -21,11 +21,11 @@ from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.fact_copier import copied_facts
-from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
 from orchestrator.verbs.live.move_estate import Estate, open_estate
 from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import effects_with, participants_of
 
@@ -89,7 +89,7 @@ class MoveProcedure(ABC):
         on_plan: OnPlan = lambda _: None,
         approve: Approve = lambda _: True,
         folder: Path | None = None,
-    ) -> FailoverResult:
+    ) -> RunResult:
         """From the lock to the last verification; see `run_procedure`."""
         ended = run_procedure(self, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-        return failover_result(ended, effects_with(self.them))
+        return run_result(ended, effects_with(self.them))

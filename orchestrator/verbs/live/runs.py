@@ -18,15 +18,15 @@ from orchestrator.runs.live.procedure import (
     resume_procedure,
 )
 from orchestrator.runs.live.servers import Servers
-from orchestrator.runs.live.words import NO_WORDS, Typed
 from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.runs.words import NO_WORDS, Typed
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.apply_procedure import LayoutProcedure
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
-from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import effects_with, participants_of
 
@@ -80,7 +80,7 @@ def resume_run(
         on_plan=on_plan,
         effects=effects,
     )
-    return failover_result(ended, effects)
+    return run_result(ended, effects)
 
 
 def abort_run(
@@ -108,7 +108,7 @@ def abort_run(
         approve=approve,
         effects=effects,
     )
-    return failover_result(ended, effects)
+    return run_result(ended, effects)
 
 
 def _procedure_of(

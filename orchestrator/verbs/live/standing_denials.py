@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError, LockLostError, NoAnswerError
 from orchestrator.moves.fencing import Denying, denials
+from orchestrator.runs.attempts import last_intents, last_outcomes
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.estate_record import RunBegun, bodies
 from orchestrator.runs.held import freed, still_held
-from orchestrator.runs.live.attempts import last_intents, last_outcomes
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.journal import journal_records
 from orchestrator.runs.live.state_folder import run_folder

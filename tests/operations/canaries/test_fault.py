@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.evidence.canaries.fault import fault_of
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 
-def run(verb: str = "failover", *, seen_at_s: float | None = 1e9, reachable: str = "ok") -> FailoverResult:
+def run(verb: str = "failover", *, seen_at_s: float | None = 1e9, reachable: str = "ok") -> RunResult:
     """A run that was commanded 90 s after the watcher's first failed look."""
     request: dict[str, Any] = {"by": "ann", "attested": ["west-1"]} if verb == "failover" else {"by": "ann"}
-    return FailoverResult(
+    return RunResult(
         run_id="r",
         outcome="ok",
         reason="",

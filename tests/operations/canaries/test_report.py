@@ -14,16 +14,16 @@ from orchestrator.evidence.canaries.report import canary_report, finished_run
 from orchestrator.evidence.report import parse_report
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 from tests.drill.rehearsal import ROOT
 
 CANARY = load_topology(ROOT / "tests" / "faults" / "canary.yaml")
 PLANNED_AT_S = 1.8e9
 
 
-def run(verb: str = "failover", *, source: str = "west", target: str = "east") -> FailoverResult:
+def run(verb: str = "failover", *, source: str = "west", target: str = "east") -> RunResult:
     """A run of which only the frame matters."""
-    return FailoverResult(
+    return RunResult(
         run_id="r",
         outcome="ok",
         reason="",
@@ -44,7 +44,7 @@ def run(verb: str = "failover", *, source: str = "west", target: str = "east") -
     )
 
 
-def reported(topology: Topology, done: FailoverResult, folder: Path) -> dict[str, object]:
+def reported(topology: Topology, done: RunResult, folder: Path) -> dict[str, object]:
     """The report, which follows its format."""
     asked = Asked(ledgers=folder / "nowhere", window_s=60, drain_s=0)
     data = canary_report(topology, done, asked, folder)

@@ -21,7 +21,7 @@ from orchestrator.runs.live.journal import journal_records
 from orchestrator.runs.plan import Plan, canonical_json, to_json
 from orchestrator.topology.model import Topic
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.run_story import run_story
 from tests.operations.layout.memory_run import Rehearsal, rehearse
 from tests.operations.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 from tests.planning.layout.estates import as_described

@@ -14,7 +14,7 @@ from orchestrator.reconcile.connectors import ResumeHalted
 from orchestrator.runs.effect import Effect, Held
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.plan import Plan, RunEvent, to_json
-from orchestrator.verbs.live.run_story import run_story
+from orchestrator.verbs.run_story import run_story
 from tests.engine.crashes import run_inline, run_until
 from tests.operations.layout.test_apply_crashes import WORLDS, World, a_dropped_mirror
 from tests.planning.known_names import OF_APPLIES_ONLY

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from orchestrator.applications.producers.record_writers import FirstWrite
 from orchestrator.evidence.report.run_parts import first_record_moments
-from orchestrator.verbs.live.failover_result import FailoverResult
+from orchestrator.verbs.live.run_result import RunResult
 
 _STARTED_AT_S = 1_790_000_000.0
 
@@ -18,7 +18,7 @@ def test_the_first_record_of_each_producer_is_a_moment_and_who_was_not_seen_has_
         FirstWrite(producer="legacy", outcome="seen", at_s=12.0),
         FirstWrite(producer="cashier", outcome="not-seen"),
     ]
-    run = FailoverResult(
+    run = RunResult(
         run_id="r",
         outcome="unknown",
         reason="",

@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.runs.engine import RunEnd, state_from_journal
 from orchestrator.runs.live.procedure import Ended, Timing
 from orchestrator.runs.plan import EventKind, Outcome, RunEvent
-from orchestrator.verbs.live.failover_result import FailoverResult, failover_result
+from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.plans import plan_failover
 from tests.planning.pictures import REQUEST, observation, topology
 
@@ -22,9 +22,9 @@ def event(sequence: int, kind: EventKind, outcome: Outcome | None = None, *not_s
     )
 
 
-def result(*events: RunEvent, folder: Path = Path("/nowhere")) -> FailoverResult:
+def result(*events: RunEvent, folder: Path = Path("/nowhere")) -> RunResult:
     end = RunEnd("incomplete", "", state_from_journal(PLAN, "r", events))
-    return failover_result(
+    return run_result(
         Ended(run_id="r", plan=PLAN, end=end, events=events, timing=Timing(0, 1, 2, 99), folder=folder)
     )
 

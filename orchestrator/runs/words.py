@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from orchestrator.errors import DcctlError, UsageError
+from orchestrator.runs.attempts import last_outcomes
+from orchestrator.runs.earlier_results import words_of_earlier
 from orchestrator.runs.engine import RunState
-from orchestrator.runs.live.attempts import last_outcomes
-from orchestrator.runs.live.earlier_results import words_of_earlier
 from orchestrator.runs.overrides import Override
 from orchestrator.runs.plan import RunEvent, Step
 from orchestrator.runs.wanted_words import WordWanted

@@ -1,4 +1,4 @@
-"""What a failover did, as data: for the report, for `--json`, for whoever was not there."""
+"""What a run did, as data: for the report, for `--json`, for whoever was not there."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from orchestrator.moves.results import (
     WrittenOffsets,
 )
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
+from orchestrator.runs.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.runs.effect import Told
 from orchestrator.runs.engine import RunEnd, let_stand
-from orchestrator.runs.live.attempts import last_intents, last_outcomes, told_of_clients
 from orchestrator.runs.live.procedure import Ended, Timing
 from orchestrator.runs.live.run import write_json
-from orchestrator.runs.live.where_now import held_rows, staying_rows, where_now
-from orchestrator.runs.live.words import words_wanted
 from orchestrator.runs.plan import PHASES, Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
+from orchestrator.runs.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.words import words_wanted
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.registration import EFFECTS
 
@@ -35,7 +35,7 @@ RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailoverResult:
+class RunResult:
     """One run. Times are Unix epoch seconds, durations seconds.
 
     `asked_at_s`: when the run was first asked for, None in a result of an earlier version; `started_at_s`,
@@ -90,7 +90,7 @@ class FailoverResult:
         return asdict(self)
 
 
-def failover_result(ended: Ended, effects: Registry = EFFECTS) -> FailoverResult:
+def run_result(ended: Ended, effects: Registry = EFFECTS) -> RunResult:
     """The result of a run from its plan, its journal and the state that it ended in; kept in its folder.
 
     `effects`: those of whoever takes part in the run.
@@ -108,14 +108,14 @@ def failover_result(ended: Ended, effects: Registry = EFFECTS) -> FailoverResult
     return result
 
 
-def _result(ended: Ended, end: RunEnd, effects: Registry) -> FailoverResult:
+def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
     plan, events, timing = ended.plan, ended.events, ended.timing
     told = _Told(plan, end.state.results, effects)
     steps = _step_rows(plan, events, end)
     mirrored, landing = told.one("mirrored", MirrorEnd), told.one("landing", TopicEnds)
     translated, saved = told.one("translations", TranslatedPositions), told.one("saved", SavedOffsets)
     written, lost = told.one("written", WrittenOffsets), told.one("loss", LossCounted)
-    return FailoverResult(
+    return RunResult(
         run_id=end.state.run_id,
         outcome=end.outcome,
         reason=end.reason,
@@ -171,13 +171,13 @@ def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, 
     return {group: offsets_to_json(found) for group, found in offsets.items()}
 
 
-def _nothing_to_do(ended: Ended) -> FailoverResult:
+def _nothing_to_do(ended: Ended) -> RunResult:
     """The result where an earlier run has done it."""
     plan, timing = ended.plan, ended.timing
     done = (
         "everything is as the file says" if plan.verb == "apply" else f"{plan.target} has taken over already"
     )
-    return FailoverResult(
+    return RunResult(
         run_id=ended.run_id,
         outcome="nothing-to-do",
         reason=f"{done}, by run {plan.facts['done_by']}",

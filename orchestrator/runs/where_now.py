@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator import __version__
+from orchestrator.runs.earlier_results import primary_of_earlier
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState, standing, staying, steps_to_undo
 from orchestrator.runs.held import Holdings, StillHeld, held_in_words, still_held
-from orchestrator.runs.live.earlier_results import primary_of_earlier
 from orchestrator.runs.plan import Step
 from orchestrator.wording import listed
 

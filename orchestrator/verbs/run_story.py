@@ -8,13 +8,13 @@ from typing import Any
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.losses import ACCOUNT_STEP
+from orchestrator.runs.attempts import told_of_clients
 from orchestrator.runs.engine import state_from_journal
-from orchestrator.runs.live.attempts import told_of_clients
-from orchestrator.runs.live.where_now import held_rows, staying_rows, where_now
-from orchestrator.runs.live.words import words_wanted
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import PHASES, RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
+from orchestrator.runs.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
 
 _GONE_ON = ("run-resumed", "undo-started")
