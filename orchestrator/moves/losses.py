@@ -9,7 +9,6 @@ from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
-ACCOUNT_STEP = "account-loss"
 LossJson = dict[str, dict[str, dict[str, int | str | None]]]
 
 

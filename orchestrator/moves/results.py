@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from orchestrator.replication.offsets_json import Offsets
-from orchestrator.runs.effect import EFFECT_CONFIG
+from orchestrator.runs.effect import EFFECT_CONFIG, Shown
 from orchestrator.values import Acl
 
 GroupOffsets = dict[str, Offsets]
@@ -174,3 +174,19 @@ class MirrorStarts:
     """The first source offset that a mirror copies, by partition (none: from its beginning)."""
 
     starts: Offsets
+
+
+MIRRORED = Shown("mirrored", MirrorEnd)
+"""Where a mirror ended."""
+LANDING = Shown("landing", TopicEnds)
+"""Where the topics ended in which records land at the other side."""
+SAVED = Shown("saved", SavedOffsets)
+"""What stood there for groups before."""
+TRANSLATIONS = Shown("translations", TranslatedPositions)
+"""Where groups go on."""
+WRITTEN = Shown("written", WrittenOffsets)
+"""What stands there for groups since."""
+QUERIES = Shown("queries", RelocatedQuery)
+"""Queries whose checkpoints were relocated."""
+LOSS = Shown("loss", LossCounted)
+"""What was counted as lost."""

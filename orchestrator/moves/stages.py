@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.moves.ends import RecordLandingEnds, RecordTopicEnds
 from orchestrator.moves.fencing import DenyRules, LetIn
 from orchestrator.moves.participants import Ground, Left, Participants
-from orchestrator.moves.results import RulesFound, TopicEnds
+from orchestrator.moves.results import LANDING, RulesFound, TopicEnds
 from orchestrator.moves.way import Way
 from orchestrator.runs.effect import Handle, Nothing
 from orchestrator.runs.estate_record import PrimaryMoved
@@ -63,7 +63,7 @@ def record_landing(
             stopped=stopped,
         )
         recorded = book.add(landing, id=step, after=after)
-    book.tell("landing", recorded)
+    book.tell(LANDING, recorded)
     return recorded
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from orchestrator.runs.plan import RunEvent
 
@@ -24,7 +24,7 @@ def last_outcomes(events: Sequence[RunEvent]) -> dict[str, RunEvent]:
     }
 
 
-def told_of_clients(events: Sequence[RunEvent], key: Literal["producers", "not_seen"]) -> list[Any]:
-    """What the last attempts tell of clients at the target: a row for each producer, or names."""
+def listed_by_last(events: Sequence[RunEvent], key: str) -> list[Any]:
+    """What the last attempts have in a list of that name in their results, all together."""
     found = last_outcomes(events).values()
     return [each for event in found for each in event.data.get("result", {}).get(key, [])]

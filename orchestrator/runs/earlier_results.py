@@ -53,6 +53,12 @@ def words_of_earlier(step: Step, detail: Mapping[str, Any]) -> Iterator[WordWant
         yield WordWanted(step.id, "--attest-writing", str(name), "PRODUCER", says)
 
 
+def loss_of_earlier(results: Results) -> Mapping[str, Any]:
+    """What a run has counted as lost: topic -> partition -> {"lost", "reason"}; empty for nothing."""
+    found: Mapping[str, Any] = results.get("account-loss", {}).get("loss", {})
+    return found
+
+
 def facts_before_the_record(verb: str, source: str, target: str, results: Results) -> Iterator[Body]:
     """What a run tells that was made before there was an estate record."""
     home, standby = source, target

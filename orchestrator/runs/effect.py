@@ -48,6 +48,14 @@ class Handle(Generic[R_co]):
 
 
 @dataclass(frozen=True, slots=True)
+class Shown(Generic[R]):
+    """Results of one type that reports show; under `name` (contract) a plan has the steps that leave them."""
+
+    name: str
+    result: type[R]
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """The result of an effect from which no other takes anything."""
 
@@ -299,8 +307,3 @@ class VerifiedUndo(ABC):
 
 
 OnFailure = Literal["stop", "undo", "note"]
-
-Told = Literal["mirrored", "landing", "translations", "saved", "written", "queries", "loss"]
-"""What a report shows: where the mirror and the landing topics ended; positions, what stood there before and
-what was written; relocated queries; what was counted as lost.
-"""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import DcctlError
-from orchestrator.runs.effect import Effect, Handle, Held, Told
+from orchestrator.runs.effect import Effect, Handle, Held, Shown
 from orchestrator.runs.estate_record import Body, PrimaryMoved
 from orchestrator.runs.plan import Plan, Step
 from orchestrator.runs.word import Awaited, Word
@@ -126,19 +126,17 @@ class Registry:
         effect = self.effect(step)
         return effect.facts(self.result(Handle(step.id, step.action), data))
 
-    def told(
-        self, plan: Plan, results: Mapping[str, Mapping[str, Any]], shown_as: Told, kind: type[R]
-    ) -> list[R]:
+    def told(self, plan: Plan, results: Mapping[str, Mapping[str, Any]], shown: Shown[R]) -> list[R]:
         """The results that a report shows so, in plan order; of steps that have none yet, nothing.
 
         Raises `DcctlError` where one is of another kind.
         """
         found = []
-        for step_id in plan.told.get(shown_as, ()):
+        for step_id in plan.told.get(shown.name, ()):
             if step_id in results:
                 result: Any = self.result(Handle(step_id, plan.step(step_id).action), results[step_id])
-                if not isinstance(result, kind):
-                    raise DcctlError(f"step {step_id}", f"has left no {kind.__name__}")
+                if not isinstance(result, shown.result):
+                    raise DcctlError(f"step {step_id}", f"has left no {shown.result.__name__}")
                 found.append(result)
         return found
 

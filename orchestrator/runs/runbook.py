@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.runs.effect import Effect, Handle, OnFailure, Reversible, Told, Verified, VerifiedUndo
+from orchestrator.runs.effect import Effect, Handle, OnFailure, Reversible, Shown, Verified, VerifiedUndo
 from orchestrator.runs.plan import NEEDS_RESULT, Phase, Step
 from orchestrator.runs.registry import arguments_of
 
@@ -128,9 +128,9 @@ class Runbook:
         )
         return Handle(step_id, effect.NAME)
 
-    def tell(self, shown_as: Told, *handles: Handle[Any]) -> None:
+    def tell(self, shown: Shown[R], *handles: Handle[R]) -> None:
         """A report shows the results of these steps."""
-        self._told[shown_as] = (*self._told.get(shown_as, ()), *(handle.step for handle in handles))
+        self._told[shown.name] = (*self._told.get(shown.name, ()), *(handle.step for handle in handles))
 
     @property
     def told(self) -> dict[str, tuple[str, ...]]:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from orchestrator import __version__
 from orchestrator.errors import DcctlError
-from orchestrator.moves.losses import ACCOUNT_STEP
-from orchestrator.runs.attempts import told_of_clients
-from orchestrator.runs.engine import state_from_journal
+from orchestrator.moves.results import LOSS
+from orchestrator.runs.attempts import listed_by_last
+from orchestrator.runs.earlier_results import loss_of_earlier
+from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import PHASES, RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
@@ -57,9 +59,8 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
-        "loss": _loss(records),
         "acts": acts,
-        "producers": told_of_clients(records, "producers"),
+        "producers": listed_by_last(records, "producers"),
         "phases": _phases(first, acts, asked_at_s),
         "not_done": [
             str(step["title"])
@@ -69,28 +70,28 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     }
 
 
-def _loss(records: Sequence[RunEvent]) -> dict[str, Any]:
-    """What a run that left a sick site has counted, partition by partition; empty for any other."""
-    found: dict[str, Any] = {}
-    for record in records:
-        if record.kind == "step-outcome" and record.step == ACCOUNT_STEP and record.outcome == "ok":
-            found = record.data.get("result", {}).get("loss", {})
-    return found
-
-
 def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     """What stands of it by its last record; nothing is known of a run whose plan cannot be read."""
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        return {"where_now": "", "held": None, "waits_for": [], "stays": []}
+        return {"where_now": "", "held": None, "waits_for": [], "stays": [], "loss": {}}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
         "held": held_rows(state, effects),
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
+        "loss": _loss(state, effects),
     }
+
+
+def _loss(state: RunState, effects: Registry) -> Mapping[str, Any]:
+    """What was counted as lost, partition by partition; empty where nothing was."""
+    if state.plan.dcctl_version != __version__:
+        return loss_of_earlier(state.results)
+    counted = effects.told(state.plan, state.results, LOSS)
+    return {topic: found for one in counted for topic, found in one.loss.items()}
 
 
 def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:

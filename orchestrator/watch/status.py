@@ -23,7 +23,7 @@ from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.working_side import working_side
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import ref_to
-from orchestrator.runs.attempts import told_of_clients
+from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import LogsLeft, RunEnded, logs_left
@@ -288,7 +288,7 @@ def _last_move(estate: Estate, observation: Snapshot, effects: Registry) -> dict
             "where_now": "",
             "problem": f"{error.subject}: {error.problem}",
         }
-    not_seen = sorted(told_of_clients(records, "not_seen"))
+    not_seen = sorted(listed_by_last(records, "not_seen"))
     waits_for = [asdict(word) for word in run.waits_for]
     now = _where_now(run, records, effects)
     return {**told, "not_seen": not_seen, "waits_for": waits_for, "where_now": now, "problem": ""}

@@ -12,6 +12,8 @@ from orchestrator.errors import DcctlError
 from orchestrator.estate.desired_acls import allowed
 from orchestrator.moves.participants import Accepted, MirrorEngine, Ports, Rejoined, Stand
 from orchestrator.moves.results import (
+    LOSS,
+    MIRRORED,
     LossCounted,
     MirrorEnd,
     MirrorStarts,
@@ -474,7 +476,7 @@ class ToyEngine(MirrorEngine):
     def stop(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         stopped = book.add(StopCopier(mirror=mirror), id=way.id("stop-copier", mirror), after=after)
         end = book.add(RecordEnd(mirror=mirror, stopped=stopped), id=way.id("copier-end", mirror))
-        book.tell("mirrored", end)
+        book.tell(MIRRORED, end)
         return Stand(mirror=mirror, stopped=stopped, end=end)
 
     def see_arrived(
@@ -496,7 +498,7 @@ class ToyEngine(MirrorEngine):
     ) -> Handle[LossCounted]:
         count = CountLost(mirror=stand.mirror, standing=standing, end=stand.end)
         counted = book.add(count, id=way.id("count-lost", stand.mirror))
-        book.tell("loss", counted)
+        book.tell(LOSS, counted)
         return counted
 
     def rejoin(  # noqa: PLR0917 - what a standby is made from

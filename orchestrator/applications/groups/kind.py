@@ -23,7 +23,14 @@ from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
-from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
+from orchestrator.moves.results import (
+    SAVED,
+    TRANSLATIONS,
+    WRITTEN,
+    RecordedPositions,
+    SavedOffsets,
+    WrittenOffsets,
+)
 from orchestrator.moves.routes import in_words, read_along
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
@@ -183,8 +190,8 @@ class ConsumerGroups(ReadersOnHosts):
             offset_shift=ground.accepted.offset_shift,
         )
         written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
-        book.tell("translations", translated)
-        book.tell("written", written)
+        book.tell(TRANSLATIONS, translated)
+        book.tell(WRITTEN, written)
         return (written,)
 
     def _place_along(
@@ -228,8 +235,8 @@ class ConsumerGroups(ReadersOnHosts):
             synced_by=tuple(m for m in dict.fromkeys(into) if not m.is_back),
         )
         written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
-        book.tell("translations", translated)
-        book.tell("written", written)
+        book.tell(TRANSLATIONS, translated)
+        book.tell(WRITTEN, written)
         return written
 
     @staticmethod
@@ -237,7 +244,7 @@ class ConsumerGroups(ReadersOnHosts):
         """What MirrorMaker has written for the groups, to put it back."""
         save = SaveOffsets(cluster=way.entered.cluster, groups=part.groups)
         saved = book.add(save, id=way.id(f"save-offsets{part.mark}"), after=[after])
-        book.tell("saved", saved)
+        book.tell(SAVED, saved)
         return saved
 
     @staticmethod
@@ -273,6 +280,6 @@ class ConsumerGroups(ReadersOnHosts):
         translated = book.add(translate, id=step, title=title, after=ground.arrived)
         write = WriteBack(cluster=way.entered.cluster, groups=groups, saved=saved, translated=translated)
         written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
-        book.tell("translations", translated)
-        book.tell("written", written)
+        book.tell(TRANSLATIONS, translated)
+        book.tell(WRITTEN, written)
         return (written,)

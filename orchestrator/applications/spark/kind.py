@@ -23,7 +23,7 @@ from orchestrator.applications.spark.queries import (
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.ports import Looks
-from orchestrator.moves.results import RecordedPositions, RelocatedQuery, TopicEnds
+from orchestrator.moves.results import QUERIES, RecordedPositions, RelocatedQuery, TopicEnds
 from orchestrator.moves.routes import in_words
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
@@ -100,7 +100,7 @@ class SparkQueries(ReadersOnHosts):
             if ground.landing is not None:
                 relocated.append(self._relocate(book, way, ground, ground.landing, left, query, feed))
         if relocated:
-            book.tell("queries", *relocated)
+            book.tell(QUERIES, *relocated)
         return (*noted, *relocated)
 
     def see(  # noqa: PLR0917

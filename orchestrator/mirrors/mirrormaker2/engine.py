@@ -152,7 +152,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         stopped = book.add(stop, id=step, title="Stop the mirror", after=after)
         end = RecordMirrorEnd(mirror=mirror, stopped=stopped)
         recorded = book.add(end, id=way.id("record-mirrored-ends", mirror))
-        book.tell("mirrored", recorded)
+        book.tell(MIRRORED, recorded)
         return Stand(mirror=mirror, stopped=stopped, end=recorded)
 
     def see_arrived(
@@ -198,8 +198,8 @@ class MirrorMaker2(Copying, MirrorEngine):
             heard=heard,
             allowed_records=accepted.loss,
         )
-        counted = book.add(account, id=way.id(ACCOUNT_STEP, stand.mirror))
-        book.tell("loss", counted)
+        counted = book.add(account, id=way.id("account-loss", stand.mirror))
+        book.tell(LOSS, counted)
         return counted
 
     def rejoin(  # noqa: PLR0917

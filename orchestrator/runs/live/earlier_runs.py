@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
-from orchestrator.runs.attempts import told_of_clients
+from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.live.estate_facts import begun_runs
@@ -111,7 +111,7 @@ def _with_looks(run: EarlierRun, records: Sequence[RunEvent], effects: Words) ->
     looks = () if state.undoing else open_looks(plan, state.with_any("ok"))
     if not looks:
         return run
-    not_seen = tuple(map(str, told_of_clients(records, "not_seen")))
+    not_seen = tuple(map(str, listed_by_last(records, "not_seen")))
     return replace(run, looks=looks, not_seen=not_seen, waits_for=words_wanted(state, records, effects))
 
 

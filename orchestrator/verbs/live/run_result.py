@@ -8,18 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.results import (
-    LossCounted,
-    MirrorEnd,
-    RelocatedQuery,
-    SavedOffsets,
-    TopicEnds,
-    TranslatedPositions,
-    WrittenOffsets,
-)
+from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, TRANSLATIONS, WRITTEN
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
-from orchestrator.runs.attempts import last_intents, last_outcomes, told_of_clients
-from orchestrator.runs.effect import Told
+from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
+from orchestrator.runs.effect import Shown
 from orchestrator.runs.engine import RunEnd, let_stand
 from orchestrator.runs.live.procedure import Ended, Timing
 from orchestrator.runs.live.run import write_json
@@ -112,9 +104,8 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
     plan, events, timing = ended.plan, ended.events, ended.timing
     told = _Told(plan, end.state.results, effects)
     steps = _step_rows(plan, events, end)
-    mirrored, landing = told.one("mirrored", MirrorEnd), told.one("landing", TopicEnds)
-    translated, saved = told.one("translations", TranslatedPositions), told.one("saved", SavedOffsets)
-    written, lost = told.one("written", WrittenOffsets), told.one("loss", LossCounted)
+    mirrored, landing, lost = told.one(MIRRORED), told.one(LANDING), told.one(LOSS)
+    translated, saved, written = told.one(TRANSLATIONS), told.one(SAVED), told.one(WRITTEN)
     return RunResult(
         run_id=end.state.run_id,
         outcome=end.outcome,
@@ -137,9 +128,9 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         translations=translated.translations if translated else [],
         saved_offsets=_by_group(saved.offsets if saved else {}),
         written_offsets=_by_group(written.written if written else {}),
-        spark=[query.report for query in told.all("queries", RelocatedQuery)],
-        producers=told_of_clients(events, "producers"),
-        not_seen=sorted(told_of_clients(events, "not_seen")),
+        spark=[query.report for query in told.all(QUERIES)],
+        producers=listed_by_last(events, "producers"),
+        not_seen=sorted(listed_by_last(events, "not_seen")),
         loss=lost.loss if lost else {},
         sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
         let_stand=let_stand(end.state),
@@ -160,11 +151,11 @@ class _Told:
     results: Mapping[str, Mapping[str, Any]]
     effects: Registry
 
-    def all(self, shown_as: Told, kind: type[R]) -> list[R]:
-        return self.effects.told(self.plan, self.results, shown_as, kind)
+    def all(self, shown: Shown[R]) -> list[R]:
+        return self.effects.told(self.plan, self.results, shown)
 
-    def one(self, shown_as: Told, kind: type[R]) -> R | None:
-        return next(iter(self.all(shown_as, kind)), None)
+    def one(self, shown: Shown[R]) -> R | None:
+        return next(iter(self.all(shown)), None)
 
 
 def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, OffsetsJson]:
