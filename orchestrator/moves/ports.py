@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.checkpoints import SeenCheckpoint
@@ -12,7 +12,7 @@ from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.ports.servers import Access, Closed
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
-from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.snapshot.clients import ClientHost
@@ -22,6 +22,8 @@ from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, LogReach, TopicPartition
+
+P = TypeVar("P")
 
 
 class Seen(Protocol):
@@ -117,14 +119,6 @@ class Hosts(Protocol):
 
         All that is said meanwhile is kept under `name`. Raises `PlaybookError`.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedCheckpoint:
-    """Whether a copy has its original's last batch, and what is to be said of it."""
-
-    is_whole: bool
-    message: str
 
 
 class Looks(Protocol):

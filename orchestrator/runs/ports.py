@@ -5,14 +5,25 @@ The run's topology file is a port as well: `run.port(Topology)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from orchestrator.errors import DcctlError
 from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.runs.estate_record import Body
 
 B = TypeVar("B", bound=Body)
+P = TypeVar("P")
+
+
+def port_of(ports: Mapping[type[Any], Any], kind: type[P], subject: str) -> P:
+    """The one of that kind. Raises `DcctlError`, whose subject has the ports, where there is none."""
+    try:
+        found: P = ports[kind]
+    except KeyError:
+        raise DcctlError(subject, f"has no port {kind.__name__}") from None
+    return found
 
 
 class Pools(Protocol):

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from orchestrator.applications.spark.checkpoints import Seen, why_unknown
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import mirrors_into
 from orchestrator.guards.live.guard_reading import guards_said
-from orchestrator.moves.checkpoints import Seen, why_unknown
 from orchestrator.moves.fence import fenced
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.participants import Participants

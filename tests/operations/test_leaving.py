@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.applications.spark.ports import CopiedCheckpoint, QueryCheckpoints
 from orchestrator.errors import ClusterError, PlaybookError
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs

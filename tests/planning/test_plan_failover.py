@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.errors import UsageError
 from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync

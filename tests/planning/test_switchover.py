@@ -7,8 +7,8 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
+from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.errors import UsageError
-from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun

@@ -19,7 +19,7 @@ from tests.twin.record import Record
 
 
 class TwinCheckpoints:
-    """See `runs.live.servers.Checkpoints`. `is_readable` says whether a folder's site is there."""
+    """See `applications.spark.ports.CheckpointFolders`. `is_readable` says whether a folder's site is there."""
 
     def __init__(self, record: Record, crew: Crew, is_readable: Callable[[Path], bool]) -> None:
         self._record, self._crew, self._is_readable = record, crew, is_readable

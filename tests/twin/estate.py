@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination as Ensemble
+from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.errors import ConnectError, CoordinationError
 from orchestrator.mirrors.mirrormaker2.connectors import desired_connectors
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.live.holds import HOLDS_PATH
 from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.ports import port_of
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
@@ -28,6 +31,7 @@ from tests.twin.record import Record
 from tests.twin.watching import TwinWatcher
 
 _TICK_S = 0.5
+P = TypeVar("P")
 
 
 @dataclass
@@ -39,6 +43,9 @@ class TwinServers:
     threads: TwinThreads
     playbooks: TwinPlaybooks
     checkpoints: TwinCheckpoints
+
+    def of_kind(self, port: type[P]) -> P:
+        return port_of({CheckpointFolders: self.checkpoints}, port, "kinds of applications")
 
     def coordination(self, topology: Topology) -> Ensemble:
         if topology.coordination is None:

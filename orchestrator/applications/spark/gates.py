@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.applications.groups.gates import NOTHING_AGAIN, reread
-from orchestrator.moves.checkpoints import (
+from orchestrator.applications.spark.checkpoints import (
     Seen,
     foreseen,
     foreseen_back,

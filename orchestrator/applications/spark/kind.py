@@ -12,6 +12,7 @@ from orchestrator.applications.spark.gates import (
     queries_ready,
     queries_reread,
 )
+from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.applications.spark.queries import (
     AwaitQueryProgress,
     CopyCheckpoint,

@@ -10,10 +10,11 @@ from pydantic.dataclasses import dataclass
 from orchestrator.applications.brought_back import brought_back
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.consumers import consumer_named
+from orchestrator.applications.spark.checkpoints import placed_by
+from orchestrator.applications.spark.ports import CopiedCheckpoint, QueryCheckpoints
 from orchestrator.applications.translating import ThroughBothMaps
 from orchestrator.errors import DcctlError
-from orchestrator.moves.checkpoints import placed_by
-from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, Maps, QueryCheckpoints, Seen
+from orchestrator.moves.ports import FinalMap, Maps, Seen
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery, Stopped, TopicEnds
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import Translated

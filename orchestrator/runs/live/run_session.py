@@ -15,7 +15,7 @@ from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
 from orchestrator.runs.hooks import OwnPlaybooks
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import RunEvent
-from orchestrator.runs.ports import Clusters, EstateRecord, Pools
+from orchestrator.runs.ports import Clusters, EstateRecord, Pools, port_of
 from orchestrator.runs.word import V, Word
 from orchestrator.topology.model import Topology
 
@@ -120,11 +120,7 @@ class RunSession:
 
     def port(self, kind: type[P]) -> P:
         """The run's port of that kind: see `runs.effect.Running`. Raises `DcctlError` without one."""
-        try:
-            found: P = self._ports()[kind]
-        except KeyError:
-            raise DcctlError(f"run {self.run_id}", f"has no port {kind.__name__}") from None
-        return found
+        return port_of(self._ports(), kind, f"run {self.run_id}")
 
     def word(self, word: Word[V]) -> frozenset[V]:
         """See `runs.effect.Running`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination
@@ -21,7 +21,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 
-AwaitTrue = Callable[[Callable[[], bool], float], bool]
+P = TypeVar("P")
 
 
 class Playbooks(Protocol):
@@ -55,37 +55,6 @@ class Playbooks(Protocol):
         """Run one of the user's."""
 
 
-class Checkpoints(Protocol):
-    """Folders of Spark's checkpoints; see `applications.spark.live`."""
-
-    def copy(
-        self, original: Path, copy: Path, await_true: Callable[[Callable[[], bool]], bool], *, stopped_by: str
-    ) -> StepOutcome:
-        """Copy until the copy has the original's last batch."""
-
-    def copy_apart(
-        self, original: Path, copy: Path, await_true: AwaitTrue, *, stopped_by: str, timeout_s: float
-    ) -> StepOutcome:
-        """The same where reading the original may hang."""
-
-    def relocate(
-        self,
-        copy: Path,
-        destination: Path,
-        translate: Callable[[TopicPartition, int], Any],
-        mirrored: Callable[[str], str],
-        local_starts: Mapping[TopicPartition, int],
-        *,
-        query: str,
-        sink: Sink | None,
-        run_id: str,
-    ) -> RelocationReport:
-        """Make of a checkpoint's copy the checkpoint with which the query goes on."""
-
-    def undo(self, destination: Path) -> Path | None:
-        """Take a relocated checkpoint away again and put back what stood there."""
-
-
 class Threads(Protocol):
     """What runs side by side."""
 
@@ -114,9 +83,8 @@ class Servers(Protocol):
     def playbooks(self) -> Playbooks:
         """The hosts of applications."""
 
-    @property
-    def checkpoints(self) -> Checkpoints:
-        """The folders of Spark's checkpoints."""
+    def of_kind(self, port: type[P]) -> P:
+        """What one kind of applications reaches, by the port that it declares. Raises `DcctlError`."""
 
     def coordination(self, topology: Topology) -> Coordination:
         """The ensemble that the file names, not open yet. Raises `DcctlError` where it names none."""

@@ -11,20 +11,19 @@ from typing import Any, Literal, TypeVar
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, copy_folder, is_relocated_by
+from orchestrator.applications.spark.ports import CheckpointFolders, CopiedCheckpoint, QueryCheckpoints
 from orchestrator.errors import DcctlError
 from orchestrator.guards.live.guard_reading import guards_path, guards_said
 from orchestrator.mirrors.connect import Workers
 from orchestrator.moves.participants import MirrorEngine, Participants
 from orchestrator.moves.ports import (
     BootGuards,
-    CopiedCheckpoint,
     FinalMap,
     Hosts,
     HostsDone,
     LeftClusters,
     LeftLook,
     Maps,
-    QueryCheckpoints,
     Seen,
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
@@ -249,11 +248,11 @@ class MoveSession(RunSession):
     def bring_over(
         self, query: str, to: str, *, is_apart: bool, is_stopped: bool, timeout_s: float
     ) -> CopiedCheckpoint:
-        """See `moves.ports.QueryCheckpoints`."""
+        """See `applications.spark.ports.QueryCheckpoints`."""
         bound = self._bound_for(query, to)
         original = local_checkpoint(f"consumer {query}", bound.checkpoint or "")
         copy, stopped_by = copy_of(_folder(bound)), self.run_id if is_stopped else ""
-        folders = self.servers.checkpoints
+        folders = self.servers.of_kind(CheckpointFolders)
         found = (
             folders.copy_apart(original, copy, self.await_true, stopped_by=stopped_by, timeout_s=timeout_s)
             if is_apart
@@ -267,7 +266,7 @@ class MoveSession(RunSession):
         return CopiedCheckpoint(found.outcome == "ok", found.message)
 
     def copied_positions(self, query: str, to: str) -> dict[TopicPartition, int]:
-        """See `moves.ports.QueryCheckpoints`."""
+        """See `applications.spark.ports.QueryCheckpoints`."""
         return checkpoint_positions(copy_folder(self._bound_for(query, to)))
 
     def relocate(
@@ -278,9 +277,9 @@ class MoveSession(RunSession):
         named: Callable[[str], str],
         starts: Mapping[TopicPartition, int],
     ) -> RelocatedQuery:
-        """See `moves.ports.QueryCheckpoints`."""
+        """See `applications.spark.ports.QueryCheckpoints`."""
         bound = self._bound_for(query, to)
-        report = self.servers.checkpoints.relocate(
+        report = self.servers.of_kind(CheckpointFolders).relocate(
             copy_folder(bound),
             _folder(bound),
             translate,
@@ -293,15 +292,15 @@ class MoveSession(RunSession):
         return RelocatedQuery(query=query, from_batch=report.from_batch, report=dict(report.data))
 
     def undo_relocation(self, query: str, to: str) -> str:
-        """See `moves.ports.QueryCheckpoints`."""
+        """See `applications.spark.ports.QueryCheckpoints`."""
         destination = _folder(self._bound_for(query, to))
         if not is_relocated_by(destination, self.run_id):
             return "nothing was relocated"
-        taken = self.servers.checkpoints.undo(destination)
+        taken = self.servers.of_kind(CheckpointFolders).undo(destination)
         return f"what was relocated lies at {taken}" if taken is not None else "it had not come to its place"
 
     def newest_batch(self, query: str, to: str) -> int | None:
-        """See `moves.ports.QueryCheckpoints`."""
+        """See `applications.spark.ports.QueryCheckpoints`."""
         found = numbered(_folder(self._bound_for(query, to)) / "commits")
         return found[-1] if found else None
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from orchestrator.adapters.checkpoint_files import local_checkpoint, newest_write_s
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.applications.by_time import offsets_by_time
+from orchestrator.applications.spark.checkpoints import Place, placed_by
 from orchestrator.applications.spark.live.relocation import (
     checkpoint_positions,
     copy_folder,
@@ -20,7 +21,6 @@ from orchestrator.applications.spark.live.relocation import (
 )
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import kafka_cluster, mirrors_into
-from orchestrator.moves.checkpoints import Place, placed_by
 from orchestrator.moves.positions import offsets_to_write, partitions_to_read
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.relocation.report import RelocationReport

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.applications.by_time import offsets_by_time
+from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
+from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.errors import DcctlError
 from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.participants import Participants
@@ -25,6 +27,7 @@ from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.estate_facts import read_facts
+from orchestrator.runs.ports import port_of
 from orchestrator.runs.registry import Registry
 from orchestrator.snapshot.clients import ClientHost
 from orchestrator.snapshot.known_gaps import sampled_gaps
@@ -55,6 +58,7 @@ from orchestrator.verbs.live.coordination_state import coordination_subject, no_
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.registration import PARTICIPANTS, effects_with
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 # How long Connect may take to tell how far a mirror has read. While something burns its word, which makes the
@@ -378,7 +382,10 @@ class _LookBack(_Look):
 
 
 class _Looks:
-    """See `moves.ports.Looks`."""
+    """See `moves.ports.Looks`, and what it is asked for."""
+
+    def port(self, kind: type[P]) -> P:
+        return port_of({CheckpointLooks: self}, kind, "looks before a move")
 
     def checkpoint(self, query: SparkQuery, *, at_standby: bool) -> SeenCheckpoint:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
+from typing import TypeVar
 
 from orchestrator.adapters.ansible import host_variables, run_own_playbook, run_playbook
 from orchestrator.adapters.clock import SystemClock
@@ -18,13 +19,17 @@ from orchestrator.adapters.probe import Listening, listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.applications.spark.live.checkpoint_pass import copy_whole, copy_whole_apart
 from orchestrator.applications.spark.live.relocation import relocate_checkpoint, undo_relocation
+from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
 from orchestrator.runs.engine import Event, Inbox, Workers
 from orchestrator.runs.live.coordination import coordination_connection
-from orchestrator.runs.live.servers import Checkpoints, Playbooks, Servers, Threads
+from orchestrator.runs.live.servers import Playbooks, Servers, Threads
+from orchestrator.runs.ports import port_of
 from orchestrator.topology.model import Topology
+
+P = TypeVar("P")
 
 
 class AnsiblePlaybooks:
@@ -35,8 +40,8 @@ class AnsiblePlaybooks:
     run_own = staticmethod(run_own_playbook)
 
 
-class CheckpointFolders:
-    """See `Checkpoints`."""
+class RealFolders:
+    """See `CheckpointFolders`."""
 
     copy = staticmethod(copy_whole)
     copy_apart = staticmethod(copy_whole_apart)
@@ -67,7 +72,10 @@ class RealServers:
     clock: Clock = field(default_factory=SystemClock)
     threads: Threads = field(default_factory=RealThreads)
     playbooks: Playbooks = field(default_factory=AnsiblePlaybooks)
-    checkpoints: Checkpoints = field(default_factory=CheckpointFolders)
+
+    def of_kind(self, port: type[P]) -> P:
+        """See `Servers`."""
+        return port_of({CheckpointFolders: RealFolders()}, port, "kinds of applications")
 
     def coordination(self, topology: Topology) -> Coordination:
         """See `Servers`."""

@@ -29,8 +29,8 @@ from orchestrator.adapters.checkpoint_files import (
     unjudged_state,
     write_checkpoint,
 )
+from orchestrator.applications.spark.checkpoints import SeenCheckpoint, in_unjudged_files
 from orchestrator.errors import DcctlError, OutcomeUnknownError
-from orchestrator.moves.checkpoints import SeenCheckpoint, in_unjudged_files
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.relocation.spark_checkpoint import (
     CheckpointContents,
