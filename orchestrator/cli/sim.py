@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from orchestrator.simulation.simulation import Simulation
+    from orchestrator.simulation.running import Simulation
 
 _JSON = typer.Option(False, "--json", help="Machine-readable output.")
 _NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
@@ -37,7 +37,7 @@ def up(
 
     from orchestrator.cli.output import emit
     from orchestrator.cli.progress import Narrator
-    from orchestrator.simulation.simulation import simulation_up
+    from orchestrator.simulation.bring_up import simulation_up
     from orchestrator.topology.loading import load_topology
 
     topology = load_topology(file)
@@ -159,7 +159,7 @@ def down(
 
 
 def _opened(name: str | None) -> Simulation:
-    from orchestrator.simulation.simulation import open_simulation
+    from orchestrator.simulation.running import open_simulation
 
     return open_simulation(name)
 

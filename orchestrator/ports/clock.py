@@ -12,14 +12,18 @@ CLOCKS_APART_S = 2.0
 """What lies further in the future of who reads it was dated by another clock: it has no age."""
 
 
-class Clock(Protocol):
-    """Wall time for records, monotonic time for durations, and waiting; never mixed."""
+class Times(Protocol):
+    """Wall time for records, monotonic time for durations; never mixed."""
 
     def now_s(self) -> float:
         """Unix epoch seconds."""
 
     def monotonic_s(self) -> float:
         """Seconds that never go back."""
+
+
+class Clock(Times, Protocol):
+    """The same, and waiting."""
 
     def wait(self, timeout_s: float, until: threading.Event | None = None) -> bool:
         """Wait so long, or until `until` is set; returns whether it is."""

@@ -12,7 +12,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.plan import RunEvent
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.snapshot.clients import producer_client
 
 

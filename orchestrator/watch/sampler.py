@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.probe import Listening
+from orchestrator.ports.clock import Times
 from orchestrator.snapshot.samples import Cause, group_subject, topic_subject
 from orchestrator.values import TopicPartition
 from orchestrator.watch.asking import Asked, Units
@@ -28,16 +28,6 @@ _LATE_S = 5.0
 # What a busy machine gets through: 10,000 partitions took 2 to 4 s of two cores that had other work.
 _PER_S = 4_000
 _NAMED = 5
-
-
-class Clock(Protocol):
-    """The time of records, and the time of durations."""
-
-    def now_s(self) -> float:
-        """Unix epoch seconds."""
-
-    def monotonic_s(self) -> float:
-        """Seconds that never go back."""
 
 
 @dataclass(slots=True)
@@ -76,7 +66,7 @@ class SourceSampler:
         copies: Iterable[str] = (),
         timeout_s: float = 1.0,
         patience_s: float = 2.5,
-        clock: Clock | None = None,
+        clock: Times | None = None,
     ) -> None:
         self._source = source
         self._clock = clock or SystemClock()

@@ -14,7 +14,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.guards.live.guard_reading import guards_said
 from orchestrator.runs.live.history import coordination_of
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import client_programs
 from orchestrator.simulation.workload.progress import workload_progress
 from tests.faults.estate import at_work

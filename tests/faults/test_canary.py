@@ -19,7 +19,7 @@ from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.processes import process_id, send
 from orchestrator.evidence.audit.ledgers import processed_path, sends_path
 from orchestrator.moves.request import FailoverRequest
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.verbs.live.failover_procedure import run_failover
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import Estate, at_work

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.estate.live.connections import connect_cluster
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import client_programs, stop_producers
 from tests.faults.estate import Estate, at_work
 

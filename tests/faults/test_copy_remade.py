@@ -15,7 +15,7 @@ from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.replication.source_gaps import SourceGaps
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import stop_producers
 from orchestrator.snapshot.known_gaps import sampled_gaps
 from orchestrator.snapshot.live.reader import read_samples

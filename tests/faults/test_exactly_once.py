@@ -16,7 +16,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.errors import DcctlError
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.replication.source_gaps import TopicWriters
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import Acl
 from tests.faults.estate import Estate, at_work

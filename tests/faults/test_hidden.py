@@ -17,7 +17,7 @@ from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import TopicDescription
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import Estate, at_work

@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.progress import workload_progress
 from orchestrator.values import Acl
 from tests.faults.estate import ROOT, Estate, at_work

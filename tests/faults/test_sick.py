@@ -23,7 +23,7 @@ from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.audit.verdict import judge
 from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.simulation.drill_audit import start_spark
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.snapshot.live.reader import read_samples

@@ -19,7 +19,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.estate_facts import read_primaries
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Replication
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.simulation.crew import Crew
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC
-from orchestrator.simulation.simulation import Simulation
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ClusterFate

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import client_properties, logger
 from orchestrator.errors import ClusterError
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 
 _ASK_TIMEOUT_S = 4.0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
-from orchestrator.simulation.simulation import Simulation, simulation_up
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.loading import load_topology

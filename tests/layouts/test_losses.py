@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.simulation.simulation import Simulation, simulation_up
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from tests.layouts.losing import rehearse

@@ -14,7 +14,8 @@ from confluent_kafka import Consumer
 
 from orchestrator.adapters.kafka import produce_records
 from orchestrator.adapters.kafka.client import logger
-from orchestrator.simulation.simulation import Simulation, simulation_up
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 

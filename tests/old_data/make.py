@@ -20,7 +20,7 @@ import pytest
 
 from orchestrator import __version__
 from orchestrator.adapters.kafka import read_records
-from orchestrator.simulation.simulation import Simulation
+from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import at_work

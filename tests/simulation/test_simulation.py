@@ -16,8 +16,9 @@ from orchestrator.adapters.ports import PortRegister, is_listening
 from orchestrator.adapters.processes import processes_with
 from orchestrator.errors import ClusterError, SimulationError
 from orchestrator.simulation import start
+from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.crew import Crew
-from orchestrator.simulation.simulation import Simulation, open_simulation, simulation_names, simulation_up
+from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
 from orchestrator.topology.model import Topology
 

@@ -5,7 +5,7 @@ Taken back the same way: each compensation is journalled and verified, in the re
 
 from orchestrator.runs.engine.decide import Event, UndoAsked
 from orchestrator.runs.engine.driver import OnEvent, Ports, RunEnd, run_plan
-from orchestrator.runs.engine.ports import Actions, Brake, Clock, Inbox, Journal, Lock, Results, StepOutcome
+from orchestrator.runs.engine.ports import Actions, Brake, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.runs.engine.state import RunOutcome, RunState, state_from_journal
 from orchestrator.runs.engine.undoing import kept_by, let_stand, standing, staying, steps_to_undo
 from orchestrator.runs.engine.workers import Workers
@@ -13,7 +13,6 @@ from orchestrator.runs.engine.workers import Workers
 __all__ = [
     "Actions",
     "Brake",
-    "Clock",
     "Event",
     "Inbox",
     "Journal",

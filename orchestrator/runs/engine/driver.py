@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.ports.clock import Times
 from orchestrator.runs.engine.decide import (
     INTENTS,
     Attempted,
@@ -29,7 +30,7 @@ from orchestrator.runs.engine.decide import (
     decide,
     halted,
 )
-from orchestrator.runs.engine.ports import Actions, Brake, Clock, Inbox, Journal, Lock, Results, StepOutcome
+from orchestrator.runs.engine.ports import Actions, Brake, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.runs.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.runs.engine.workers import Workers
 from orchestrator.runs.plan import Outcome, Plan, RunEvent, Step
@@ -66,7 +67,7 @@ class Ports:
     journal: Journal
     lock: Lock
     actions: Actions
-    clock: Clock
+    clock: Times
     brake: Brake | None = None
     patience_s: Callable[[Step], float] = patience_s
     workers: Callable[[], Executor] = Workers

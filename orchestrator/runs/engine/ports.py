@@ -82,16 +82,6 @@ class Brake(Protocol):
         """
 
 
-class Clock(Protocol):
-    """Time, passed in so that tests own it."""
-
-    def now_s(self) -> float:
-        """Unix epoch seconds."""
-
-    def monotonic_s(self) -> float:
-        """Seconds that never go back, for durations."""
-
-
 class Inbox(Protocol[M]):
     """Where the one thread that decides waits for what the others tell; `queue.SimpleQueue` is one."""
 

@@ -18,7 +18,7 @@ from orchestrator.topology.graph.wording import (
     coordination_words,
     copies_words,
     counted,
-    listed,
+    few,
     milliseconds,
     mode_words,
     policy_words,
@@ -49,13 +49,13 @@ def edge_lines(kind: str, data: dict[str, Any], source: object, target: object) 
     part = data.get("part")
     match part:
         case Mirror():
-            return [f"mirror, {policy_words(part)}", listed(part.topics)]
+            return [f"mirror, {policy_words(part)}", few(part.topics)]
         case Network():
             return [milliseconds(part.latency_ms)]
     if kind == "votes":
         return [counted(data["votes"], "vote")]
     if kind == "writes" and isinstance(source, Application):
-        return [listed(source.topics), *([] if source.acks == "all" else [f"acks={source.acks}"])]
+        return [few(source.topics), *([] if source.acks == "all" else [f"acks={source.acks}"])]
     if kind == "reads" and isinstance(target, Application):
         return [read_words(target, 2)]
     return []
@@ -77,7 +77,7 @@ def server_lines(servers: Servers) -> list[str]:
 
 def _topic_lines(cluster: KafkaCluster) -> list[str]:
     lines = [
-        f"{listed([topic.name for topic in group])}: {copies_words(group)}"
+        f"{few([topic.name for topic in group])}: {copies_words(group)}"
         for group in alike_topics(cluster.topics)[:3]
     ]
-    return lines + [f"{listed(names)}: copied from {source}" for source, names in cluster.copied.items()]
+    return lines + [f"{few(names)}: copied from {source}" for source, names in cluster.copied.items()]

@@ -15,7 +15,7 @@ from orchestrator.topology.graph.parts import (
     Servers,
     Site,
 )
-from orchestrator.wording import and_n_more
+from orchestrator.wording import listed
 
 _VOTERS = {"kraft": "controller", "zookeeper": "ZooKeeper"}
 
@@ -25,12 +25,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def listed(names: Sequence[str], show: int = 2) -> str:
+def few(names: Sequence[str], show: int = 2) -> str:
     """`a`, `a and b`, `a, b and 9,998 more`: at most `show` names."""
-    if len(names) > show:
-        shown = ", ".join(names[:show])
-        return f"{shown} {and_n_more(len(names) - show)}" if shown else f"{len(names):,}"
-    return joined(names)
+    if not show and names:
+        return f"{len(names):,}"
+    return listed(names, show) if len(names) > show else joined(names)
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:
@@ -44,7 +43,7 @@ def fitted(names: Sequence[str], fits: Callable[[str], bool], shorten: Callable[
     `shorten` cuts a single name.
     """
     for show in range(min(len(names), 6), 0, -1):
-        text = listed(names, show)
+        text = few(names, show)
         if fits(text):
             return text
     if not names:
@@ -101,7 +100,7 @@ def policy_words(mirror: Mirror) -> str:
 def read_words(application: Application, show: int) -> str:
     """The topics of an application; for a consumer that has one, the pattern that finds them."""
     if application.pattern is None:
-        return listed(application.topics, show)
+        return few(application.topics, show)
     return f"all that match {application.pattern}"
 
 

@@ -14,7 +14,8 @@ from orchestrator.imports.live.run import import_estate
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.layout import plan_layout
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.simulation.simulation import Simulation, simulation_up
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 

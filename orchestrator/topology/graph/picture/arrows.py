@@ -12,7 +12,7 @@ from orchestrator.topology.graph.picture.measured import Contents
 from orchestrator.topology.graph.picture.places import PORT_STEP, CardPlace, Places
 from orchestrator.topology.graph.picture.routes import Detour, Routes, Straight
 from orchestrator.topology.graph.picture.shapes import Line, Shape, Text
-from orchestrator.topology.graph.wording import listed, policy_words
+from orchestrator.topology.graph.wording import few, policy_words
 
 _LANE_LABEL_WIDTH = 320
 
@@ -93,5 +93,5 @@ def _style(mirror: Mirror) -> str:
 
 
 def _told(mirror: Mirror) -> str:
-    topics = listed(mirror.topics, 30) or "no topics"
+    topics = few(mirror.topics, 30) or "no topics"
     return f"mirror {mirror.source} → {mirror.target}, {policy_words(mirror)}: {topics}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.topology.graph.parts import Application
 from orchestrator.topology.graph.picture.contents import cut, fitted_names, styled_width
 from orchestrator.topology.graph.picture.shapes import Box, Frame, Shape, Text
-from orchestrator.topology.graph.wording import listed, read_words
+from orchestrator.topology.graph.wording import few, read_words
 from orchestrator.wording import and_n_more
 
 _HEIGHT = 24
@@ -62,7 +62,7 @@ def strip_of(caption: str, applications: Sequence[Application], width: float, *,
     shown = applications if len(applications) <= _MOST else applications[: _MOST - 1]
     made = [_chip(application, room) for application in shown]
     if rest := applications[len(shown) :]:
-        names = listed([application.name for application in rest], 30)
+        names = few([application.name for application in rest], 30)
         made.append(Chip(((and_n_more(len(rest)), "chip-note"),), names))
     lines: list[list[Chip]] = []
     for chip in made:

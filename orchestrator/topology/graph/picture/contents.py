@@ -13,8 +13,8 @@ from orchestrator.topology.graph.wording import (
     alike_topics,
     copies_words,
     counted,
+    few,
     fitted,
-    listed,
     quorum_words,
     shared_words,
     votes_words,
@@ -67,7 +67,7 @@ class Footer:
     @property
     def tooltip(self) -> str:
         """More of the names than the line may hold."""
-        return listed(self.names, 30)
+        return few(self.names, 30)
 
 
 def styled_width(words: str, style: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.topology.graph.parts import Parts
 from orchestrator.topology.graph.picture.measured import Contents
-from orchestrator.topology.graph.wording import joined, listed, mode_words, policy_words, quorum_words
+from orchestrator.topology.graph.wording import few, joined, mode_words, policy_words, quorum_words
 
 
 def described(parts: Parts, contents: Contents) -> str:
@@ -16,13 +16,13 @@ def described(parts: Parts, contents: Contents) -> str:
             f"in {site} " + (", ".join(row.words for row in rows.values()) or "no server")
             for site, rows in card.rows.items()
         )
-        topics = listed([topic.name for topic in cluster.topics], 5) or "none"
+        topics = few([topic.name for topic in cluster.topics], 5) or "none"
         sentences.append(
             f"Cluster {card.name} ({mode_words(cluster)}): {servers}. "
             f"{quorum_words(parts.quorums[card.name])}. Topics: {topics}."
         )
     for mirror in contents.mirrors:
-        topics = listed(mirror.topics, 5) or "no topics"
+        topics = few(mirror.topics, 5) or "no topics"
         sentences.append(f"Mirror from {mirror.source} to {mirror.target}, {policy_words(mirror)}: {topics}.")
     for verb, found in (
         ("Producers", [app for card in contents.cards for app in card.producers]),
@@ -30,5 +30,5 @@ def described(parts: Parts, contents: Contents) -> str:
     ):
         if found:
             told = [f"{app.name} ({app.cluster})" for app in found]
-            sentences.append(f"{verb}: {listed(told, 10)}.")
+            sentences.append(f"{verb}: {few(told, 10)}.")
     return " ".join(sentences)

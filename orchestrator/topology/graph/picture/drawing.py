@@ -16,7 +16,7 @@ from orchestrator.topology.graph.picture.measured import Contents, contents_of
 from orchestrator.topology.graph.picture.places import Places, places_of
 from orchestrator.topology.graph.picture.routes import routes_of
 from orchestrator.topology.graph.picture.shapes import Box, Frame, Icon, Line, Scene, Shape, Text
-from orchestrator.topology.graph.wording import coordination_words, counted, listed, milliseconds
+from orchestrator.topology.graph.wording import coordination_words, counted, few, milliseconds
 
 
 def drawn(parts: Parts) -> Scene:
@@ -86,8 +86,8 @@ def _networks(contents: Contents, places: Places) -> Iterator[Shape]:
         yield Text(milliseconds(network.latency_ms), frame.middle[0], y - 6, "remark", "middle")
     if others := far_networks(contents):
         told = [f"{' – '.join(n.between)} {milliseconds(n.latency_ms)}" for n in others]
-        words = cut(f"Network: {listed(told, 4)}", "remark", places.width - 2 * MARGIN)
-        yield Text(words, MARGIN, places.height - MARGIN + 6, "remark", tooltip=listed(told, 30))
+        words = cut(f"Network: {few(told, 4)}", "remark", places.width - 2 * MARGIN)
+        yield Text(words, MARGIN, places.height - MARGIN + 6, "remark", tooltip=few(told, 30))
 
 
 def _applications(places: Places) -> Iterator[Shape]:
