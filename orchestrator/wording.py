@@ -20,6 +20,11 @@ def listed(items: Iterable[str], at_most: int = 5, more: str = "more", separator
     return separator.join(texts[:at_most]) + left_out
 
 
+def counted(count: int | None) -> str:
+    """A number, which may not be known."""
+    return "unknown" if count is None else f"{count:,}"
+
+
 def with_file(text: str, file: str) -> str:
     """A message whose commands name the topology file, for which they have FILE (`dcctl resume RUN FILE`).
 

@@ -84,14 +84,18 @@ class HeldLock:
             for parent in dict.fromkeys(path.rpartition("/")[0] for path in nodes):
                 call(doing, self._client.ensure_path, parent)
             checked, *created = call(doing, self._commit, nodes)
-        if isinstance(checked, NoNodeError | BadVersionError):
-            self._lose("its znode is gone: the session expired, or somebody removed the lock")
-            raise LockLostError(f"lock {self.path}", self._lost)
+        self._refuse_unless_held(checked)
         if _has(created, NodeExistsError):
             self._refuse_others(nodes)
         elif _has(created, Exception):
             problem = next(found for found in created if isinstance(found, Exception))
             raise CoordinationError(", ".join(nodes), f"was not written: {type(problem).__name__}")
+
+    def _refuse_unless_held(self, checked: object) -> None:
+        """`checked` is what came of looking at the lock's znode together with a write."""
+        if isinstance(checked, NoNodeError | BadVersionError):
+            self._lose("its znode is gone: the session expired, or somebody removed the lock")
+            raise LockLostError(f"lock {self.path}", self._lost)
 
     def _refuse_others(self, nodes: Mapping[str, bytes]) -> None:
         """A repetition after a lost connection finds its own nodes there; anything else is an error."""
@@ -114,9 +118,7 @@ class HeldLock:
         if self._lost:
             raise LockLostError(f"lock {self.path}", self._lost)
         checked, removed = self._coordination.call(f"removing {path}", commit)
-        if isinstance(checked, NoNodeError | BadVersionError):
-            self._lose("its znode is gone: the session expired, or somebody removed the lock")
-            raise LockLostError(f"lock {self.path}", self._lost)
+        self._refuse_unless_held(checked)
         if isinstance(removed, Exception) and not isinstance(removed, NoNodeError):
             raise CoordinationError(path, f"was not removed: {type(removed).__name__}")
 

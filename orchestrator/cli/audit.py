@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -27,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def audit(
     folder: Path = typer.Argument(..., help="A drill's folder: inputs.json, ledgers, report.json."),
     master: str = typer.Option("local[*]", "--master", help="Spark master."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    as_json: bool = JSON,
 ) -> None:
     """Audit a move again, on the target cluster as it is now. Changes nothing."""
     import tempfile

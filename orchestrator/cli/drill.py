@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.judged import STATUS, judged
+from orchestrator.cli.options import ACCEPT_LOSS
 
 if TYPE_CHECKING:
     from orchestrator.simulation.drill import DrillOutcome
@@ -47,13 +48,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         max=_SEEDS - 1,
         help="Draw the records' keys as an earlier drill did, from its report (default: new ones).",
     ),
-    accept_loss: int | None = typer.Option(
-        None,
-        "--accept-loss",
-        metavar="N",
-        min=0,
-        help="Accept the loss of N records, in place of the budget.",
-    ),
+    accept_loss: int | None = ACCEPT_LOSS,
     keep: bool = typer.Option(False, "--keep", help="Leave the simulation up for a look."),
     out: Path = typer.Option(Path("drills"), "--out", metavar="DIR", help="Where the evidence goes."),
     master: str = typer.Option("local[*]", "--master", help="Spark master for the audit."),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
@@ -21,7 +23,7 @@ def explain(
         help="Also lose these together: data centres (dc1,dc2), servers (dc1/broker-1). Can be repeated.",
     ),
     nodes: bool = typer.Option(False, "--nodes", help="Also lose each broker."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    as_json: bool = JSON,
     style: str = typer.Option(
         "text", "--format", metavar="text|markdown", help="How to show it; markdown is for documentation."
     ),

@@ -7,7 +7,17 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_CLUSTER, ACKNOWLEDGE, FILE, GRAPH, JSON, OUT, REASON, YES
+from orchestrator.cli.options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_LOSS,
+    ACKNOWLEDGE,
+    FILE,
+    GRAPH,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -32,13 +42,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         "--accept-unfenced",
         help="Go on where what is sick cannot be fenced: nobody writes there. Wants --reason.",
     ),
-    accept_loss: int | None = typer.Option(
-        None,
-        "--accept-loss",
-        metavar="N",
-        min=0,
-        help="Accept the loss of N records, in place of the budget.",
-    ),
+    accept_loss: int | None = ACCEPT_LOSS,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     without_coordination: bool = typer.Option(

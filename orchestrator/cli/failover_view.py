@@ -19,6 +19,7 @@ from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.registration import EFFECTS
+from orchestrator.wording import counted
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ def _loss_table(plan: Plan) -> Table:
     for name in ("topic", "at least", "expected", "at most"):
         table.add_column(name, justify="left" if name == "topic" else "right")
     for topic, loss in plan.predicted.loss.items():
-        table.add_row(escape(topic), *(_number(loss.get(key)) for key in ("at_least", "expected", "at_most")))
+        table.add_row(escape(topic), *(counted(loss.get(key)) for key in ("at_least", "expected", "at_most")))
     return table
 
 
@@ -60,7 +61,7 @@ def _reread_table(reread: Mapping[str, Mapping[str, int | None]]) -> Table:
         table.add_column(name, justify="left" if name == "consumer" else "right")
     for consumer, cost in reread.items():
         table.add_row(
-            escape(consumer), *(_number(cost.get(key)) for key in ("map", "position_age", "at_most"))
+            escape(consumer), *(counted(cost.get(key)) for key in ("map", "position_age", "at_most"))
         )
     return table
 
@@ -86,10 +87,6 @@ def render_undo(state: RunState, console: Console) -> None:
         console.print(
             f"  held once that is taken back: {escape(held_afterwards(state, EFFECTS) or 'nothing')}"
         )
-
-
-def _number(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
 
 
 def step_line(event: RunEvent, title: str, seconds: float) -> str:
@@ -203,5 +200,5 @@ def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any], named: s
     kind = "exact" if row["exact"] else "safe"
     return (
         f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']} {source}"
-        f" → {escape(row['target_topic'])} {_number(row['target_offset'])} {kind} [dim]({named}: {own})[/]"
+        f" → {escape(row['target_topic'])} {counted(row['target_offset'])} {kind} [dim]({named}: {own})[/]"
     )

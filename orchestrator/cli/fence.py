@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
+from orchestrator.cli.options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
     from orchestrator.topology.model import Topology

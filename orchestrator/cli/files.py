@@ -1,4 +1,4 @@
-"""The topology that a command is about: the file that was named, or the simulation that runs."""
+"""Files of a command: the topology that it is about, or that of the simulation that runs, and its output."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Top
         raise SimulationError(error.subject, error.problem, hint) from None
     speak_of(None)
     return topology
+
+
+def refuse_without_folder(path: Path) -> None:
+    """Raise `DcctlError` for a file that cannot be written because its folder is missing."""
+    if not path.absolute().parent.is_dir():
+        from orchestrator.errors import DcctlError
+
+        raise DcctlError(str(path), "cannot be written: there is no such folder")

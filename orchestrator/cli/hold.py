@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 if TYPE_CHECKING:
     from orchestrator.topology.model import Topology
 
@@ -19,7 +21,6 @@ _SCOPE = typer.Argument(
 _FILE = typer.Argument(
     None, help="A topology file, for its ensemble; not needed when SCOPE is one or one simulation runs."
 )
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -36,7 +37,7 @@ def hold(
     lasting: str = typer.Option(
         "", "--for", metavar="TIME", help="How long, like 90m, 2h or 1d; without it, until it is released."
     ),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Forbid every verb that changes anything there; a run under way stops before its next step."""
     from orchestrator.cli.output import emit
@@ -53,7 +54,7 @@ def release(
     file: Path | None = _FILE,
     of: str = typer.Option("", "--of", metavar="WHO[@HOST]", help="Another's hold, not your own."),
     reason: str = typer.Option("", "--reason", help="Why; kept beside the journal."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """End a hold. Who did it, and why, is kept."""
     from orchestrator.cli.output import emit

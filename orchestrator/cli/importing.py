@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
@@ -53,7 +55,7 @@ def import_(  # noqa: PLR0917 - typer passes them by name
     ),
     name: str = typer.Option("imported", "--name", help="Name of the topology."),
     out: Path | None = typer.Option(None, "-o", "--out", metavar="FILE", help="Default: stdout."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    as_json: bool = JSON,
 ) -> None:
     """Write a topology file from an existing estate. It changes nothing, and the file plans to no change.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestrator.cli.move_options import ACCEPT_CLUSTER, REASON
+from orchestrator.cli.options import ACCEPT_CLUSTER, JSON, REASON
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from orchestrator.runs.plan import Plan
 
 _FILE = typer.Argument(..., help="A topology file.")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +35,7 @@ def plan(
         help="Draw the plan, for Graphviz or as Mermaid, by the file's ending.",
     ),
     accept_cluster: list[str] = ACCEPT_CLUSTER,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
     from orchestrator.adapters.account import account_name
@@ -75,7 +74,7 @@ def apply(
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved."""
     from orchestrator.adapters.account import account_name
@@ -131,7 +130,7 @@ def apply(
     end_with(result, as_json)
 
 
-def drift(file: Path = _FILE, as_json: bool = _JSON) -> None:
+def drift(file: Path = _FILE, as_json: bool = JSON) -> None:
     """Say what is not as the file says: what somebody changed, and what the file says anew."""
     from orchestrator.cli.layout_view import render_differences, render_gates, summary_of
     from orchestrator.cli.output import emit, speak_of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
+from orchestrator.cli.options import FILE, JSON, SNAPSHOT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.verbs.live.translate import Translations
 
 _FILE = typer.Argument(..., help="A topology file with addresses.")
-_OPTIONAL_FILE = typer.Argument(None, help="A topology file; not needed when one simulation runs.")
 _GROUPS = typer.Option([], "--group", metavar="GROUP", help="Only this group; can be given several times.")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,22 +31,21 @@ def register(app: typer.Typer) -> None:
 
 
 def translate(
-    file: Path | None = _OPTIONAL_FILE,
+    file: Path | None = FILE,
     to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to translate for."),
     group: list[str] = _GROUPS,
-    from_snapshot: Path | None = typer.Option(
-        None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
-    ),
-    as_json: bool = _JSON,
+    from_snapshot: Path | None = SNAPSHOT,
+    as_json: bool = JSON,
 ) -> None:
     """Say where each group would have to stand at another cluster. Changes nothing."""
     from orchestrator.cli.output import emit
     from orchestrator.estate.live.connections import mirrors_into
-    from orchestrator.verbs.live.group_offsets import known_cluster, read_snapshot
+    from orchestrator.moves.request import refuse_unknown_cluster
+    from orchestrator.verbs.live.group_offsets import read_snapshot
     from orchestrator.verbs.live.translate import snapshot_positions, translate_groups
 
     topology = given_topology(file)
-    known_cluster(topology, to)
+    refuse_unknown_cluster(topology, to, "cluster")
     saved = read_snapshot(from_snapshot) if from_snapshot else None
     mirrors = [m for m in mirrors_into(topology, to) if saved is None or saved.cluster == m.source]
     found = [
@@ -77,11 +75,11 @@ def translate(
 
 
 def snapshot(
-    file: Path | None = _OPTIONAL_FILE,
+    file: Path | None = FILE,
     at: str = typer.Option(..., "--at", metavar="CLUSTER", help="The cluster to ask."),
     out: Path = typer.Option(..., "-o", "--out", help="The file to write."),
     group: list[str] = _GROUPS,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Save the committed offsets of groups to a file."""
     from orchestrator.cli.output import emit
@@ -102,7 +100,7 @@ def restore(
     saved: Path = typer.Argument(..., metavar="SNAPSHOT", help="A file of `offsets snapshot`."),
     at: str = typer.Option("", "--at", metavar="CLUSTER", help="Default: where it was taken."),
     group: list[str] = _GROUPS,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Write saved offsets back; what stood there before is saved beside the file."""
     from orchestrator.cli.output import emit

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 if TYPE_CHECKING:
     from threading import Event
 
     from orchestrator.adapters.java.progress import OnProgress
     from orchestrator.adapters.java.runtime import KafkaRuntime
-
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def fetch(
         True, help="Run each server once for an archive of the classes that it loads: faster starts."
     ),
     verify: bool = typer.Option(False, "--verify", help="Read all jars again; broken ones are fetched anew."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Fetch whatever a simulation needs, so that it starts quickly and without a network."""
     from orchestrator.adapters.java.detection import find_java
@@ -61,7 +61,7 @@ def fetch(
     emit(data, as_json=as_json, summary=f"{names} and Spark's connector are there, for Java {java.major}")
 
 
-def list_parts(as_json: bool = _JSON) -> None:
+def list_parts(as_json: bool = JSON) -> None:
     """Say which sets of parts are known, and what of them the cache holds."""
     from rich.console import Console
     from rich.table import Table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.cli.files import refuse_without_folder
 from orchestrator.cli.graph import ENDINGS, Format, write_graph
 from orchestrator.errors import DcctlError, UsageError
 
@@ -25,8 +26,7 @@ def check_graph(path: Path | None, *, dry_run: bool) -> None:
     if not dry_run:
         raise UsageError("--graph", "draws a plan that is only looked at", "add --dry-run")
     _format_of(path)
-    if not path.absolute().parent.is_dir():
-        raise DcctlError(str(path), "cannot be written: there is no such folder")
+    refuse_without_folder(path)
     _refuse_what_is_no_plan(path)
 
 

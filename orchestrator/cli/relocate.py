@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from orchestrator.cli.options import JSON, SNAPSHOT
+
 _FILE = typer.Argument(..., help="A topology file with addresses.")
 _TO = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster where it will go on.")
 _LANDING = typer.Option(
@@ -15,7 +17,6 @@ _LANDING = typer.Option(
     metavar="start|end",
     help="Where to begin in the topics that producers write at that cluster; `start` skips nothing.",
 )
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -31,14 +32,12 @@ def group(  # noqa: PLR0917 - typer passes them by name
     name: str = typer.Option(..., "--group", metavar="GROUP", help="The consumer group."),
     to: str = _TO,
     landing: str = _LANDING,
-    from_snapshot: Path | None = typer.Option(
-        None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
-    ),
+    from_snapshot: Path | None = SNAPSHOT,
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be written."),
     save: Path | None = typer.Option(
         None, "--save", help="Where to save the offsets that it has there now (default: beside you)."
     ),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Write a group's translated positions at another cluster, on every partition it will read."""
     from orchestrator.cli.files import given_topology
@@ -88,7 +87,7 @@ def spark(  # noqa: PLR0917 - typer passes them by name
         False, "--attest-stopped", help="You have made sure that the query is stopped."
     ),
     undo: bool = typer.Option(False, "--undo", help="Take the last relocation back."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Make of a checkpoint one with which the query goes on at another cluster, state and all."""
     from orchestrator.applications.spark.live.relocation import new_relocation_id

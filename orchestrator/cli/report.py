@@ -8,6 +8,7 @@ import typer
 
 from orchestrator.cli.files import given_topology
 from orchestrator.cli.judged import STATUS, judged
+from orchestrator.cli.options import FILE, JSON
 
 
 def register(app: typer.Typer) -> None:
@@ -18,9 +19,7 @@ def register(app: typer.Typer) -> None:
 @judged
 def report(  # noqa: PLR0917 - typer passes them by name
     run: str = typer.Argument(..., metavar="RUN"),
-    file: Path | None = typer.Argument(
-        None, help="A topology file; not needed when exactly one simulation runs."
-    ),
+    file: Path | None = FILE,
     ledgers: Path = typer.Option(..., "--ledgers", metavar="DIR", help="Where the canaries write."),
     out: Path | None = typer.Option(
         None, "--out", metavar="DIR", help="Where the report goes; default: the run's own folder."
@@ -32,7 +31,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
         60.0, "--wait", min=0.0, help="How long to wait for canaries that still read, in seconds."
     ),
     master: str = typer.Option("local[*]", "--master", help="Spark master."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    as_json: bool = JSON,
 ) -> None:
     """Write report.json and report.html of a run that moved applications, from what canaries wrote down."""
     from orchestrator.cli.output import best_effort, emit

@@ -48,6 +48,7 @@ def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topolog
 def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
+    from orchestrator.runs.looking import how_to_go_on
     from orchestrator.runs.wanted_words import rows_by_word
     from orchestrator.runs.where_now import staying_in_words
 
@@ -58,8 +59,7 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
             f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder}); "
             f"what became of each step: dcctl show {result.run_id} FILE",
         )
-    ways = f"dcctl resume {result.run_id} FILE, or dcctl abort {result.run_id} FILE"
-    hint = f"{ways}   (evidence: {result.folder})"
+    hint = f"{how_to_go_on(result.run_id)}   (evidence: {result.folder})"
     journal = _own_journal(result)
     if journal:
         hint += f"; once the ensemble answers again: dcctl history FILE --import {journal}, then resume"

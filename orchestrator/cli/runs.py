@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
+from orchestrator.cli.options import FILE, JSON
 from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.runs.engine import RunState
     from orchestrator.topology.model import Topology
 
-_FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
 _RUN = typer.Argument(..., metavar="RUN")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def resume(  # noqa: PLR0917 - typer passes them by name
     context: typer.Context,
     run: str = _RUN,
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     attest_down: list[str] = typer.Option(
         [],
         "--attest-down",
@@ -38,7 +37,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
         help="A site that you made sure is down: needed again where it answered since you last said so.",
     ),
     reason: str = typer.Option("", "--reason", help="How you know; kept in the journal."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Go on with a run that stopped on the way; what its last steps did is looked at first.
 
@@ -67,7 +66,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
 
 def abort(  # noqa: PLR0917 - typer passes them by name
     run: str = _RUN,
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     reason: str = typer.Option("", "--reason", help="Why; kept in the journal."),
     leave: list[str] = typer.Option(
         [],
@@ -76,7 +75,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
     ),
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Take a run back that stopped on the way: what it did is undone, the last first."""
     from orchestrator.adapters.account import account_name
@@ -106,10 +105,10 @@ def abort(  # noqa: PLR0917 - typer passes them by name
 
 def unlock(
     run: str = typer.Argument(..., metavar="ID", help="The run that holds the lock."),
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     reason: str = typer.Option("", "--reason", help="Why; kept beside the journal."),
     yes: bool = typer.Option(False, "--yes", help="Take it away; without it only the holder is named."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Take the lock from a run that will not let go of it. The run can be resumed afterwards."""
     from orchestrator.cli.output import emit
@@ -123,14 +122,14 @@ def unlock(
 
 
 def history(
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     import_file: Path | None = typer.Option(
         None, "--import", metavar="JOURNAL", help="Bring in the journal of a run without coordination."
     ),
     order: str = typer.Option(
         "", "--order", help="With --import: it moved `earlier` or `later` than the runs it knew nothing of."
     ),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """List the runs of a topology, newest last."""
     from orchestrator.cli.history_view import render_history
@@ -186,9 +185,9 @@ def _import(topology: Topology, file: Path, order: str, as_json: bool) -> None:
 
 def show(
     run: str = _RUN,
-    file: Path | None = _FILE,
+    file: Path | None = FILE,
     records_only: bool = typer.Option(False, "--records", help="The journal's records as they are."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Tell one run from its journal: who, why, what was measured, decided and done, and how long it took."""
     from orchestrator.cli.history_view import render_records

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
     from orchestrator.simulation.running import Simulation
 
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 _NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
 _DC = typer.Argument(..., metavar="DC", help="A data centre of the topology.")
 
@@ -30,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def up(
     file: Path = typer.Argument(..., help="A topology file."),
     name: str | None = typer.Option(None, "--name", help="Name of the simulation; default: the topology's."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Bring up every server of a topology; it stays up until `sim down`."""
     import time
@@ -59,7 +60,7 @@ def up(
 def workload(
     name: str | None = _NAME,
     scenario: str = typer.Option("default", "--scenario", metavar="NAME", help="How much they do."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Let producers, consumer groups and Spark queries work at the mirror's source, as a drill does."""
     from orchestrator.cli.output import emit
@@ -75,7 +76,7 @@ def workload(
     emit(data, as_json=as_json, summary=f"the applications of {simulation.name} work at {source}")
 
 
-def status(name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def status(name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Show what runs: sites, programs, clusters, ports."""
     from orchestrator.cli.output import emit
     from orchestrator.simulation.status import simulation_statuses
@@ -91,7 +92,7 @@ def status(name: str | None = _NAME, as_json: bool = _JSON) -> None:
     emit({"simulations": statuses}, as_json=as_json, summary=summary, render=render)
 
 
-def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Lose a data centre: every process at once, its disks out of reach."""
     simulation = _opened(name)
     site = simulation.site(dc)
@@ -100,21 +101,21 @@ def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None
     _emit_fault(simulation, dc, as_json, f"{dc} was lost already" if was_killed else f"{dc} is lost")
 
 
-def pause(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def pause(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Freeze a data centre: its processes stand still and answer nothing."""
     simulation = _opened(name)
     simulation.site(dc).pause()
     _emit_fault(simulation, dc, as_json, f"{dc} stands still; `dcctl sim resume {dc}` lets it go on")
 
 
-def resume(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def resume(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Let a paused data centre go on."""
     simulation = _opened(name)
     simulation.site(dc).resume()
     _emit_fault(simulation, dc, as_json, f"{dc} goes on")
 
 
-def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Switch a lost data centre on again, its disks included; one that is up is lost first."""
     from orchestrator.cli.output import speak_of
     from orchestrator.cli.progress import Narrator
@@ -137,7 +138,7 @@ def down(
     name: str | None = typer.Argument(None, help="Which simulation; not needed when there is only one."),
     every: bool = typer.Option(False, "--all", help="All simulations, and whatever aborted ones left."),
     keep_files: bool = typer.Option(False, "--keep-files", help="Keep the folder with disks and logs."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """End a simulation: no process, no port, no file stays."""
     from orchestrator.cli.output import emit

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from orchestrator.cli.options import FILE, JSON
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
@@ -13,9 +15,9 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    file: Path | None = typer.Argument(None, help="A topology file; not needed when one simulation runs."),
+    file: Path | None = FILE,
     target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
-    as_json: bool = typer.Option(False, "--json", help="Machine-readable output."),
+    as_json: bool = JSON,
 ) -> None:
     """Tell what losing a source now would cost, and what would refuse the failover."""
     from orchestrator.cli.files import given_topology

@@ -15,7 +15,7 @@ from orchestrator.runs.gate import by_cause, hints_of
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.wanted_words import rows_by_word
-from orchestrator.wording import listed
+from orchestrator.wording import counted, listed
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
@@ -224,7 +224,7 @@ def _loss_table(mirror: Mapping[str, Any]) -> Table:
     table = _table("Records that would be lost", "topic", "expected", "at most", "mirror is behind by")
     for topic, loss in mirror["loss"]["topics"].items():
         behind = mirror["mirror"]["lag_records"].get(topic)
-        table.add_row(escape(topic), *map(_number, (loss.get("expected"), loss.get("at_most"), behind)))
+        table.add_row(escape(topic), *map(counted, (loss.get("expected"), loss.get("at_most"), behind)))
     return table
 
 
@@ -236,14 +236,14 @@ def _consumer_table(mirror: Mapping[str, Any]) -> Table:
             escape(group["group"]),
             "unknown" if age is None else f"{_age(age)} old",
             _at_most(group["reread"]),
-            _number(group["reread"].get("map")),
+            counted(group["reread"].get("map")),
         )
     for query in mirror["spark"]:
         table.add_row(
             escape(query["query"]),
             _copy_age(query["batch"], query["age_s"]),
             _at_most(query["reread"]),
-            _number(query["reread"].get("map")),
+            counted(query["reread"].get("map")),
         )
     return table
 
@@ -280,10 +280,6 @@ def _table(title: str, *columns: str) -> Table:
 def _at_most(reread: Mapping[str, int | None]) -> str:
     at_most = reread.get("at_most")
     return "unknown" if at_most is None else f"at most {at_most:,}"
-
-
-def _number(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
 
 
 def _age(seconds: float) -> str:

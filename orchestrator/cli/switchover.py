@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.move_options import (
+from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
     ACKNOWLEDGE,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestrator.cli.options import JSON
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.topology.loading import Checked
     from orchestrator.topology.model import Topology
-
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command("schema")(schema)
 
 
-def validate(file: Path = typer.Argument(..., help="A topology file."), as_json: bool = _JSON) -> None:
+def validate(file: Path = typer.Argument(..., help="A topology file."), as_json: bool = JSON) -> None:
     """Check a topology file: every error and warning at once, with line and column."""
     from rich.markup import escape
 
@@ -79,7 +79,7 @@ def _print_problems(checked: Checked) -> None:
         err_console.print(f"[{colour}]{problem.severity}[/] {escape(problem.text(checked.file))}")
 
 
-def rules(as_json: bool = _JSON) -> None:
+def rules(as_json: bool = JSON) -> None:
     """List every rule that `validate` checks: id, severity, what it asks for, and why."""
     from rich.table import Table
 

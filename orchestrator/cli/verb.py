@@ -84,12 +84,12 @@ def warn_of_being_alone(topology: Topology, reason: str) -> None:
 
 def _check_files(out: Path | None, graph: Path | None, *, dry_run: bool) -> None:
     """Whether they could be written, before anything is asked."""
+    from orchestrator.cli.files import refuse_without_folder
     from orchestrator.cli.plan_graph import check_graph
-    from orchestrator.errors import DcctlError
 
     check_graph(graph, dry_run=dry_run)
-    if out is not None and not out.absolute().parent.is_dir():
-        raise DcctlError(str(out), "cannot be written: there is no such folder")
+    if out is not None:
+        refuse_without_folder(out)
 
 
 def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:

@@ -29,6 +29,7 @@ from orchestrator.values import TopicPartition
 
 _BUFFERED_S = 120.0
 """For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms)."""
+_RECORDED_ANEW = "it is a record of what was seen, and the next move records it anew"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -88,7 +89,7 @@ class RecordLandingEnds(
     name="record-landing",
     phase="fence",
     title="Record where the landing topics end",
-    stays="it is a record of what was seen, and the next move records it anew",
+    stays=_RECORDED_ANEW,
 ):
     """Where the landing topics end: there the mirror back will begin, unless it has begun before.
 
@@ -147,7 +148,7 @@ class RecordLogsLeft(
     name="record-left",
     phase="fence",
     title="Record how the logs at {cluster} stood",
-    stays="it is a record of what was seen, and the next move records it anew",
+    stays=_RECORDED_ANEW,
 ):
     """How the logs of the side that is left stood, which a failback is held against.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -83,6 +84,21 @@ class FailbackRequest(MoveRequest):
     timeout_s: float = CATCH_UP_TIMEOUT_S
 
 
+def refuse_unknown_cluster(topology: Topology, name: str, said: str) -> None:
+    """Raise `UsageError` for a cluster that the file does not have; `said`: what it was named by."""
+    _refuse_unknown(name, said, "cluster", topology.clusters)
+
+
+def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
+    """The same for a data centre."""
+    _refuse_unknown(name, said, "data centre", topology.datacenters)
+
+
+def _refuse_unknown(name: str, said: str, kind: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise UsageError(f"{said} {name}", f"there is no such {kind}; the file has: {', '.join(known)}")
+
+
 def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replication:
     """The mirror whose target takes over from the attested data centres.
 
@@ -90,18 +106,15 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
     """
     for option, named in (("--attest-down", request.attested), ("--attest-sick", request.sick)):
         for dc in named:
-            if dc not in topology.datacenters:
-                listed = ", ".join(topology.datacenters)
-                raise UsageError(f"{option} {dc}", f"there is no such data centre; the file has: {listed}")
+            refuse_unknown_site(topology, dc, option)
     if request.attested and request.sick:
         raise UsageError(
             "failover",
             "a site is down or sick, not both",
             "--attest-down where nothing answers, --attest-sick where something does",
         )
-    if request.to is not None and request.to not in topology.clusters:
-        listed = ", ".join(topology.clusters)
-        raise UsageError(f"--to {request.to}", f"there is no such cluster; the file has: {listed}")
+    if request.to is not None:
+        refuse_unknown_cluster(topology, request.to, "--to")
     into_target = [m for m in topology.replication if request.to in (None, m.target)]
     if not into_target:
         into = f" into {request.to}" if request.to else ""
@@ -118,9 +131,7 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
 
 def mirror_to_switch_over(topology: Topology, to: str) -> Replication:
     """The mirror into `to`. Raises `UsageError` where there is none, or several."""
-    if to not in topology.clusters:
-        listed = ", ".join(topology.clusters)
-        raise UsageError(f"--to {to}", f"there is no such cluster; the file has: {listed}")
+    refuse_unknown_cluster(topology, to, "--to")
     mirrors = [mirror for mirror in topology.replication if mirror.target == to]
     if len(mirrors) != 1:
         known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"

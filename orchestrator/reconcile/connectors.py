@@ -29,6 +29,7 @@ _FAILED_POLLS = 15
 # What is not there after a moment was never asked for: whoever was killed before it resumes without waiting
 # for the whole step.
 _SETTLE_POLLS = 50
+_ASKED_FOR = "a mirror that copies again is what the file asks for"
 _NOT_ASKED = ("missing", "set up otherwise")
 
 
@@ -188,7 +189,7 @@ class ResumeHalted(
     name="resume-halted-connectors",
     title="Resume connectors",
     expected_s=2.0,
-    stays="a mirror that copies again is what the file asks for",
+    stays=_ASKED_FOR,
 ):
     """Let halted ones run."""
 
@@ -210,7 +211,7 @@ class RestartConnectors(
     RunsConnectors,
     name="restart-connectors",
     title="Restart connectors",
-    stays="a mirror that copies again is what the file asks for",
+    stays=_ASKED_FOR,
 ):
     """Start failed ones anew."""
 

@@ -206,7 +206,7 @@ class Fact:
     @property
     def place(self) -> tuple[int, int, int]:
         """What orders it."""
-        return (self.number, 0, 0) if self.after is None else (self.after, 1, self.number)
+        return place_of(self.number, self.after)
 
     def as_json(self) -> dict[str, Any]:
         """For the store."""
@@ -225,7 +225,16 @@ class Fact:
                 body=body_from_json(data),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"is no fact that this version understands: {error}") from None
+            raise _not_understood(error) from None
+
+
+def place_of(number: int, after: int | None) -> tuple[int, int, int]:
+    """What orders a fact: its number, or that of the one right behind which it stands."""
+    return (number, 0, 0) if after is None else (after, 1, number)
+
+
+def _not_understood(error: Exception) -> ValueError:
+    return ValueError(f"is no fact that this version understands: {error}")
 
 
 def body_to_json(body: Body) -> dict[str, Any]:
@@ -239,7 +248,7 @@ def body_from_json(data: Mapping[str, Any]) -> Body:
     try:
         body: Body = _ADAPTERS[data["kind"]].validate_python(data["body"])
     except (KeyError, TypeError, ValidationError) as error:
-        raise ValueError(f"is no fact that this version understands: {error}") from None
+        raise _not_understood(error) from None
     return body
 
 

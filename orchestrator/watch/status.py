@@ -239,15 +239,17 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
 
 def _unseen(left: str, unread: Sequence[str], stale: Mapping[str, float | None]) -> Iterator[str]:
     """Of which topics it is not known whether they are still written at the side that was left, and why."""
-    why = "the watcher has not read their ends twice since applications left it"
+
+    def unknown(topics: Sequence[str], why: str) -> str:
+        return f"whether anybody still writes {listed(topics)} at {left} is not known: {why}"
+
     if unread:
-        yield f"whether anybody still writes {listed(unread)} at {left} is not known: {why}"
+        yield unknown(unread, "the watcher has not read their ends twice since applications left it")
     if not stale:
         return
     oldest = max(stale.values(), key=lambda age: float("inf") if age is None else age)
     when = "at an unknown time, for clocks differ" if oldest is None else f"{oldest:,.0f} s ago"
-    why = f"the watcher has read their ends {when}, and not since"
-    yield f"whether anybody still writes {listed(sorted(stale))} at {left} is not known: {why}"
+    yield unknown(sorted(stale), f"the watcher has read their ends {when}, and not since")
 
 
 def _ends_left(estate: Estate) -> dict[str, int]:

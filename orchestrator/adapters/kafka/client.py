@@ -83,22 +83,24 @@ def cluster_error(subject: str, doing: str, error: object) -> ClusterError:
 
 
 # A listener that speaks TLS closes the connection of a client that does not, without a word.
-_NO_BROKER = (
+NO_BROKER = (
     "is the cluster up, are the bootstrap addresses right, and does security.protocol fit its listeners?"
 )
+WRONG_USER = "check the user and the secret under clusters.<name>.client"
+_HAS_MEMBERS = "the group has running members: stop them first"
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
 _REFUSALS = ("_AUTHENTICATION", "_SSL")
 _HINTS = {
     "_SSL": "is ssl.ca.location under clusters.<name>.client the authority of its brokers?",
-    "_TRANSPORT": _NO_BROKER,
-    "_ALL_BROKERS_DOWN": _NO_BROKER,
-    "_TIMED_OUT": _NO_BROKER,
-    "_AUTHENTICATION": "check the user and the secret under clusters.<name>.client",
-    "SASL_AUTHENTICATION_FAILED": "check the user and the secret under clusters.<name>.client",
+    "_TRANSPORT": NO_BROKER,
+    "_ALL_BROKERS_DOWN": NO_BROKER,
+    "_TIMED_OUT": NO_BROKER,
+    "_AUTHENTICATION": WRONG_USER,
+    "SASL_AUTHENTICATION_FAILED": WRONG_USER,
     "UNKNOWN_TOPIC_OR_PART": "is the topic there? Create it, or take it out of the file",
     "TOPIC_AUTHORIZATION_FAILED": "the principal lacks an ACL on the topic",
     "GROUP_AUTHORIZATION_FAILED": "the principal lacks an ACL on the group",
     "CLUSTER_AUTHORIZATION_FAILED": "the principal lacks an ACL on the cluster",
-    "UNKNOWN_MEMBER_ID": "the group has running members: stop them first",
-    "NON_EMPTY_GROUP": "the group has running members: stop them first",
+    "UNKNOWN_MEMBER_ID": _HAS_MEMBERS,
+    "NON_EMPTY_GROUP": _HAS_MEMBERS,
 }

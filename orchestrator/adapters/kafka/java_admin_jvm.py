@@ -25,6 +25,7 @@ from orchestrator.adapters.java.class_archive import archive_options, error_file
 from orchestrator.adapters.java.commands import class_archive
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import KafkaRuntime, client_runtime
+from orchestrator.adapters.kafka.client import NO_BROKER, WRONG_USER
 from orchestrator.adapters.kafka.java_admin_bulk import Bulk
 from orchestrator.errors import ClusterError, JavaError
 
@@ -156,11 +157,7 @@ def _reason(error: Py4JJavaError) -> str:
     thrown: Any = error.java_exception
     cause = thrown.getCause()
     # A refused setting says which one in itself, what Admin makes of it only in its cause.
-    if cause is not None and str(thrown.getClass().getName()) in (
-        "java.util.concurrent.ExecutionException",
-        "java.util.concurrent.CompletionException",
-        "org.apache.kafka.common.KafkaException",
-    ):
+    if cause is not None and str(thrown.getClass().getName()) in (*_WRAPPERS, _KAFKA_EXCEPTION):
         thrown = cause
     return without_wrapping(str(thrown.toString()))
 
@@ -183,17 +180,16 @@ def _options(runtime: KafkaRuntime) -> list[str]:
     return [*options, "-cp", os.pathsep.join((runtime.class_path, find_jar_path()))]
 
 
-_WRAPPINGS = ("java.util.concurrent.ExecutionException: ", "java.util.concurrent.CompletionException: ")
+_WRAPPERS = ("java.util.concurrent.ExecutionException", "java.util.concurrent.CompletionException")
+_WRAPPINGS = tuple(f"{name}: " for name in _WRAPPERS)
+_KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 
-_NO_ANSWER = (
-    "is the cluster up, are the bootstrap addresses right, and does security.protocol fit its listeners?"
-)
 _LACKS = "the principal under clusters.<name>.client lacks an ACL"
 _HINTS = {
-    "Timeout": _NO_ANSWER,
-    "Disconnect": _NO_ANSWER,
+    "Timeout": NO_BROKER,
+    "Disconnect": NO_BROKER,
     "Config": "check clusters.<name>.client and the bootstrap addresses",
-    "SaslAuthentication": "check the user and the secret under clusters.<name>.client",
+    "SaslAuthentication": WRONG_USER,
     "SslAuthentication": "check the certificates under clusters.<name>.client",
     "ClusterAuthorization": f"{_LACKS} on the cluster",
     "TopicAuthorization": f"{_LACKS} on the topic",

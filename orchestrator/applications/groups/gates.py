@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
 from orchestrator.moves.gates.left import ages_at_s
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.prediction import predict_reread
@@ -158,11 +159,7 @@ def map_complete(s: Situation) -> GateResult:
         measured=f"{len(rows)} positions, {exact} of them exact already",
         limit=limit,
         reason=listed(without) if without else "all of them have",
-        hint=(
-            "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it"
-            if without
-            else ""
-        ),
+        hint=(HOW_TO_PLACE if without else ""),
     )
 
 
@@ -178,8 +175,7 @@ def positions_known(s: Situation) -> GateResult:
             return absent("positions-known", one, limit)
     groups = f"{len(part.value or ())} groups"
     if is_back:
-        later = "they are translated once all stands still"
-        return gate_result("positions-known", "ok", groups, limit, later)
+        return gate_result("positions-known", "ok", groups, limit, PLACED_LATER)
     placed = s.once(positions)
     without = _without_place(placed)
     return gate_result(

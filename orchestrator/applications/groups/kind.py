@@ -275,9 +275,8 @@ class ConsumerGroups(ReadersOnHosts):
             starts=rejoined.starts,
             accept_reread=ground.accepted.reread or 0,
         )
-        title = "Translate each position back, through both maps"
         step = way.id(f"translate-positions{part.mark}")
-        translated = book.add(translate, id=step, title=title, after=ground.arrived)
+        translated = book.add(translate, id=step, after=ground.arrived)
         write = WriteBack(cluster=way.entered.cluster, groups=groups, saved=saved, translated=translated)
         written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
         book.tell(TRANSLATIONS, translated)

@@ -11,6 +11,7 @@ from orchestrator.applications.spark.checkpoints import (
     why_not_relocated,
     why_unknown,
 )
+from orchestrator.applications.translating import PLACED_LATER
 from orchestrator.moves.gates.left import ages_at_s
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
@@ -155,7 +156,7 @@ def queries_back(s: Situation) -> GateResult:
         hint = "; ".join(dict.fromkeys(seen[name].hint for name in unknown if seen[name].hint))
         said = listed(f"{name}: {why}" for name, why in unknown.items())
         return gate_result("queries", "unknown", measured, limit, said, hint)
-    return gate_result("queries", "ok", measured, limit, "they are translated once all stands still")
+    return gate_result("queries", "ok", measured, limit, PLACED_LATER)
 
 
 def queries_ready(s: Situation) -> tuple[GateResult, ...]:

@@ -38,6 +38,8 @@ from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import TopicPartition
 
+_COPY_STAYS = "nothing opens the copy before it is relocated, and the watcher brings it up to date again"
+
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class CopyCheckpoint(
@@ -47,7 +49,7 @@ class CopyCheckpoint(
     title="Copy the checkpoint of {query} as it was left",
     expected_s=0.5,
     timeout_s=60.0,
-    stays="nothing opens the copy before it is relocated, and the watcher brings it up to date again",
+    stays=_COPY_STAYS,
 ):
     """Bring the copy at the other side up to the stopped query's last batch. The watcher may do it first."""
 
@@ -69,7 +71,7 @@ class CopyLeftCheckpoint(
     title="Copy the checkpoint of {query} as far as it can be read",
     expected_s=0.5,
     timeout_s=30.0,
-    stays="nothing opens the copy before it is relocated, and the watcher brings it up to date again",
+    stays=_COPY_STAYS,
 ):
     """Bring a query's copy up to its last batch; where that cannot be, a copy that is young enough stands.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
-from orchestrator.runs.estate_record import KIND_OF, KINDS, Body, Fact, Withdrawn, standing
+from orchestrator.runs.estate_record import KIND_OF, KINDS, Body, Fact, Withdrawn, place_of, standing
 from orchestrator.runs.live.journal import read_bulk, unpacked
 
 FIRST = 1
@@ -40,7 +40,7 @@ class FactName(NamedTuple):
     @property
     def place(self) -> tuple[int, int, int]:
         """As `Fact.place`."""
-        return (self.number, 0, 0) if self.after is None else (self.after, 1, self.number)
+        return place_of(self.number, self.after)
 
     @classmethod
     def of(cls, text: str) -> FactName:

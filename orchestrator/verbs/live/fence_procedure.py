@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import DcctlError, UsageError
+from orchestrator.errors import DcctlError
 from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_gates import primary_here
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
+from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.acting import EffectActions
@@ -64,11 +65,7 @@ class FenceProcedure:
         servers: Servers = REAL_SERVERS,
     ) -> None:
         self.servers = servers
-        if request.cluster not in topology.clusters:
-            listed = ", ".join(topology.clusters)
-            raise UsageError(
-                f"--cluster {request.cluster}", f"there is no such cluster; the file has: {listed}"
-            )
+        refuse_unknown_cluster(topology, request.cluster, "--cluster")
         self.topology, self.request = topology, request
         self.verb: str = verb
         self.command = f"{verb} {request.cluster}"

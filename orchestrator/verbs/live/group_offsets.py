@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.adapters.files import put_file
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import kafka_cluster
+from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.replication.offsets_json import offsets_from_json, offsets_to_json
 from orchestrator.runs.live.by_hand import ByHand, by_hand
 from orchestrator.topology.model import Topology
@@ -46,7 +47,7 @@ def take_snapshot(topology: Topology, cluster: str, groups: Iterable[str] = ()) 
 
     Raises `UsageError` for a cluster that the file does not have, `ClusterError` where it does not answer.
     """
-    known_cluster(topology, cluster)
+    refuse_unknown_cluster(topology, cluster, "cluster")
     kafka = kafka_cluster(topology, cluster)
     taken_at_s = time.time()
     found = kafka.committed(tuple(groups) or sorted(kafka.groups()))
@@ -87,7 +88,7 @@ def restore_snapshot(
     Partitions that the snapshot does not name keep their offsets. `keep` gets what stood there before, while
     it still does. Raises `DcctlError`, and `LockHeldError` where a run is under way.
     """
-    known_cluster(topology, cluster)
+    refuse_unknown_cluster(topology, cluster, "cluster")
     with by_hand(topology, [cluster], f"offsets restore at {cluster}") as hand:
         return _restored(topology, cluster, snapshot, groups, hand, keep)
 
@@ -134,13 +135,6 @@ def _restored(  # noqa: PLR0917 - what is restored, and under whose lock
     for group, offsets in wanted.items():
         kafka.write_group_offsets(group, offsets, may_write=hand.may_write)
     return before
-
-
-def known_cluster(topology: Topology, cluster: str) -> None:
-    """Raise `UsageError` for a cluster that the file does not have."""
-    if cluster not in topology.clusters:
-        listed = ", ".join(topology.clusters)
-        raise UsageError(f"cluster {cluster}", f"there is no such cluster; the file has: {listed}")
 
 
 def _known_groups(snapshot: Snapshot, groups: Iterable[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from orchestrator.applications.spark.live.relocation import (
     relocate_checkpoint,
     undo_relocation,
 )
+from orchestrator.applications.translating import HOW_TO_PLACE
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import kafka_cluster, mirrors_into
 from orchestrator.moves.positions import offsets_to_write, partitions_to_read
@@ -86,7 +87,7 @@ def _moved_group(  # noqa: PLR0917 - what is moved, and under whose lock
         raise DcctlError(
             f"group {group}",
             f"cannot be moved, no place at {to} for {'; '.join(without)}",
-            "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it",
+            HOW_TO_PLACE,
         )
     starts = _landing_offsets(topology, mirror, consumer, target, landing)
     offsets = offsets_to_write(topology, mirror, [consumer], translations.rows, starts)[group]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from orchestrator.errors import DcctlError, UsageError
+from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
+from orchestrator.moves.request import refuse_unknown_site
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.history import run_records
 from orchestrator.runs.live.procedure import (

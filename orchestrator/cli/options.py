@@ -1,4 +1,4 @@
-"""Options that the moving verbs, `fence` and `unfence` share: the same names, words and defaults."""
+"""Options that commands share: the same names, words and defaults."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ ACCEPT_CLUSTER = typer.Option(
     "--accept-cluster",
     metavar="NAME=ID",
     help="A cluster that is right though it is another one than before, with the id that it has now.",
+)
+ACCEPT_LOSS = typer.Option(
+    None,
+    "--accept-loss",
+    metavar="N",
+    min=0,
+    help="Accept the loss of N records, in place of the budget.",
+)
+SNAPSHOT = typer.Option(
+    None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
 )
 REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
