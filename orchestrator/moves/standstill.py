@@ -139,7 +139,7 @@ def writers_of(
     """
     wanted = list(partitions)
     try:
-        states = clusters.java_admin(cluster).describe_producers(wanted)
+        states = clusters.cluster(cluster).describe_producers(wanted)
     except DcctlError as error:
         return {tp: f"{tp} (its producers cannot be asked for: {error.problem})" for tp in wanted}
     found: dict[TopicPartition, str] = {}

@@ -12,12 +12,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import (
-    ActiveProducer,
-    ClusterIdentity,
-    ConfigKind,
-    Quorum,
-)
+from orchestrator.ports.admin_values import ActiveProducer, Quorum
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import (
     Acl,
@@ -188,6 +183,20 @@ class Kafka(Protocol):
     def writer(self, topic: str) -> Writer:
         """Who writes to one topic. To be closed."""
 
+    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
+        """The KRaft quorum."""
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        """The producers that each partition's leader remembers."""
+
+    def warm_up(self) -> None:
+        """Make ready what takes its time to start, so that nothing waits for it later."""
+
+    def close(self) -> None:
+        """End the connections that stay open by themselves; a later call opens new ones."""
+
 
 class Access(Protocol):
     """The access rules of one cluster; see `adapters.kafka.access.AccessRules`."""
@@ -211,29 +220,6 @@ class Access(Protocol):
 
     def authorization(self, brokers: Sequence[int]) -> Authorization:
         """What the brokers are configured with."""
-
-
-class KafkaAdmin(Closed, Protocol):
-    """Kafka's own Admin for one cluster; see `adapters.kafka.java_admin_reading.JavaReader`."""
-
-    def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
-        """The cluster's id and live brokers."""
-
-    def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
-        """Descriptions of those of `names` that exist."""
-
-    def configs(
-        self, kind: ConfigKind, names: Iterable[str], *, own_only: bool = True, timeout_s: float = 30.0
-    ) -> dict[str, dict[str, str]]:
-        """Settings of topics or brokers by name."""
-
-    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
-        """The KRaft quorum."""
-
-    def describe_producers(
-        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
-    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """The producers that each partition's leader remembers."""
 
 
 class LogEnds(Closed, Protocol):

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
+from orchestrator.ports.servers import Access, Kafka, LogEnds
 from orchestrator.runs.estate_record import Body
 
 B = TypeVar("B", bound=Body)
@@ -58,14 +58,11 @@ class Clusters(Protocol):
     def access(self, name: str) -> Access:
         """The access rules of one cluster."""
 
-    def java_admin(self, name: str) -> KafkaAdmin:
-        """Kafka's own Admin for one cluster."""
-
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
 
     def warm_up(self, name: str) -> None:
-        """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
+        """Make a cluster's connection ready, so that nothing waits for it later."""
 
     def await_brokers(self, name: str, timeout_s: float, *, brokers: Iterable[int] | None = None) -> str:
         """Wait until brokers have heard what is committed now. Returns those that have not, in words."""

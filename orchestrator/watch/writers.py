@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
+from orchestrator.estate.live.connections import kafka_cluster
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.snapshot.live.gaps_now import writers_told_by
 from orchestrator.snapshot.samples import WritersSeen
@@ -28,13 +28,8 @@ _BLOCK_TOPICS = 200
 
 
 def look_at_writers(topology: Topology, cluster: str, topics: Iterable[str]) -> dict[str, TopicWriters]:
-    """Who writes these topics at a cluster now. Raises `DcctlError` where it cannot be asked.
-
-    The connection is closed again: a client of a cluster that has died would turn in circles.
-    """
-    described = topology.clusters[cluster]
-    with JavaAdmin(cluster, described.bootstrap, described.client) as admin:
-        return writers_told_by(admin, topics)
+    """Who writes these topics at a cluster now. Raises `DcctlError` where it cannot be asked."""
+    return writers_told_by(kafka_cluster(topology, cluster), topics)
 
 
 class WritersKeeper:

@@ -74,20 +74,16 @@ class Hosts:
 
 @dataclass(frozen=True, kw_only=True)
 class SomeServers(RealServers):
-    """Clusters, their Admins, workers and who reads where logs end, by name. `refused`: addresses that take no connection; the others do."""
+    """Clusters, workers and who reads where logs end, by name. `refused`: addresses that take no connection; the others do."""
 
     clusters: Mapping[str, Any] = field(default_factory=dict)
-    admins: Mapping[str, Any] = field(default_factory=dict)
     workers: Mapping[str, Any] = field(default_factory=dict)
     log_end_readers: Mapping[str, Any] = field(default_factory=dict)
     refused: Callable[[str], bool] = lambda _: True
 
-    def kafka(self, topology: Topology, name: str) -> Any:
-        return self.clusters[name] if name in self.clusters else super().kafka(topology, name)
-
-    def admin(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> Any:
-        found = self.admins.get(name)
-        return super().admin(topology, name, addresses=addresses) if found is None else found
+    def kafka(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> Any:
+        found = self.clusters.get(name)
+        return super().kafka(topology, name, addresses=addresses) if found is None else found
 
     def connect(self, topology: Topology, name: str) -> Any:
         return self.workers[name] if name in self.workers else super().connect(topology, name)

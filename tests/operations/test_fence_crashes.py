@@ -196,7 +196,7 @@ class _Instant(RunSession):
         assert name == "west"
         return self._world
 
-    access = java_admin = cluster
+    access = cluster
 
     def log_end_reader(self, name: str) -> Any:
         return self.cluster(name).reader()

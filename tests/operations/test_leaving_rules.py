@@ -78,8 +78,7 @@ def looked(
     west = replace(FILE.clusters["west"], metadata=metadata)
     file = replace(FILE, clusters={**FILE.clusters, "west": west})
     servers = SomeServers(
-        clusters={"east": _East()},
-        admins={"west": _MetadataLog(*read)},
+        clusters={"east": _East(), "west": _MetadataLog(*read)},
         workers={"east": None},
         clock=PassingClock(),
     )

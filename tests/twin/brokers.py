@@ -7,15 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import (
-    ActiveProducer,
-    Broker,
-    ClusterIdentity,
-    ConfigKind,
-    Quorum,
-    Voter,
-)
-from orchestrator.ports.servers import Authorization, TopicDescription
+from orchestrator.ports.servers import Authorization
 from orchestrator.values import (
     Acl,
     BrokerView,
@@ -25,9 +17,9 @@ from orchestrator.values import (
     PartitionPlace,
     TopicPartition,
 )
-from tests.twin.asking import CODES, Asked, described
+from tests.twin.asking import CODES, Asked
 from tests.twin.clusters import OPERATOR, TwinCluster
-from tests.twin.crew import EPOCH_S, Crew
+from tests.twin.crew import Crew
 from tests.twin.record import Record
 
 
@@ -98,67 +90,6 @@ class Held(Asked):
     ) -> None: ...
 
     def close(self) -> None: ...
-
-
-class TwinAdmin(Held):
-    """See `ports.servers.KafkaAdmin`."""
-
-    def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
-        self.reached("asking which cluster it is", timeout_s)
-        brokers = tuple(
-            Broker(b.number, b.address.partition(":")[0], 9092, b.dc)
-            for b in self.cluster.brokers.values()
-            if b.is_known
-        )
-        return ClusterIdentity(self.cluster.cluster_id, brokers)
-
-    def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
-        self.reached("describing topics", timeout_s)
-        return described(self.cluster, names)
-
-    def configs(
-        self,
-        kind: ConfigKind,
-        names: Iterable[str],
-        *,
-        own_only: bool = True,  # noqa: ARG002 - the brokers' own settings are Kafka's defaults
-        timeout_s: float = 30.0,
-    ) -> dict[str, dict[str, str]]:
-        self.reached(f"describing the configuration of {kind}s", timeout_s)
-        return {
-            name: {"cleanup.policy": "delete", **self.cluster.topics[name].config}
-            for name in names
-            if name in self.cluster.topics
-        }
-
-    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
-        doing = "describing the metadata quorum"
-        self.reached(doing, timeout_s)
-        cluster, now_s = self.cluster, EPOCH_S + self.crew.now_s
-        up = [number for number, (_, state) in cluster.controllers.items() if state == "up"]
-        if not cluster.has_quorum:
-            self.crew.pass_time(timeout_s)
-            raise self.error(doing, "Timeout")
-        end = cluster.log_end
-        voters = tuple(
-            Voter(number, end if state == "up" else 0, now_s if state == "up" else now_s - 60)
-            for number, (_, state) in cluster.controllers.items()
-        )
-        observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
-        return Quorum(up[0], end, voters, observers)
-
-    def describe_producers(
-        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
-    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        self.reached("describing producers", timeout_s)
-        found = {}
-        for tp in sorted(set(partitions)):
-            log = self.led(tp, "describing producers of", timeout_s)
-            found[tp] = tuple(
-                ActiveProducer(number, at_s, 0 if transactional else None, None)
-                for number, (_, (at_s, transactional)) in enumerate(sorted(log.writers.items()), 1)
-            )
-        return found
 
 
 class TwinLogEnds(Held):

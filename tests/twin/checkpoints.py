@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.applications.spark.live.checkpoint_pass import copy_whole
 from orchestrator.applications.spark.live.relocation import relocate_checkpoint, undo_relocation
+from orchestrator.applications.spark.ports import AwaitTrue
 from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.relocation.report import RelocationReport
 from orchestrator.runs.engine import StepOutcome

@@ -19,7 +19,7 @@ from orchestrator.runs.ports import port_of
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
-from tests.twin.brokers import TwinAccess, TwinAdmin, TwinEachBroker, TwinLogEnds
+from tests.twin.brokers import TwinAccess, TwinEachBroker, TwinLogEnds
 from tests.twin.checkpoints import TwinCheckpoints
 from tests.twin.clusters import State, TwinCluster
 from tests.twin.connect import TwinConnect, Workers
@@ -52,7 +52,13 @@ class TwinServers:
             raise CoordinationError("coordination", "the topology file names no ensemble")
         return self.estate.ensemble
 
-    def kafka(self, topology: Topology, name: str) -> TwinKafka:  # noqa: ARG002 - names are those of the file
+    def kafka(
+        self,
+        topology: Topology,  # noqa: ARG002 - names are those of the file
+        name: str,
+        *,
+        addresses: Iterable[str] | None = None,  # noqa: ARG002 - any broker that answers
+    ) -> TwinKafka:
         return TwinKafka(*self._of(name))
 
     def access(
@@ -64,15 +70,6 @@ class TwinServers:
         timeout_s: float = 10.0,
     ) -> TwinAccess:
         return TwinAccess(*self._of(name), timeout_s)
-
-    def admin(
-        self,
-        topology: Topology,  # noqa: ARG002 - names are those of the file
-        name: str,
-        *,
-        addresses: Iterable[str] | None = None,  # noqa: ARG002 - any broker that answers
-    ) -> TwinAdmin:
-        return TwinAdmin(*self._of(name))
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> TwinLogEnds:  # noqa: ARG002
         return TwinLogEnds(*self._of(name), timeout_s)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import ActiveProducer, Quorum, Voter
 from orchestrator.ports.servers import Record as ReadRecord
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import (
@@ -33,6 +34,40 @@ class TwinKafka(Asked):
 
     def reconnect(self) -> None: ...
 
+    def warm_up(self) -> None:
+        self.reached("asking which cluster it is", 15.0)
+
+    def close(self) -> None: ...
+
+    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
+        doing = "describing the metadata quorum"
+        self.reached(doing, timeout_s)
+        cluster, now_s = self.cluster, EPOCH_S + self.crew.now_s
+        up = [number for number, (_, state) in cluster.controllers.items() if state == "up"]
+        if not cluster.has_quorum:
+            self.crew.pass_time(timeout_s)
+            raise self.error(doing, "Timeout")
+        end = cluster.log_end
+        voters = tuple(
+            Voter(number, end if state == "up" else 0, now_s if state == "up" else now_s - 60)
+            for number, (_, state) in cluster.controllers.items()
+        )
+        observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
+        return Quorum(up[0], end, voters, observers)
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        self.reached("describing producers", timeout_s)
+        found = {}
+        for tp in sorted(set(partitions)):
+            log = self.led(tp, "describing producers of", timeout_s)
+            found[tp] = tuple(
+                ActiveProducer(number, at_s, 0 if transactional else None, None)
+                for number, (_, (at_s, transactional)) in enumerate(sorted(log.writers.items()), 1)
+            )
+        return found
+
     def brokers(self, timeout_s: float = 10.0) -> dict[int, str]:
         self.reached("asking for its brokers", timeout_s)
         self.cluster_id = self.cluster.cluster_id
@@ -45,7 +80,10 @@ class TwinKafka(Asked):
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
         self.reached("describing configurations", timeout_s)
         found = self.cluster.topics
-        return {name: {"min.insync.replicas": "1", **found[name].config} for name in sorted(set(names))}
+        return {
+            name: {"min.insync.replicas": "1", "cleanup.policy": "delete", **found[name].config}
+            for name in sorted(set(names))
+        }
 
     def create_topics(
         self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], timeout_s: float = 30.0

@@ -8,7 +8,6 @@ import structlog
 
 from orchestrator.errors import ClusterError
 from orchestrator.replication.source_gaps import TopicWriters
-from orchestrator.snapshot.live.gaps_now import sampled_id
 from orchestrator.watch.writers import WritersKeeper
 
 PLAIN = TopicWriters("id", 3)
@@ -87,9 +86,3 @@ def test_what_is_taken_over_late_does_not_replace_what_was_seen() -> None:
     )
     seen = watching.due()[0].topics
     assert (seen["orders"].transactional, seen["payments"].transactional) == (frozenset(), {1})
-
-
-def test_an_id_is_written_as_the_samples_have_it() -> None:
-    """As two clients told one and the same topic's: otherwise it would be taken for another topic."""
-    assert sampled_id("PF5_7axNTKq2eJZZPdcUtg") == "PF5/7axNTKq2eJZZPdcUtg"
-    assert sampled_id("a-_b") == "a+/b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from time import monotonic, sleep
@@ -30,9 +31,13 @@ from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import ActiveProducer, Quorum
 from orchestrator.ports.servers import Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import listed
+
+if TYPE_CHECKING:
+    from orchestrator.adapters.kafka.java_admin import JavaAdmin
 
 # What librdkafka says where it believes to know that a partition has no leader, or another one.
 _STALE_LEADERS = frozenset(
@@ -59,6 +64,30 @@ class KafkaCluster:
         self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
         # Coordinators are asked by a process of its own (see `group_admin`).
         self._isolated = IsolatedCluster(name, bootstrap, client, asks_again=True)
+
+        self._described = (name, tuple(bootstrap), dict(client))
+        self._java: JavaAdmin | None = None
+        self._guard = threading.Lock()
+
+    def _java_admin(self) -> JavaAdmin:
+        """Kafka's own Admin, for what librdkafka cannot ask."""
+        # Loaded when it is needed: the helper of `isolated` imports this package, and starts often.
+        from orchestrator.adapters.kafka.java_admin import JavaAdmin  # noqa: PLC0415
+
+        with self._guard:
+            self._java = self._java or JavaAdmin(*self._described)
+            return self._java
+
+    def warm_up(self) -> None:
+        """Start the Java process of Kafka's own Admin, and open its connection."""
+        self._java_admin().identity()
+
+    def close(self) -> None:
+        """End what stays open: Kafka's Admin, the process for coordinators. A later call opens them anew."""
+        with self._guard:
+            if self._java is not None:
+                self._java.close()
+        self._isolated.reset()
 
     def reconnect(self) -> None:
         """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
@@ -278,6 +307,16 @@ class KafkaCluster:
             }
             for resource, future in futures.items()
         }
+
+    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
+        """The KRaft quorum, as its leader sees it."""
+        return self._java_admin().describe_quorum(timeout_s)
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        """The producers that each partition's leader remembers, those that are idempotent."""
+        return self._java_admin().describe_producers(partitions, timeout_s)
 
     def _offsets_by_spec(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         """Offset and leader epoch of each partition, for each of several questions, asked at once.

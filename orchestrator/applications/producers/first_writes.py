@@ -155,7 +155,7 @@ class AwaitFirstWrites(
         """How many producer ids have written to a topic lately, None where its leaders cannot be asked."""
         wanted = [tp for tp in partitions if tp.topic == topic]
         try:
-            states = run.port(Clusters).java_admin(self.entered).describe_producers(wanted)
+            states = run.port(Clusters).cluster(self.entered).describe_producers(wanted)
         except DcctlError:
             return None
         # Records are dated by whole milliseconds: one that was written in the same one seems to be older.

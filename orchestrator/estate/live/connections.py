@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
@@ -10,10 +12,16 @@ from orchestrator.errors import UsageError
 from orchestrator.topology.model import Consumer, Replication, Topology
 
 
-def kafka_cluster(topology: Topology, name: str, **overrides: str) -> KafkaCluster:
-    """A connection to one cluster of the topology; `overrides` are librdkafka properties."""
+def kafka_cluster(
+    topology: Topology, name: str, *, addresses: Iterable[str] | None = None, **overrides: str
+) -> KafkaCluster:
+    """A connection to one cluster of the topology, through the brokers at `addresses` (those of the file).
+
+    `overrides` are librdkafka properties.
+    """
     cluster = topology.clusters[name]
-    return KafkaCluster(name, cluster.bootstrap, {**cluster.client, **overrides})
+    asked = cluster.bootstrap if addresses is None else sorted(addresses)
+    return KafkaCluster(name, asked, {**cluster.client, **overrides})
 
 
 def isolated_cluster(topology: Topology, name: str, **overrides: str) -> IsolatedCluster:

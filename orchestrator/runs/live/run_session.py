@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.clock import Clock
-from orchestrator.ports.servers import Access, Kafka, KafkaAdmin, LogEnds
+from orchestrator.ports.servers import Access, Kafka, LogEnds
 from orchestrator.runs.hooks import OwnPlaybooks
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import RunEvent
@@ -57,7 +57,6 @@ class RunSession:
         self._guard = threading.Lock()
         self._clusters: dict[str, Kafka] = {}
         self._access: dict[str, Access] = {}
-        self._java: dict[str, KafkaAdmin] = {}
 
     def cluster(self, name: str) -> Kafka:
         """A connection to one cluster of the topology."""
@@ -66,10 +65,6 @@ class RunSession:
     def access(self, name: str) -> Access:
         """The access rules of one cluster."""
         return self._once(self._access, self.servers.access, name)
-
-    def java_admin(self, name: str) -> KafkaAdmin:
-        """Kafka's own Admin for one cluster."""
-        return self._once(self._java, self.servers.admin, name)
 
     def _once(self, made: dict[str, P], make: Callable[[Topology, str], P], name: str) -> P:
         with self._guard:
@@ -82,9 +77,9 @@ class RunSession:
         return self.servers.log_ends(self.topology, name, _LOG_END_TIMEOUT_S)
 
     def warm_up(self, name: str) -> None:
-        """Make Kafka's own Admin ready for a cluster, so that nothing waits for it later."""
+        """Make a cluster's connection ready, so that nothing waits for it later."""
         with suppress(DcctlError):
-            self.java_admin(name).identity()
+            self.cluster(name).warm_up()
 
     def await_brokers(self, name: str, timeout_s: float, *, brokers: Iterable[int] | None = None) -> str:
         """Wait until `brokers` (all) have what the metadata quorum had committed when this was called.
@@ -97,14 +92,14 @@ class RunSession:
             return ""
         try:
             wanted = set(self.cluster(name).brokers() if brokers is None else brokers)
-            committed = self.java_admin(name).describe_quorum().high_watermark
+            committed = self.cluster(name).describe_quorum().high_watermark
         except ClusterError as error:
             return error.problem
         behind = wanted
 
         def have_all() -> bool:
             nonlocal behind
-            quorum = self.java_admin(name).describe_quorum()
+            quorum = self.cluster(name).describe_quorum()
             # The leader's own entry says where the log ends; a broker that is no member at all is behind.
             reached = {
                 m.node_id for m in (*quorum.voters, *quorum.observers) if m.log_end_offset >= committed

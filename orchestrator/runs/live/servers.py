@@ -89,8 +89,11 @@ class Servers(Protocol):
     def coordination(self, topology: Topology) -> Coordination:
         """The ensemble that the file names, not open yet. Raises `DcctlError` where it names none."""
 
-    def kafka(self, topology: Topology, name: str) -> Kafka:
-        """One cluster. Raises `ClusterError` where the file has no address of it."""
+    def kafka(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> Kafka:
+        """One cluster, through the brokers at `addresses` (those of the file).
+
+        Raises `ClusterError` where the file has no address of it.
+        """
 
     def access(
         self,
@@ -101,9 +104,6 @@ class Servers(Protocol):
         timeout_s: float = 10.0,
     ) -> Access:
         """The access rules of one cluster, through the brokers at `addresses` (those of the file)."""
-
-    def admin(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> KafkaAdmin:
-        """Kafka's own Admin for one cluster. To be closed."""
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.errors import DcctlError
-from orchestrator.ports.servers import KafkaAdmin
+from orchestrator.ports.servers import Kafka
 from orchestrator.replication.source_gaps import SourceGaps, TopicWriters
 from orchestrator.runs.live.servers import Servers
 from orchestrator.snapshot.known_gaps import known_gaps
@@ -18,22 +18,27 @@ _ASK_TIMEOUT_S = 10.0
 def gaps_now(servers: Servers, topology: Topology, mirror: Replication) -> dict[TopicPartition, SourceGaps]:
     """What the mirror's source says of its partitions; nothing where it cannot be asked."""
     try:
-        with servers.admin(topology, mirror.source) as admin:
-            writers = writers_told_by(admin, mirror.topics)
+        writers = writers_told_by(servers.kafka(topology, mirror.source), mirror.topics)
     except DcctlError:
         return {}
     return known_gaps(topology, mirror, writers)
 
 
-def writers_told_by(admin: KafkaAdmin, topics: Iterable[str]) -> dict[str, TopicWriters]:
-    """Who writes these topics at a cluster now. Raises `ClusterError`."""
-    found = admin.describe_topics(topics, _ASK_TIMEOUT_S)
-    configs = admin.configs("topic", found, own_only=False, timeout_s=_ASK_TIMEOUT_S)
-    wanted = [tp for topic in found.values() for tp in topic.partitions]
-    producers = admin.describe_producers(wanted, _ASK_TIMEOUT_S)
+def writers_told_by(cluster: Kafka, topics: Iterable[str]) -> dict[str, TopicWriters]:
+    """Who writes these topics at a cluster now. Raises `DcctlError` where it cannot be asked.
+
+    Its connections are closed again: a client of a cluster that has died would turn in circles.
+    """
+    try:
+        found = cluster.topics(topics, _ASK_TIMEOUT_S)
+        configs = cluster.topic_config(found, _ASK_TIMEOUT_S)
+        wanted = [tp for topic in found.values() for tp in topic.partitions]
+        producers = cluster.describe_producers(wanted, _ASK_TIMEOUT_S)
+    finally:
+        cluster.close()
     return {
         name: TopicWriters(
-            sampled_id(topic.topic_id),
+            topic.topic_id,
             len(topic.partitions),
             frozenset(
                 tp.partition
@@ -44,8 +49,3 @@ def writers_told_by(admin: KafkaAdmin, topics: Iterable[str]) -> dict[str, Topic
         )
         for name, topic in found.items()
     }
-
-
-def sampled_id(topic_id: str) -> str:
-    """A topic's id in the letters of the samples: librdkafka's. Java has `_` and `-` for its `/` and `+`."""
-    return topic_id.replace("_", "/").replace("-", "+")

@@ -165,16 +165,16 @@ def _controller(servers: Servers, topology: Topology, name: str, reader: LeftRea
         if not known:
             raise ClusterError(f"cluster {name}", "no broker that answers is its controller")
         return f"broker {min(known)}"
-    admin = servers.admin(topology, name, addresses=reader.brokers.values())
+    cluster = servers.kafka(topology, name, addresses=reader.brokers.values())
     try:
-        quorum = admin.describe_quorum(_QUORUM_TIMEOUT_S)
+        quorum = cluster.describe_quorum(_QUORUM_TIMEOUT_S)
     except ClusterError as error:
         if error.code != "Timeout":
             raise
         problem = f"no controller answers within {_QUORUM_TIMEOUT_S:g} s: is their majority gone?"
         raise ClusterError(f"cluster {name}", problem) from None
     finally:
-        admin.close()
+        cluster.close()
     lost = voters_missing(quorum)
     if 2 * (len(quorum.voters) - len(lost)) <= len(quorum.voters):
         gone = ", ".join(map(str, lost))

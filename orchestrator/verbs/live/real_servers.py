@@ -13,7 +13,6 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.each_broker import EachBroker as RealEachBroker
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.adapters.probe import Listening, listening
 from orchestrator.adapters.zookeeper import Coordination
@@ -22,7 +21,7 @@ from orchestrator.applications.spark.live.relocation import relocate_checkpoint,
 from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.clock import Clock
-from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
+from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
 from orchestrator.runs.engine import Event, Inbox, Workers
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.servers import Playbooks, Servers, Threads
@@ -81,9 +80,9 @@ class RealServers:
         """See `Servers`."""
         return coordination_connection(topology)
 
-    def kafka(self, topology: Topology, name: str) -> Kafka:
+    def kafka(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> Kafka:
         """See `Servers`."""
-        return kafka_cluster(topology, name)
+        return kafka_cluster(topology, name, addresses=addresses)
 
     def access(
         self,
@@ -97,12 +96,6 @@ class RealServers:
         described = topology.clusters[name]
         asked = described.bootstrap if addresses is None else sorted(addresses)
         return AccessRules(name, client_properties(name, asked, described.client), timeout_s=timeout_s)
-
-    def admin(self, topology: Topology, name: str, *, addresses: Iterable[str] | None = None) -> KafkaAdmin:
-        """See `Servers`."""
-        described = topology.clusters[name]
-        asked = described.bootstrap if addresses is None else sorted(addresses)
-        return JavaAdmin(name, asked, described.client)
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> LogEnds:
         """See `Servers`."""
