@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestrator.replication.cuts import cuts_from_json
 from orchestrator.replication.offsets_json import offsets_from_json
 from orchestrator.runs.estate_record import (
     Body,
@@ -16,7 +15,6 @@ from orchestrator.runs.estate_record import (
     PrimaryMoved,
     ReverseStarts,
     body_from_json,
-    cut_rows,
     rows,
 )
 from orchestrator.runs.plan import Plan, Step
@@ -71,4 +69,8 @@ def facts_before_the_record(verb: str, source: str, target: str, results: Result
         starts = rows(offsets_from_json(told["starts"]))
         yield ReverseStarts(home=home, standby=standby, starts=starts, is_set=True)
     if "cuts" in (compared := results.get("compare-returned", {})):
-        yield LogsCut(home=home, standby=standby, cuts=cut_rows(cuts_from_json(compared["cuts"])))
+        cuts = (
+            (topic, int(p), tuple((int(up), int(down)) for up, down in at))
+            for topic, p, at in compared["cuts"]
+        )
+        yield LogsCut(home=home, standby=standby, cuts=tuple(cuts))

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -344,32 +343,6 @@ def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[Topic
     return offsets(first[0].starts) if first and isinstance(first[0], ReverseStarts) else {}
 
 
-def log_cuts(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
-    """Every cut of the logs of `home`. Each fact names all; a log stays cut, whatever became of the run."""
-    found = [
-        body for body in bodies(standing(facts), LogsCut) if (body.home, body.standby) == (home, standby)
-    ]
-    return _cuts(found[-1]) if found else {}
-
-
-def cuts_since_left(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
-    """Cuts that were found since applications last left `home`; all of them where that is not recorded."""
-    facts = standing(facts)
-    undone = undone_runs(facts)
-    left = [
-        at
-        for at, fact in enumerate(facts)
-        if isinstance(fact.body, LogsLeft) and fact.body.cluster == home and fact.run_id not in undone
-    ]
-    before = log_cuts(facts[: left[-1]], home, standby) if left else {}
-    found = {tp: cuts[len(before.get(tp, ())) :] for tp, cuts in log_cuts(facts, home, standby).items()}
-    return {tp: cuts for tp, cuts in found.items() if cuts}
-
-
-def _cuts(fact: LogsCut) -> dict[TopicPartition, tuple[Cut, ...]]:
-    return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in fact.cuts}
-
-
 def journals_unread(facts: Iterable[Fact], home: str, standby: str) -> list[Fact]:
     """Old runs between two clusters of which nobody knows what they had recorded."""
     return [
@@ -395,11 +368,3 @@ def rows(values: Mapping[TopicPartition, int]) -> Rows:
 def offsets(found: Sequence[tuple[str, int, int]]) -> dict[TopicPartition, int]:
     """The same, read back."""
     return {TopicPartition(topic, partition): offset for topic, partition, offset in found}
-
-
-def cut_rows(cuts: Cuts) -> tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]:
-    """Cuts as a fact holds them."""
-    return tuple(
-        (tp.topic, tp.partition, tuple((cut.upstream, cut.downstream) for cut in found))
-        for tp, found in sorted(cuts.items())
-    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.topology.model import Topology
-
 SERVICE_MANAGERS = ("supervisor", "systemd")
 
 

@@ -28,11 +28,12 @@ from orchestrator.runs.estate_record import (
     LogsLeft,
     ReverseStarts,
     RunEnded,
-    cuts_since_left,
+    bodies,
     journals_unread,
-    log_cuts,
     logs_left,
     reverse_starts,
+    standing,
+    undone_runs,
 )
 from orchestrator.snapshot.known_gaps import sampled_gaps
 from orchestrator.snapshot.samples import SampleHistory
@@ -70,6 +71,40 @@ def past_of(facts: Sequence[Fact], home: str, standby: str) -> Past:
         cuts=log_cuts(facts, home, standby),
         cuts_since_left=cuts_since_left(facts, home, standby),
         left=logs_left(facts, home),
+    )
+
+
+def log_cuts(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
+    """Every cut of the logs of `home`. Each fact names all; a log stays cut, whatever became of the run."""
+    found = [
+        body for body in bodies(standing(facts), LogsCut) if (body.home, body.standby) == (home, standby)
+    ]
+    return _cuts(found[-1]) if found else {}
+
+
+def cuts_since_left(facts: Iterable[Fact], home: str, standby: str) -> Cuts:
+    """Cuts that were found since applications last left `home`; all of them where that is not recorded."""
+    facts = standing(facts)
+    undone = undone_runs(facts)
+    left = [
+        at
+        for at, fact in enumerate(facts)
+        if isinstance(fact.body, LogsLeft) and fact.body.cluster == home and fact.run_id not in undone
+    ]
+    before = log_cuts(facts[: left[-1]], home, standby) if left else {}
+    found = {tp: cuts[len(before.get(tp, ())) :] for tp, cuts in log_cuts(facts, home, standby).items()}
+    return {tp: cuts for tp, cuts in found.items() if cuts}
+
+
+def _cuts(fact: LogsCut) -> dict[TopicPartition, tuple[Cut, ...]]:
+    return {TopicPartition(t, p): tuple(Cut(*cut) for cut in cuts) for t, p, cuts in fact.cuts}
+
+
+def cut_rows(cuts: Cuts) -> tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]:
+    """Cuts as a fact holds them."""
+    return tuple(
+        (tp.topic, tp.partition, tuple((cut.upstream, cut.downstream) for cut in found))
+        for tp, found in sorted(cuts.items())
     )
 
 

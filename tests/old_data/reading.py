@@ -18,10 +18,11 @@ from orchestrator.guards.live.guard_reading import GuardReading
 from orchestrator.moves.primary_gate import primary_rows
 from orchestrator.moves.working_side import working_side
 from orchestrator.runs.coordination_state import newest_move
-from orchestrator.runs.estate_record import log_cuts, logs_left, reverse_starts
+from orchestrator.runs.estate_record import logs_left, reverse_starts
 from orchestrator.runs.fact_copy import decode_copy, is_copy
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.journal import journal_records
+from orchestrator.snapshot.returned import log_cuts
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology

@@ -19,8 +19,8 @@ from orchestrator.applications.spark.live.relocation import (
     seen_checkpoint,
     undo_relocation,
 )
+from orchestrator.applications.spark.ports import RelocationReport
 from orchestrator.errors import DcctlError
-from orchestrator.relocation.report import RelocationReport
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.spark import Sink, SparkQuery
 from orchestrator.values import TopicPartition

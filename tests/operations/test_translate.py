@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
+from orchestrator.applications.by_time import RECORD_TIME_MARGIN_S
 from orchestrator.errors import ClusterError, DcctlError, UsageError
 from orchestrator.mirrors.mirrormaker2.formats import (
     Checkpoint,

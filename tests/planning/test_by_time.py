@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S, lookup_times, not_behind
+from orchestrator.applications.by_time import RECORD_TIME_MARGIN_S, lookup_times, not_behind
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.snapshot.samples import Round, SampledPosition, SampleHistory, TopicEnds
 from orchestrator.values import LogEnd, TopicPartition

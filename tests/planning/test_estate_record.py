@@ -21,8 +21,6 @@ from orchestrator.runs.estate_record import (
     RunBegun,
     RunEnded,
     Withdrawn,
-    cut_rows,
-    log_cuts,
     logs_left,
     offsets,
     reverse_starts,
@@ -31,6 +29,7 @@ from orchestrator.runs.estate_record import (
     undone_runs,
 )
 from orchestrator.runs.fact_copy import decode_copy, encode_copy, is_copy
+from orchestrator.snapshot.returned import cut_rows, log_cuts
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import TopicPartition
 

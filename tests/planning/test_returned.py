@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.replication.cuts import Cut, Cuts
-from orchestrator.runs.estate_record import Fact, LogsCut, LogsLeft, RunEnded, cut_rows, cuts_since_left
-from orchestrator.snapshot.returned import Returned, compare_returned
+from orchestrator.runs.estate_record import Fact, LogsCut, LogsLeft, RunEnded
+from orchestrator.snapshot.returned import Returned, compare_returned, cut_rows, cuts_since_left
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

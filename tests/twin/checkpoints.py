@@ -8,9 +8,8 @@ from typing import Any
 
 from orchestrator.applications.spark.live.checkpoint_pass import copy_whole
 from orchestrator.applications.spark.live.relocation import relocate_checkpoint, undo_relocation
-from orchestrator.applications.spark.ports import AwaitTrue
+from orchestrator.applications.spark.ports import AwaitTrue, RelocationReport
 from orchestrator.errors import DcctlError, OutcomeUnknownError
-from orchestrator.relocation.report import RelocationReport
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.live.servers import AwaitTrue
 from orchestrator.topology.spark import Sink

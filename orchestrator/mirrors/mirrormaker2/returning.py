@@ -30,7 +30,7 @@ from orchestrator.runs.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.runs.estate_record import Body, LogsCut, cut_rows
+from orchestrator.runs.estate_record import Body, LogsCut
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.registry import result_to_json
 from orchestrator.snapshot.returned import Returned, copied_up_to, epochs_left, read_epoch_ends, returned_side

@@ -35,7 +35,7 @@ from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
-from orchestrator.runs.estate_record import JournalUnread, LogsCut, journals_unread, log_cuts
+from orchestrator.runs.estate_record import JournalUnread, LogsCut, journals_unread
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.run import Run
@@ -47,7 +47,7 @@ from orchestrator.snapshot.live.gaps_now import gaps_now
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, LeftReader
 from orchestrator.snapshot.live.source_look import probe_source, words_of_guards
 from orchestrator.snapshot.observation import SourceProbe
-from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.returned import Past, log_cuts
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology

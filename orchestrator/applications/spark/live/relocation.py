@@ -30,8 +30,8 @@ from orchestrator.adapters.checkpoint_files import (
     write_checkpoint,
 )
 from orchestrator.applications.spark.checkpoints import SeenCheckpoint, in_unjudged_files
+from orchestrator.applications.spark.ports import RelocationReport
 from orchestrator.errors import DcctlError, OutcomeUnknownError
-from orchestrator.relocation.report import RelocationReport
 from orchestrator.relocation.spark_checkpoint import (
     CheckpointContents,
     CheckpointPlan,
