@@ -33,9 +33,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
 
 HOW_TO_PLACE = "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it"
-"""What helps a position that has no place."""
 PLACED_LATER = "they are translated once all stands still"
-"""Why no position is judged yet."""
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

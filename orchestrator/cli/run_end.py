@@ -49,8 +49,8 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
     from orchestrator.runs.looking import how_to_go_on
-    from orchestrator.runs.wanted_words import rows_by_word
     from orchestrator.runs.where_now import staying_in_words
+    from orchestrator.runs.word import rows_by_word
 
     if result.outcome == "undone" and not is_abort:
         return DcctlError(

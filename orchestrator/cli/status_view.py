@@ -14,7 +14,7 @@ from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
 from orchestrator.runs.gate import by_cause, hints_of
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.wanted_words import rows_by_word
+from orchestrator.runs.word import rows_by_word
 from orchestrator.wording import counted, listed
 
 _LISTED = 8

@@ -11,8 +11,8 @@ from rich.markup import escape
 from orchestrator.moves.losses import loss_in_words
 from orchestrator.ports.clock import utc_text
 from orchestrator.runs.overrides import override_text
-from orchestrator.runs.wanted_words import rows_by_word
 from orchestrator.runs.where_now import rows_in_words, staying_in_words
+from orchestrator.runs.word import rows_by_word
 from orchestrator.wording import and_n_more
 
 _UNKNOWN = "[bold yellow]?[/]"

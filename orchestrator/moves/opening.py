@@ -22,8 +22,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.runs.ports import Clusters
-from orchestrator.snapshot.observation import sick_partitions
-from orchestrator.snapshot.topic_states import topic_states
+from orchestrator.snapshot.observation import sick_partitions, topic_states
 from orchestrator.topology.model import Topology
 
 

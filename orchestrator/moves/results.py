@@ -176,17 +176,12 @@ class MirrorStarts:
     starts: Offsets
 
 
+# What reports show: where a mirror and the topics that are written next ended; of groups, what stood there
+# before, where they go on, and what stands there since; relocated queries; what was counted as lost.
 MIRRORED = Shown("mirrored", MirrorEnd)
-"""Where a mirror ended."""
 LANDING = Shown("landing", TopicEnds)
-"""Where the topics ended in which records land at the other side."""
 SAVED = Shown("saved", SavedOffsets)
-"""What stood there for groups before."""
 TRANSLATIONS = Shown("translations", TranslatedPositions)
-"""Where groups go on."""
 WRITTEN = Shown("written", WrittenOffsets)
-"""What stands there for groups since."""
 QUERIES = Shown("queries", RelocatedQuery)
-"""Queries whose checkpoints were relocated."""
 LOSS = Shown("loss", LossCounted)
-"""What was counted as lost."""

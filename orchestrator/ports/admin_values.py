@@ -89,5 +89,4 @@ class NewTopic:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-Election = Literal["preferred", "unclean"]
 ConfigKind = Literal["topic", "broker"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.primaries import Primaries
-from orchestrator.runs.wanted_words import WordWanted
+from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 
 

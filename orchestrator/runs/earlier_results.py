@@ -19,7 +19,7 @@ from orchestrator.runs.estate_record import (
 )
 from orchestrator.runs.plan import Plan, Step
 from orchestrator.runs.primaries import PrimaryRecord
-from orchestrator.runs.wanted_words import WordWanted
+from orchestrator.runs.word import WordWanted
 
 Results = Mapping[str, Mapping[str, Any]]
 

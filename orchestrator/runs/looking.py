@@ -7,7 +7,7 @@ from collections.abc import Collection
 from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan, Step
-from orchestrator.runs.wanted_words import by_word
+from orchestrator.runs.word import by_word
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed
 

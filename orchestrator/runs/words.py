@@ -12,8 +12,7 @@ from orchestrator.runs.earlier_results import words_of_earlier
 from orchestrator.runs.engine import RunState
 from orchestrator.runs.overrides import Override
 from orchestrator.runs.plan import RunEvent, Step
-from orchestrator.runs.wanted_words import WordWanted
-from orchestrator.runs.word import Awaited
+from orchestrator.runs.word import Awaited, WordWanted
 from orchestrator.wording import listed
 
 Typed = Mapping[str, Iterable[str]]

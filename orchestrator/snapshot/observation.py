@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.ports.servers import Kafka
 from orchestrator.values import TopicPartition
 
 Listening = Literal["yes", "refused", "silent"]
@@ -70,3 +71,18 @@ class AccessState:
 
 
 GroupOffsets = Mapping[str, Mapping[TopicPartition, int]]
+
+
+def topic_states(cluster: Kafka, names: Iterable[str]) -> dict[str, TopicState]:
+    """Those of the topics that exist, as they are at a cluster."""
+    described = cluster.topics(names)
+    configs = cluster.topic_config(described)
+    return {
+        name: TopicState(
+            topic.topic_id,
+            topic.leaders,
+            tuple(len(replicas) for replicas in topic.isr),
+            int(configs[name].get("min.insync.replicas", "1")),
+        )
+        for name, topic in described.items()
+    }

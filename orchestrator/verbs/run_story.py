@@ -9,11 +9,11 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LOSS
-from orchestrator.runs.attempts import listed_by_last
+from orchestrator.runs.attempts import listed_by_last, phase_spans
 from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
-from orchestrator.runs.plan import PHASES, RunEvent, plan_from_json
+from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.where_now import held_rows, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
@@ -26,7 +26,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.wanted_words`. `effects`: those of whoever takes part in it.
+    which it waits, see `runs.word`. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -159,11 +159,5 @@ def _phases(first: RunEvent, acts: Sequence[Mapping[str, Any]], asked_at_s: floa
         observed_at_s = float(first.data["observed_at_s"])
         spans["detect"] = (asked_at_s, observed_at_s)
         spans["decide"] = (observed_at_s, min(begun, default=first.at_s))
-    for act in acts:
-        if act["what"] != "step" or act["seconds"] is None:
-            continue
-        begin, end = float(act["at_s"]), float(act["at_s"]) + float(act["seconds"])
-        known = spans.get(act["phase"], (begin, end))
-        spans[act["phase"]] = (min(known[0], begin), max(known[1], end))
-    ordered = [*(name for name in PHASES if name in spans), *(name for name in spans if name not in PHASES)]
-    return [{"name": name, "seconds": round(spans[name][1] - spans[name][0], 3)} for name in ordered]
+    spans = phase_spans(spans, ((a["phase"], a["at_s"], a["seconds"]) for a in acts if a["what"] == "step"))
+    return [{"name": name, "seconds": round(end - begin, 3)} for name, (begin, end) in spans.items()]

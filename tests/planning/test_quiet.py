@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.moves.quiet import not_flapping
+from orchestrator.moves.gates.ensemble import quiet_gate
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.overrides import acknowledgement, left_standing, overrides
@@ -77,14 +77,14 @@ def test_a_move_right_after_a_move_wants_a_word(verb: str) -> None:
 )
 def test_what_counts_as_a_move(run: EarlierRun, expected: str) -> None:
     """Whatever moved applications of this file; an open run is for another gate; clocks may differ."""
-    assert not_flapping(after(run), FILE, NOW_S, "").outcome == expected
+    assert quiet_gate(after(run), FILE, NOW_S, "").outcome == expected
 
 
 def test_the_file_says_how_long_it_has_to_be_quiet() -> None:
     """0 lets moves follow each other."""
     for quiet_s, expected in ((0.0, "ok"), (30.0, "ok"), (90.0, "refused")):
         file = replace(FILE, failover=replace(FILE.failover, quiet_after_move_s=quiet_s))
-        gate = not_flapping(after(moved(60)), file, NOW_S, "")
+        gate = quiet_gate(after(moved(60)), file, NOW_S, "")
         assert gate.outcome == expected
     assert "r1" in gate.measured
     assert "--acknowledge" in gate.hint

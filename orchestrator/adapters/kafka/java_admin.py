@@ -11,12 +11,10 @@ from types import TracebackType
 from typing import Any
 
 from orchestrator.adapters.kafka.java_admin_bulk import LIST, MAP, OBJECT, STRING, Bulk, Make
-from orchestrator.adapters.kafka.java_admin_connection import partition_of
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
 from orchestrator.adapters.kafka.java_admin_reading import JavaReader, config_resource
 from orchestrator.ports.admin_values import (
     ConfigKind,
-    Election,
     NewTopic,
 )
 from orchestrator.values import Acl, TopicPartition
@@ -155,31 +153,6 @@ class JavaAdmin(JavaReader):
             result = ask.admin.alterPartitionReassignments(requests, options)
             outcomes = ask.outcomes(result.values(), timeout_s)
         self._raise_first("partition", doing, _errors(outcomes, "NoReassignmentInProgress"))
-
-    def elect_leaders(
-        self, kind: Election, partitions: Iterable[TopicPartition], timeout_s: float = 30.0
-    ) -> dict[TopicPartition, str]:
-        """Hold elections; returns those partitions that got no leader by it, with Kafka's reason.
-
-        A partition that needs no election is not among them. `unclean` may lose records: the caller has
-        chosen them. Raises where nothing could be asked at all.
-
-        No command holds elections yet. A test on real servers does, to prove what `explain` says of a topic
-        whose last in-sync replicas are lost.
-        """
-        wanted = sorted(set(partitions))
-        if not wanted:
-            return {}
-        with self._asking(f"electing {kind} leaders") as ask:
-            chosen = getattr(ask.common.ElectionType, kind.upper())
-            asked = ask.java.java.util.HashSet(ask.bulk.objects(ask.bulk.partition, wanted))
-            result = ask.admin.electLeaders(chosen, asked, ask.options("ElectLeaders", timeout_s))
-            found = ask.answer(result.partitions(), timeout_s)
-        return {
-            partition_of(key): error
-            for key, error in sorted(found.items())
-            if error is not None and error_name(error) != "ElectionNotNeeded"
-        }
 
     def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
         """Create access rules; those that exist stay."""

@@ -30,8 +30,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
-from orchestrator.runs.wanted_words import by_word
-from orchestrator.runs.word import Awaited, Word
+from orchestrator.runs.word import Awaited, Word, by_word
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition, WrittenRecord
 

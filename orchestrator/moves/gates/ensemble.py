@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from orchestrator.moves.primary_gate import Reality
 from orchestrator.moves.primary_gate import source_primary as judged_primary
-from orchestrator.moves.quiet import not_flapping as judged_quiet
 from orchestrator.moves.situation import Situation
+from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.runs.coordination_state import EarlierRun, newest_move
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.runs.gate import absent, as_far_as_known, gate_result
 from orchestrator.runs.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.same_clusters import same_clusters as judged_ids
+from orchestrator.topology.model import Topology
+from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed
 
 
@@ -76,7 +78,7 @@ def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) ->
 def not_flapping(s: Situation) -> GateResult:
     """No move has ended just now, or somebody answers for this one."""
     part = s.seen.coordination
-    return as_far_as_known(part, judged_quiet(part, s.topology, s.seen.at_s, s.words.acknowledge))
+    return as_far_as_known(part, quiet_gate(part, s.topology, s.seen.at_s, s.words.acknowledge))
 
 
 def source_primary(s: Situation) -> GateResult:
@@ -131,3 +133,44 @@ def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
     measured = f"run {run.run_id}: {run.outcome}"
     reason = f"it has moved everything, but is not through with {listed(run.looks)}"
     return gate_result("moved-away", "refused", measured, limit, reason, how_to_pass(run))
+
+
+def quiet_gate(
+    part: Part[CoordinationState], topology: Topology, now_s: float, acknowledged: str
+) -> GateResult:
+    """No move of this topology has ended just now, or somebody answers for the next one.
+
+    Applications that were moved are still warming up, and two operators who each see their own side sick
+    would move them to and fro.
+    """
+    quiet_s = topology.failover.quiet_s
+    limit = f"{_minutes(quiet_s)} of quiet after a move"
+    if part.value is None:
+        return absent("not-flapping", part, limit)
+    newest = _newest_done(part.value)
+    if newest is None:
+        return gate_result("not-flapping", "ok", "no earlier move", limit, "nothing was moved yet")
+    age_s = max(0.0, now_s - (newest.ended_at_s or newest.started_at_s))
+    measured = f"{newest.verb} {newest.source} → {newest.target} {_minutes(age_s)} ago ({newest.run_id})"
+    if age_s >= quiet_s:
+        return gate_result("not-flapping", "ok", measured, limit, "it is long enough ago")
+    if acknowledged:
+        return gate_result("not-flapping", "ok", measured, limit, f"acknowledged by {acknowledged}")
+    return gate_result(
+        "not-flapping",
+        "refused",
+        measured,
+        limit,
+        "moved again so soon, applications go to and fro instead of working",
+        'once whoever owns them agrees: --acknowledge "OWNER: comment"',
+    )
+
+
+def _newest_done(state: CoordinationState) -> EarlierRun | None:
+    """The newest move of any that is done. An open one is for the gate `needed`: it is gone on with."""
+    moves = [run for run in state.runs if run.verb in MOVING_VERBS and run.outcome == "ok"]
+    return moves[-1] if moves else None
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

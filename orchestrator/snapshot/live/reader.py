@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import Kafka
-from orchestrator.snapshot.samples import RATE_HORIZON_S, SampleHistory
+from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.snapshot.samples import HISTORY_S, RATE_HORIZON_S, SampleHistory
+from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 _FIRST_READ_RECORDS = 2_000
@@ -56,3 +58,10 @@ def _read(
             if record.key is not None:
                 history.add_record(record.key, record.value, record.offset)
     return history
+
+
+def samples_for(topology: Topology, mirror: MirrorRef, cluster: Kafka) -> SampleHistory:
+    """The watcher's samples, as far back as the consumers' rules need them. Raises `ClusterError`."""
+    rules = {consumer.on_untranslatable for consumer in topology.consumers_of(mirror.home)}
+    reach_s = HISTORY_S if "timestamp" in rules else RECENT_S
+    return read_samples(cluster, mirror.of(topology).samples_topic, history_s=reach_s)

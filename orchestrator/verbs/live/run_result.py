@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeVar
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, TRANSLATIONS, WRITTEN
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
-from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
+from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last, phase_spans
 from orchestrator.runs.effect import Shown
 from orchestrator.runs.engine import RunEnd, let_stand
 from orchestrator.runs.live.procedure import Ended, Timing
 from orchestrator.runs.live.run import write_json
-from orchestrator.runs.plan import PHASES, Plan, RunEvent, to_json
+from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.where_now import held_rows, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
@@ -42,7 +42,7 @@ class RunResult:
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
     row each; see `where_now.held_rows`. `waits_for`: words of a person for which the run waits, see
-    `runs.wanted_words`. `stays`: of a run that is or was being taken back, what stands of it
+    `runs.word`. `stays`: of a run that is or was being taken back, what stands of it
     all the same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
     """
 
@@ -213,18 +213,12 @@ def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict
 
 def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:
     """Each phase from its first begin to its last end. Phases run side by side: they do not add up."""
-    spans = {
+    before = {
         "detect": (timing.started_at_s, timing.observed_at_s),
         "decide": (timing.observed_at_s, timing.decided_at_s),
     }
-    for step in steps:
-        if step["started_at_s"] is None or step["seconds"] is None:
-            continue
-        begin, end = step["started_at_s"], step["started_at_s"] + step["seconds"]
-        known = spans.get(step["phase"], (begin, end))
-        spans[step["phase"]] = (min(known[0], begin), max(known[1], end))
+    spans = phase_spans(before, ((step["phase"], step["started_at_s"], step["seconds"]) for step in steps))
     return [
-        {"name": name, "seconds": round(spans[name][1] - spans[name][0], 3), "started_at_s": spans[name][0]}
-        for name in PHASES
-        if name in spans
+        {"name": name, "seconds": round(end - begin, 3), "started_at_s": begin}
+        for name, (begin, end) in spans.items()
     ]

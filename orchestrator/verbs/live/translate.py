@@ -30,7 +30,7 @@ from orchestrator.replication.translation import (
     translate_kept,
 )
 from orchestrator.snapshot.known_gaps import sampled_gaps
-from orchestrator.snapshot.live.by_time import samples_for
+from orchestrator.snapshot.live.reader import samples_for
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition

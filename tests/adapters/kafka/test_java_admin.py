@@ -154,16 +154,6 @@ def test_quorum(admin: JavaAdmin) -> None:
     assert abs((quorum.voters[0].last_fetched_at_s or 0) - time.time()) < 60
 
 
-def test_elections(admin: JavaAdmin) -> None:
-    """Where the preferred leader leads nothing is to be done; a partition that is not there is told."""
-    admin.create_topics({"elected": NewTopic()})
-    there = TopicPartition("elected", 0)
-    assert admin.elect_leaders("preferred", [there]) == {}
-    failed = admin.elect_leaders("unclean", [there, _NOWHERE])
-    assert list(failed) == [_NOWHERE]
-    assert "UnknownTopicOrPartition" in failed[_NOWHERE]
-
-
 def test_log_directories(admin: JavaAdmin, cluster: KafkaCluster) -> None:
     """The size of each replica; a broker that is not there is named."""
     admin.create_topics({"kept": NewTopic()})

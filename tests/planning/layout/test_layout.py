@@ -18,7 +18,7 @@ from orchestrator.reconcile.record import RecordApplied
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.plan import Plan, Step, plan_from_json, to_json
 from orchestrator.runs.primaries import Primary
-from orchestrator.runs.wanted_words import WordWanted
+from orchestrator.runs.word import WordWanted
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import InternalTopic, Topic, Topology
 from orchestrator.topology.spark import Sink, SparkQuery
