@@ -43,8 +43,7 @@ def plan(
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.verb import gate_status, refusal_of
-    from orchestrator.reconcile.layout import changes_of
-    from orchestrator.reconcile.request import ApplyRequest
+    from orchestrator.reconcile.layout import ApplyRequest, changes_of
     from orchestrator.runs.plan import to_json
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.topology.loading import load_topology
@@ -83,8 +82,7 @@ def apply(
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console, speak_of
     from orchestrator.cli.run_end import end_with
     from orchestrator.errors import GateRefusedError, UsageError
-    from orchestrator.reconcile.layout import changes_of
-    from orchestrator.reconcile.request import ApplyRequest
+    from orchestrator.reconcile.layout import ApplyRequest, changes_of
     from orchestrator.runs.plan import to_json
     from orchestrator.runs.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology

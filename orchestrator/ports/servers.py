@@ -65,7 +65,7 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-class Closed(Protocol):
+class Opened(Protocol):
     """Connections that end with a `with` block."""
 
     def __enter__(self) -> Self: ...
@@ -74,18 +74,16 @@ class Closed(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
 
+
+class Closed(Opened, Protocol):
+    """Those that can be ended without one as well."""
+
     def close(self) -> None:
         """End the connections."""
 
 
-class Follower(Protocol):
+class Follower(Opened, Protocol):
     """See `adapters.kafka.following.Follower`."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
 
     def read(self, timeout_s: float) -> list[WrittenRecord]:
         """The next records at hand."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -19,8 +20,8 @@ from orchestrator.errors import CoordinationError, DcctlError, UsageError
 from orchestrator.ports.clock import Clock
 from orchestrator.runs.holds import Hold, standing_on
 from orchestrator.runs.live.history import coordination_of, rows_at
-from orchestrator.runs.live.run import new_run_id
-from orchestrator.runs.plan import canonical_json
+from orchestrator.runs.live.run import Run, new_run_id
+from orchestrator.runs.plan import Plan, canonical_json
 from orchestrator.topology.model import Topology
 
 HOLDS_PATH = "/dcctl-holds/standing"
@@ -134,3 +135,29 @@ def _write(  # noqa: PLR0917 - what a record of it says
 
 def _node(hold: Hold) -> str:
     return "@".join(quote(part, safe="") for part in (hold.scope, hold.who, hold.host))
+
+
+@dataclass(frozen=True, slots=True)
+class HoldBrake:
+    """The engine's port to the holds: see `runs.engine.ports.Brake`."""
+
+    coordination: Coordination
+    topology: Topology
+    clusters: tuple[str, ...]
+    clock: Clock
+
+    def reason(self) -> str:
+        """The holds that are in the way now."""
+        return holds_in_the_way(self.coordination, self.topology, self.clusters, self.clock)
+
+
+def brake_of(run: Run[Any], plan: Plan, clock: Clock) -> HoldBrake | None:
+    """The brake of a run; none where it goes on without the ensemble, in which the holds lie."""
+    if run.is_alone:
+        return None
+    return HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology), clock)
+
+
+def clusters_of(plan: Plan, topology: Topology) -> tuple[str, ...]:
+    """The clusters that a plan touches: of a move both, of an apply all."""
+    return tuple(name for name in (plan.source, plan.target) if name) or tuple(topology.clusters)

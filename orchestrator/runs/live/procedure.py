@@ -26,7 +26,7 @@ from orchestrator.runs.engine import (
 from orchestrator.runs.estate_record import ClusterIds
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.held import Holdings
-from orchestrator.runs.live.brake import brake_of
+from orchestrator.runs.live.holds import brake_of
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.runs.live.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.runs.live.refusals import (

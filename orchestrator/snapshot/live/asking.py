@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from typing import TypeVar
 
+from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.guards.live.guard_reading import guards_said
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.part import Part
@@ -19,6 +21,8 @@ T = TypeVar("T")
 
 # A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
 REACHED_WITHIN_S = 7.0
+PROBE_TIMEOUT_S = 1.0
+METADATA_TIMEOUT_S = 3.0
 
 
 def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:

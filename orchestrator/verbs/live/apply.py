@@ -10,8 +10,7 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.adapters.files import put_file
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.reconcile.layout import VERB
-from orchestrator.reconcile.request import ApplyRequest
+from orchestrator.reconcile.layout import VERB, ApplyRequest
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json, to_json

@@ -18,12 +18,11 @@ from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.digests import digests_like, moved_parts
-from orchestrator.reconcile.layout import VERB, plan_layout, record_of
+from orchestrator.reconcile.layout import VERB, ApplyRequest, plan_layout, record_of
 from orchestrator.reconcile.live.record import read_applied, write_applied
 from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
 from orchestrator.reconcile.record import LastLook
 from orchestrator.reconcile.replicas import MoveReplicas
-from orchestrator.reconcile.request import ApplyRequest
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.effect import Effect

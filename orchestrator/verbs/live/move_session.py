@@ -42,10 +42,10 @@ from orchestrator.runs.live.run import Run
 from orchestrator.runs.live.run_session import RunSession
 from orchestrator.snapshot.clients import ClientHost
 from orchestrator.snapshot.known_gaps import sampled_gaps
+from orchestrator.snapshot.live.asking import probe_source, words_of_guards
 from orchestrator.snapshot.live.gaps_now import gaps_now
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, LeftReader
 from orchestrator.snapshot.live.reader import samples_for
-from orchestrator.snapshot.live.source_look import probe_source, words_of_guards
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.returned import Past, log_cuts
 from orchestrator.snapshot.samples import SampleHistory
