@@ -195,8 +195,8 @@ def show(
     from orchestrator.cli.story_view import render_story
     from orchestrator.runs.live.history import run_records
     from orchestrator.runs.plan import to_json
-    from orchestrator.verbs.live.run_story import run_story
     from orchestrator.verbs.registration import effects_with, participants_of
+    from orchestrator.verbs.run_story import run_story
 
     topology = given_topology(file)
     records = run_records(topology, run)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from orchestrator.errors import ConnectError
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.servers import Connect
 from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown, Waiting
 
@@ -67,8 +68,6 @@ def connector_states(connect: Connect) -> dict[str, str]:
     return {name: _state(status) for name, status in connect.connectors().items()}
 
 
-def _state(status: Mapping[str, Any]) -> str:
-    """As Connect says it, for which a connector is RUNNING while its tasks have failed."""
-    state = str(status["connector"]["state"])
-    failed = [str(task["id"]) for task in status["tasks"] if task["state"] == "FAILED"]
-    return f"{state}, but task {', '.join(failed)} FAILED" if failed else state
+def _state(status: ConnectorStatus) -> str:
+    failed = [str(task.task_id) for task in status.tasks if task.state == "FAILED"]
+    return f"{status.state}, but task {', '.join(failed)} FAILED" if failed else status.state

@@ -15,7 +15,6 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import UsageError
-from orchestrator.estate.desired_acls import group_pattern
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import Acl
 

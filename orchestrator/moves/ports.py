@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.checkpoints import SeenCheckpoint
-from orchestrator.moves.results import MirrorEnd, RelocatedQuery
+from orchestrator.moves.results import MirrorEnd
 from orchestrator.ports.servers import Access, Closed
 from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -20,7 +19,6 @@ from orchestrator.snapshot.left import LeftPartition
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.returned import Past
 from orchestrator.snapshot.samples import SampleHistory
-from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, LogReach, TopicPartition
 
 P = TypeVar("P")
@@ -124,40 +122,8 @@ class Hosts(Protocol):
 class Looks(Protocol):
     """What kinds of applications may look at before anything is decided. It changes nothing."""
 
-    def checkpoint(self, query: SparkQuery, *, at_standby: bool) -> SeenCheckpoint:
-        """That of a Spark query where it works `at_standby`, or the watcher's copy there."""
-
-
-class QueryCheckpoints(Protocol):
-    """Checkpoints of Spark queries. `to`: the cluster of the file at which the query shall work next."""
-
-    def bring_over(
-        self, query: str, to: str, *, is_apart: bool, is_stopped: bool, timeout_s: float
-    ) -> CopiedCheckpoint:
-        """Bring the copy at `to` up to the query's last batch.
-
-        `is_apart`: where reading the original may hang, in a process of its own. `is_stopped`: the run has
-        stopped the query, which is noted beside the original.
-        """
-
-    def copied_positions(self, query: str, to: str) -> dict[TopicPartition, int]:
-        """The offsets in the copy."""
-
-    def relocate(
-        self,
-        query: str,
-        to: str,
-        translate: Callable[[TopicPartition, int], Translated],
-        named: Callable[[str], str],
-        starts: Mapping[TopicPartition, int],
-    ) -> RelocatedQuery:
-        """Make of the copy the checkpoint that the query opens at `to`. Twice is once."""
-
-    def undo_relocation(self, query: str, to: str) -> str:
-        """Put back what stood there, if this run has replaced it; says what was done. Raises `DcctlError`."""
-
-    def newest_batch(self, query: str, to: str) -> int | None:
-        """The last batch that was committed in the checkpoint at `to`."""
+    def port(self, kind: type[P]) -> P:
+        """The one look of that kind. Raises `DcctlError` where there is none."""
 
 
 class LeftLook(Closed, Protocol):

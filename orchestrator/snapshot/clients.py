@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from orchestrator.topology.model import Topology
+
 SERVICE_MANAGERS = ("supervisor", "systemd")
 
 

@@ -18,8 +18,8 @@ from orchestrator.moves.left_standing import AwaitPartStanding
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.participants import Kind, MirrorEngine, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
-from orchestrator.replication.engine import engine_named
 from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
+from orchestrator.replication.engine import engine_named
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
 from orchestrator.topology.mirror_engines import ENGINES

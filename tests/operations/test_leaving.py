@@ -14,7 +14,7 @@ from orchestrator.applications.spark.ports import CopiedCheckpoint, QueryCheckpo
 from orchestrator.errors import ClusterError, PlaybookError
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
-from orchestrator.moves.ports import CopiedCheckpoint, FinalMap, LeftClusters, Maps, QueryCheckpoints, Seen
+from orchestrator.moves.ports import FinalMap, LeftClusters, Maps, Seen
 from orchestrator.moves.results import MirrorEnd, PartlyStanding, RulesHeard, Stopped
 from orchestrator.ports.servers import Record
 from orchestrator.replication.offset_map import OffsetMap

@@ -20,7 +20,6 @@ from orchestrator.mirrors.mirrormaker2.formats import (
     OffsetSync,
     encode_offset_sync,
 )
-from orchestrator.moves.positions_by_time import RECORD_TIME_MARGIN_S
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import (

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
-from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.ports.part import Part
 from orchestrator.relocation.spark_checkpoint import CheckpointContents

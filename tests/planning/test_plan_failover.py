@@ -14,7 +14,6 @@ from orchestrator.errors import UsageError
 from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
-from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import source_partitions

@@ -11,7 +11,6 @@ from orchestrator.applications.spark.live.relocation import relocate_checkpoint,
 from orchestrator.applications.spark.ports import AwaitTrue, RelocationReport
 from orchestrator.errors import DcctlError, OutcomeUnknownError
 from orchestrator.runs.engine import StepOutcome
-from orchestrator.runs.live.servers import AwaitTrue
 from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
 from tests.twin.crew import EPOCH_S, Crew

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.errors import ConnectError
 from orchestrator.mirrors.mirrormaker2.formats import Heartbeat, OffsetSync, encode_offset_sync
+from orchestrator.ports.connector import ConnectorStatus, TaskStatus
 from orchestrator.topology.flows import HEARTBEATS_TOPIC
 from orchestrator.values import TopicPartition
 from tests.replication.mirror_records import encode_heartbeat

@@ -19,7 +19,6 @@ from pathlib import Path
 import httpx
 from filelock import FileLock
 
-from orchestrator.adapters.connect import connector_status
 from orchestrator.adapters.java.cache import disk_errors
 from orchestrator.adapters.java.class_archive import archive_name
 from orchestrator.adapters.java.commands import Role, class_archive, server_command

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from time import monotonic, sleep
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as LibTopicPartition

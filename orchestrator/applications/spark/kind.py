@@ -52,7 +52,7 @@ class SparkQueries(ReadersOnHosts):
         """See `Kind`. The copies at the place entered; on the way back their checkpoints where they work."""
         moving = set(way.named(self.NAME))
         return {
-            query.name: looks.checkpoint(query, at_standby=way.case == "back")
+            query.name: looks.port(CheckpointLooks).checkpoint(query, at_standby=way.case == "back")
             for _, query in queries_of(way.topology)
             if query.name in moving
         }

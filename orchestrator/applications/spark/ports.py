@@ -11,7 +11,7 @@ from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.moves.results import RelocatedQuery
 from orchestrator.replication.offset_map import Translated
 from orchestrator.runs.engine import StepOutcome
-from orchestrator.topology.model import Consumer, Sink
+from orchestrator.topology.spark import Sink, SparkQuery
 from orchestrator.values import TopicPartition
 
 AwaitTrue = Callable[[Callable[[], bool], float], bool]
@@ -42,7 +42,7 @@ class RelocationReport:
 class CheckpointLooks(Protocol):
     """Checkpoints as they lie there, before anything is decided."""
 
-    def checkpoint(self, query: Consumer, *, at_standby: bool) -> SeenCheckpoint:
+    def checkpoint(self, query: SparkQuery, *, at_standby: bool) -> SeenCheckpoint:
         """That of a query where it works `at_standby`, or the watcher's copy there."""
 
 

@@ -37,9 +37,16 @@ from orchestrator.mirrors.mirrormaker2.standing import (
     ResumeConnectors,
     StopConnectors,
 )
-from orchestrator.moves.losses import ACCOUNT_STEP
 from orchestrator.moves.participants import Accepted, MirrorEngine, Rejoined, Stand
-from orchestrator.moves.results import LossCounted, MirrorEnd, PartlyStanding, RulesHeard, StandingLogs
+from orchestrator.moves.results import (
+    LOSS,
+    MIRRORED,
+    LossCounted,
+    MirrorEnd,
+    PartlyStanding,
+    RulesHeard,
+    StandingLogs,
+)
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
 from orchestrator.replication.mirror_ref import MirrorRef

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names
 from orchestrator.mirrors.mirrormaker2.formats import decode_heartbeat
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.engine import UNKNOWN, MirrorHealth
 from orchestrator.topology.flows import HEARTBEATS_TOPIC
@@ -75,10 +75,9 @@ def newest_heartbeat_s(cluster: Kafka, mirror: Replication) -> float | None:
     return newest
 
 
-def _worst_state(status: Mapping[str, Any] | None) -> str:
+def _worst_state(status: ConnectorStatus | None) -> str:
     if status is None:
         return "MISSING"
-    states = [str(status["connector"]["state"]), *(str(task["state"]) for task in status["tasks"])]
-    if states == ["RUNNING"]:
+    if status.states == ("RUNNING",):
         return "WITHOUT TASKS"
-    return next((state for state in states if state != "RUNNING"), "RUNNING")
+    return next((state for state in status.states if state != "RUNNING"), "RUNNING")

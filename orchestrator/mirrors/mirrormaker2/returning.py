@@ -33,7 +33,14 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, LogsCut
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.registry import result_to_json
-from orchestrator.snapshot.returned import Returned, copied_up_to, epochs_left, read_epoch_ends, returned_side
+from orchestrator.snapshot.returned import (
+    Returned,
+    copied_up_to,
+    cut_rows,
+    epochs_left,
+    read_epoch_ends,
+    returned_side,
+)
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition

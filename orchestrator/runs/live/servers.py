@@ -14,12 +14,9 @@ from typing import Any, Protocol, TypeVar
 from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.ports.clock import Clock
-from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, KafkaAdmin, LogEnds
-from orchestrator.relocation.report import RelocationReport
-from orchestrator.runs.engine import Event, Inbox, StepOutcome
+from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
+from orchestrator.runs.engine import Event, Inbox
 from orchestrator.topology.model import Topology
-from orchestrator.topology.spark import Sink
-from orchestrator.values import TopicPartition
 
 P = TypeVar("P")
 

@@ -67,7 +67,7 @@ def run_failback(
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Go back, from the lock to the last verification; see `run_procedure`.
 
     Where a step on the way over does not end well, the move is taken back, and the primary stays a standby.

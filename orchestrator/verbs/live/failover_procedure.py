@@ -83,7 +83,7 @@ def run_failover(
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Fail over, from the lock to the last verification; see `run_procedure`.
 
     `offset_shift` is a rehearsal's sabotage: translated offsets are written that much too high, and the

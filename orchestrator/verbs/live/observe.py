@@ -16,7 +16,6 @@ from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
 from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.errors import DcctlError
-from orchestrator.moves.checkpoints import SeenCheckpoint
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.way import Reach, Way
 from orchestrator.ports.part import Part
@@ -35,11 +34,12 @@ from orchestrator.snapshot.live.asking import (
     REACHED_WITHIN_S,
     Asking,
     asked,
+    probe_source,
+    words_of_guards,
 )
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, left_cluster
 from orchestrator.snapshot.live.reader import read_samples, samples_for
-from orchestrator.snapshot.live.source_look import probe_source, words_of_guards
-from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe
+from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe, topic_states
 from orchestrator.snapshot.returned import (
     PAST_KINDS,
     Past,
@@ -50,7 +50,6 @@ from orchestrator.snapshot.returned import (
 )
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
-from orchestrator.snapshot.topic_states import topic_states
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.live.coordination_state import coordination_subject, no_ensemble, read_coordination

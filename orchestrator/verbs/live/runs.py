@@ -57,7 +57,7 @@ def resume_run(
     on_plan: OnPlan = lambda _: None,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Go on with a run that stopped on the way, there or back; see `resume_procedure`.
 
     `attest_down` names sites that a person says are down, once more: a failover needs it where they were
@@ -66,9 +66,7 @@ def resume_run(
     of the file's, and for a word for which no step waits.
     """
     for dc in attest_down:
-        if dc not in topology.datacenters:
-            listed = ", ".join(topology.datacenters)
-            raise UsageError(f"--attest-down {dc}", f"there is no such data centre; the file has: {listed}")
+        refuse_unknown_site(topology, dc, "--attest-down")
     them = them or participants_of(topology)
     effects = effects_with(them)
     ended = resume_procedure(
@@ -95,7 +93,7 @@ def abort_run(
     approve: ApproveUndo = lambda _: True,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Take a run back; see `abort_procedure`. `them`: who takes part."""
     them = them or participants_of(topology)
     effects = effects_with(them)

@@ -67,7 +67,7 @@ def run_switchover(
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
-) -> FailoverResult:
+) -> RunResult:
     """Move over, from the lock to the last verification; see `run_procedure`.
 
     Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
