@@ -18,7 +18,9 @@ from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.adapters.zookeeper_access import EnsembleAccess
 from orchestrator.errors import CoordinationError
+from orchestrator.simulation.addresses import Address
 from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.processes.files import LocalFiles
 from orchestrator.simulation.servers import java_properties
 from orchestrator.simulation.tls import Issuer
 from orchestrator.simulation.zookeepers import coordination_properties
@@ -85,8 +87,13 @@ def _server(folder: Path, port: int, authority: Authority | None) -> ZooKeeperSe
     if authority is not None:
         issuer = Issuer(folders, authority)
         issuer.write_authority()
-        tls, access = issuer.zookeeper(folder), EnsembleAccess(ca_location=str(folders.authority))
-    properties.write_text(java_properties(coordination_properties(port, folder / "data", tls)))
+        tls, access = (
+            issuer.zookeeper(LocalFiles(folder), "zookeeper", ["127.0.0.1"]),
+            EnsembleAccess(ca_location=str(folders.authority)),
+        )
+    properties.write_text(
+        java_properties(coordination_properties(Address("127.0.0.1", port), folder / "data", tls))
+    )
     command, environment = server_command(
         zookeeper_runtime(find_java()), "zookeeper", properties=properties, logs=folder, heap_mb=64
     )

@@ -46,8 +46,8 @@ def processes_with(environment: Mapping[str, str]) -> list[ProcessId]:
 
     The descendants of each belong to it as well, whatever environment they were given.
     """
-    children: dict[int, list[psutil.Process]] = {}
     found: list[psutil.Process] = []
+    children: dict[int, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         try:
             children.setdefault(process.ppid(), []).append(process)
@@ -66,6 +66,21 @@ def processes_with(environment: Mapping[str, str]) -> list[ProcessId]:
                 found.append(child)
     ids = (_id(process) for process in meant.values())
     return [process for process in ids if process is not None and process.is_alive]
+
+
+def with_descendants(processes: Iterable[ProcessId]) -> list[ProcessId]:
+    """These processes, as far as they live, and all that they have started."""
+    found: dict[int, ProcessId] = {}
+    for wanted in processes:
+        process = _living(wanted)
+        if process is None:
+            continue
+        try:
+            family = [process, *process.children(recursive=True)]
+        except psutil.Error:
+            family = [process]
+        found |= {one.pid: own for one in family if (own := _id(one)) is not None}
+    return list(found.values())
 
 
 def values_carried(variable: str) -> set[str]:

@@ -13,35 +13,19 @@ import tempfile
 import time
 import xmlrpc.client
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.processes import ProcessId, process_id
 from orchestrator.errors import SimulationError
+from orchestrator.ports.program import Program
 
 # A Unix socket's path may have 107 bytes; supervisord binds `<path>.<pid>` first and links it.
 _SOCKET_PATH_BYTES = 107 - len(".4194304")
 _START_TIMEOUT_S = 60.0
 _RPC_TIMEOUT_S = 15.0
 _POLL_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One supervised program.
-
-    `stop_timeout_s` is how long it has after SIGTERM before SIGKILL. `autostart` also means: it is
-    started again when its site comes back.
-    """
-
-    name: str
-    command: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    autostart: bool = False
-    autorestart: bool = False
-    stop_timeout_s: int = 10
 
 
 class Supervisor:

@@ -8,25 +8,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.adapters.java.archives import ensure_cds_archives
-from orchestrator.adapters.java.detection import find_java
-from orchestrator.adapters.java.runtime import kafka_runtime, zookeeper_runtime
-from orchestrator.adapters.ports import PortRegister
-from orchestrator.adapters.processes import ProcessId, own_process_id, process_id, processes_with
+from orchestrator.adapters.processes import own_process_id, process_id
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.replication.engine import all_rehearsed
+from orchestrator.simulation.addresses import OPERATOR, ports_seen
+from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.completion import topology_completed
 from orchestrator.simulation.credentials import LOGINS, create_secrets, users
 from orchestrator.simulation.crew import OnProgress
-from orchestrator.simulation.estate import planned_estate, port_count
 from orchestrator.simulation.failures import failure, rescued_logs
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.installation import Installer, Runtimes
+from orchestrator.simulation.installation import Installer
 from orchestrator.simulation.limits import refuse_unsupported
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.start import Start, start_watchers
-from orchestrator.simulation.state import SimulationState, read_state, write_state
+from orchestrator.simulation.state import SimulationState, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
 from orchestrator.simulation.tls import Issuer
 from orchestrator.topology.model import Topology
@@ -42,50 +38,48 @@ def simulation_up(
     topology: Topology,
     *,
     name: str | None = None,
+    backend: str = "process",
     on_progress: OnProgress = _silent,
     owner_pid: int | None = None,
     connector_overrides: Mapping[str, str] | None = None,
     watch: bool = True,
 ) -> Simulation:
-    """Bring up every server of a topology on this machine, and the mirrors between its clusters.
+    """Bring up every server of a topology, and the mirrors between its clusters.
 
-    `name` must be free; without one, the topology's name is taken, with a number if need be.
+    `name` must be free; without one, the topology's name is taken, with a number if need be. `backend`: the
+    name of what runs the servers.
     `on_progress` is called with a stage and a detail, by this thread. A simulation lives until it is
     taken down; with `owner_pid` it also goes when that process is gone (at the next `sim up`).
     `connector_overrides` go into the configuration of each mirror's source connector. `watch` also
     starts a watcher at each mirror's target.
 
     Returns when all connectors run. Whatever goes wrong, Ctrl-C included: nothing is left but the logs of
-    what failed. Raises `SimulationError`, `JavaError` and `DownloadError`.
+    what failed. Raises `SimulationError`, `JavaError` and `DownloadError`, and `UsageError` for an unknown
+    `backend`.
     """
+    backend_named(backend)
     refuse_unsupported(topology)
     _refuse_name(name)
     names = users(topology)
     remove_abandoned(on_progress)
-    runtimes = _runtimes(topology, on_progress)
-    folder = _new_folder(name, topology.name)
+    folder = _new_folder(name, topology.name, backend)
     try:
         simulation = _up(
             folder,
             topology,
             names=names,
-            runtimes=runtimes,
             on_progress=on_progress,
             overrides=dict(connector_overrides or {}),
             watch=watch,
         )
         owner = process_id(owner_pid) if owner_pid is not None else None
-        started = tuple(processes_with({SIMULATION_VARIABLE: str(folder)}))
-        write_state(
-            Folders(folder).state, replace(simulation.state, stage="running", owner=owner, processes=started)
-        )
+        write_state(Folders(folder).state, replace(simulation.state, stage="running", owner=owner))
     except BaseException as error:
         with undisturbed():
-            ports = read_state(Folders(folder).state).ports
             logs = rescued_logs(folder) if isinstance(error, DcctlError) else None
             take_down(folder)
         if isinstance(error, DcctlError | OSError):
-            raise failure(error, folder, logs, ports) from None
+            raise failure(error, folder, logs) from None
         raise
     return simulation
 
@@ -95,7 +89,6 @@ def _up(
     topology: Topology,
     *,
     names: tuple[str, ...],
-    runtimes: Runtimes,
     on_progress: OnProgress,
     overrides: Mapping[str, str],
     watch: bool,
@@ -103,13 +96,15 @@ def _up(
     on_progress("prepare", f"configuration in {folder}")
     folders = Folders(folder)
     folders.create()
-    estate = planned_estate(topology, PortRegister().claim(folder, port_count(topology)))
-    simulation = Simulation(folder, topology_completed(topology, estate, folders))
-    write_state(folders.state, replace(simulation.state, ports=estate.named_ports()))
+    planned = Simulation(folder, topology)
+    estate, machines = planned.estate, planned.machines
+    machines.prepare(estate, on_progress)
+    write_state(folders.state, replace(planned.state, ports=ports_seen(estate, machines)))
+    simulation = Simulation(
+        folder, topology_completed(topology, estate, machines, folders, seen_from=OPERATOR)
+    )
     installer = Installer(
         simulation,
-        estate,
-        runtimes,
         create_secrets(folders.secrets, names),
         issuer=Issuer(folders) if topology.is_encrypted else None,
         logins=create_secrets(folders.logins, LOGINS if topology.is_encrypted else ()),
@@ -121,35 +116,13 @@ def _up(
         f"{len(estate.zookeepers) + 1} ZooKeepers",
     )
     started_at_s = time.time()
-    # The ensemble first: the guards of brokers ask it before they let anybody in.
-    supervisors = [simulation.coordination, *(site.supervisor for site in simulation.sites.values())]
-    for supervisor in supervisors:
-        supervisor.launch()
-    processes = tuple(supervisor.await_answer() for supervisor in supervisors)
-    write_state(folders.state, replace(simulation.state, processes=processes))
-    Start(simulation, estate, installer, overrides, on_progress).run()
+    # The ensemble comes first: the guards of brokers ask it before they let anybody in.
+    simulation.machines.switch_on()
+    Start(simulation, installer, overrides, on_progress).run()
     if watch and topology.replication:
         start_watchers(simulation, on_progress)
     simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)
     return simulation
-
-
-def _runtimes(topology: Topology, on_progress: OnProgress) -> Runtimes:
-    def tell(what: str, done_bytes: int, total_bytes: int) -> None:
-        amount = f": {done_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB" if total_bytes else ""
-        on_progress("java", f"{what}{amount}")
-
-    on_progress("java", "looking for Java and Kafka")
-    java = find_java()
-    versions = sorted({cluster.kafka for cluster in topology.clusters.values()})
-    by_version = {version: kafka_runtime(version, java, tell) for version in versions}
-    zookeeper = zookeeper_runtime(java, tell)
-    for runtime in (*by_version.values(), zookeeper):
-        try:
-            ensure_cds_archives(runtime, tell, connectors=all_rehearsed)
-        except DcctlError as error:
-            on_progress("java", f"servers will start slower: {error.problem}")
-    return Runtimes({name: by_version[c.kafka] for name, c in topology.clusters.items()}, zookeeper)
 
 
 def _refuse_name(name: str | None) -> None:
@@ -159,7 +132,7 @@ def _refuse_name(name: str | None) -> None:
         )
 
 
-def _new_folder(name: str | None, topology_name: str) -> Path:
+def _new_folder(name: str | None, topology_name: str, backend: str) -> Path:
     with simulations_locked():
         parent = simulations_folder()
         parent.mkdir(parents=True, exist_ok=True)
@@ -173,9 +146,13 @@ def _new_folder(name: str | None, topology_name: str) -> Path:
             number += 1
             folder = parent / f"{topology_name}-{number}"
         folder.mkdir()
-        owner: ProcessId = own_process_id()
-        write_state(
-            Folders(folder).state,
-            SimulationState(folder.name, "starting", created_at_s=time.time(), owner=owner, ports={}),
+        state = SimulationState(
+            folder.name,
+            "starting",
+            created_at_s=time.time(),
+            owner=own_process_id(),
+            ports={},
+            backend=backend,
         )
+        write_state(Folders(folder).state, state)
         return folder

@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import yaml
+
+from orchestrator.simulation.addresses import Addresses, bootstrap, rest_urls
 from orchestrator.simulation.credentials import (
     COORDINATION_LOGIN,
     OPERATOR,
@@ -15,14 +18,19 @@ from orchestrator.simulation.credentials import (
     user_of,
     worker_secret,
 )
-from orchestrator.simulation.estate import HOST, Estate
+from orchestrator.simulation.estate import Estate
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.tls import authority_file
+from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Cluster, ConnectClient, Consumer, Coordination, Failover, Topology
 
 
-def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> Topology:
+def topology_completed(
+    topology: Topology, estate: Estate, at: Addresses, folders: Folders, *, seen_from: str
+) -> Topology:
     """The topology with all that only the simulation knows: addresses, secrets, paths, coordination.
+
+    Addresses are those for whoever is at the place `seen_from`.
 
     Relative checkpoint paths become paths inside the site of the consumer's cluster; standby paths, of
     the cluster that it is mirrored into.
@@ -34,8 +42,8 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
         clusters={
             name: replace(
                 cluster,
-                bootstrap=estate.bootstrap(name),
-                connect=estate.connect(name, "https" if authority else "http"),
+                bootstrap=bootstrap(estate, at, name, seen_from),
+                connect=rest_urls(estate, at, name, seen_from, "https" if authority else "http"),
                 client=client,
                 connect_client=_connect_client(folders, authority) if estate.workers_of(name) else None,
                 mirror_client=_mirror_client(cluster, folders, authority),
@@ -48,10 +56,17 @@ def topology_completed(topology: Topology, estate: Estate, folders: Folders) -> 
         ),
         consumers=tuple(_consumer_completed(topology, consumer, folders) for consumer in topology.consumers),
         failover=_rehearsed(topology.failover),
-        coordination=_coordination(estate, folders, authority),
+        coordination=_coordination(
+            str(at.address(estate.coordination, "client", seen_from=seen_from)), folders, authority
+        ),
         inventory=str(folders.inventory),
         hooks=replace(topology.hooks, **{key: str(Path(path).absolute()) for key, path in topology.hooks}),
     )
+
+
+def topology_text(topology: Topology) -> str:
+    """The text of a topology file."""
+    return yaml.safe_dump(dump_topology(topology), sort_keys=False, allow_unicode=True)
 
 
 def _rehearsed(failover: Failover) -> Failover:
@@ -71,8 +86,7 @@ def _connect_client(folders: Folders, authority: Path | None) -> ConnectClient |
     return ConnectClient(username=REST_LOGIN, password=password, ca_location=str(authority))
 
 
-def _coordination(estate: Estate, folders: Folders, authority: Path | None) -> Coordination:
-    address = f"{HOST}:{estate.zookeeper_port}"
+def _coordination(address: str, folders: Folders, authority: Path | None) -> Coordination:
     if authority is None:
         return Coordination(zookeeper=address)
     return Coordination(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from orchestrator.adapters.processes import process_id, send
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.run_audit import run_inputs
@@ -194,17 +192,17 @@ class Drill:
         """The mirror's workers stand still for the last moments of the source, and then go on."""
         stall_s = self.options.scenario.mirror_stall_s
         site = simulation.site(only_datacenter(simulation.topology, self.mirror.target))
-        pids = [pid for name, pid in site.supervisor.program_ids().items() if name.startswith("connect-")]
-        workers = [found for found in map(process_id, pids) if found is not None]
+        workers = [worker.program for worker in simulation.estate.workers_of(self.mirror.target)]
         if stall_s:
             self.tell.stage("fault", f"the mirror stalls for {stall_s:g} s, as a link to a dying site does")
             self._mark("mirror stalls")
-            send(signal.SIGSTOP, workers)
+            site.pause(workers)
         try:
             time.sleep(stall_s)
             yield
         finally:
-            send(signal.SIGCONT, workers)
+            if stall_s:
+                site.resume(workers)
 
     def _detect(self, simulation: Simulation, facts: DrillFacts) -> None:
         """Wait until the watcher at the surviving side has noticed by itself."""

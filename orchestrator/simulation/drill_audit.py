@@ -10,18 +10,18 @@ from orchestrator.evidence.audit.ledgers import sends_path
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
 from orchestrator.evidence.run_audit import audit_session
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.topology.model import Replication
 
 
 def start_spark(simulation: Simulation, master: str) -> SparkSession:
     """A session for the audit. Its scratch lies in the simulation's folder, and goes with it."""
-    # Marked like every other process of the simulation: whatever happens, taking it down ends this JVM too.
-    os.environ[SIMULATION_VARIABLE] = str(simulation.folder)
+    # Marked like every program of the simulation: whatever happens, taking it down ends this JVM too.
+    os.environ.update(simulation.machines.marker)
     try:
         return audit_session(master, simulation.folder / "audit")
     finally:
-        del os.environ[SIMULATION_VARIABLE]
+        for variable in simulation.machines.marker:
+            del os.environ[variable]
 
 
 def hide_a_ledger(simulation: Simulation, mirror: Replication) -> str:

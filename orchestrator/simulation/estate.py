@@ -1,13 +1,13 @@
-"""Which servers a topology needs on this machine, each with its ports."""
+"""Which servers a topology needs, and where each of them stands. Pure, and the same for all back ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.topology.model import Cluster, Nodes, Topology
 
-HOST = "127.0.0.1"
+COORDINATION = "coordination"
+"""The host of the ensemble for lock and journal, outside all data centres."""
 
 # Controllers of their own count from 101, so that their numbers tell them from brokers in every log.
 FIRST_CONTROLLER = 101
@@ -15,28 +15,24 @@ FIRST_CONTROLLER = 101
 
 @dataclass(frozen=True, slots=True)
 class KafkaNode:
-    """One Kafka process: a broker, a KRaft controller, or both. A role that it lacks has no port."""
+    """One Kafka server: a broker, a KRaft controller, or both."""
 
     cluster: str
     dc: str
     node_id: int
-    client_port: int | None
-    controller_port: int | None
-
-    @property
-    def is_broker(self) -> bool:
-        """Whether clients connect to it."""
-        return self.client_port is not None
-
-    @property
-    def is_controller(self) -> bool:
-        """Whether it is a voter of the metadata quorum."""
-        return self.controller_port is not None
+    is_broker: bool
+    is_controller: bool
 
     @property
     def program(self) -> str:
-        """Name under which its site's supervisor knows it."""
+        """Name under which its host knows it."""
         return f"{'broker' if self.is_broker else 'controller'}-{self.node_id}"
+
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What it has an address for."""
+        roles = {"client": self.is_broker, "controller": self.is_controller}
+        return tuple(purpose for purpose, has_role in roles.items() if has_role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +42,17 @@ class ZooKeeperNode:
     cluster: str
     dc: str
     server_id: int
-    client_port: int
-    peer_port: int
-    election_port: int
     weight: int = 1
 
     @property
     def program(self) -> str:
-        """Name under which its site's supervisor knows it."""
+        """Name under which its host knows it."""
         return f"zookeeper-{self.server_id}"
+
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What it has an address for."""
+        return ("client", "peer", "election")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +62,41 @@ class ConnectWorker:
     cluster: str
     dc: str
     number: int
-    port: int
 
     @property
     def program(self) -> str:
-        """Name under which its site's supervisor knows it."""
+        """Name under which its host knows it."""
         return f"connect-{self.number}"
 
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What it has an address for."""
+        return ("rest",)
 
-Server = KafkaNode | ZooKeeperNode | ConnectWorker
+
+@dataclass(frozen=True, slots=True)
+class CoordinationServer:
+    """The single ZooKeeper server that keeps lock and journal. Its host is `COORDINATION`."""
+
+    dc: str = COORDINATION
+    program: str = "zookeeper"
+    purposes: tuple[str, ...] = ("client",)
+
+
+Server = KafkaNode | ZooKeeperNode | ConnectWorker | CoordinationServer
 
 
 @dataclass(frozen=True, slots=True)
 class Estate:
-    """Every server of a simulation, with its ports. `zookeeper_port` is the coordination's."""
+    """Every server of a simulation."""
 
     nodes: tuple[KafkaNode, ...]
     zookeepers: tuple[ZooKeeperNode, ...]
     workers: tuple[ConnectWorker, ...]
-    zookeeper_port: int
+    coordination: CoordinationServer = field(default_factory=CoordinationServer)
 
     def nodes_of(self, cluster: str) -> tuple[KafkaNode, ...]:
-        """The Kafka processes of one cluster."""
+        """The Kafka servers of one cluster."""
         return tuple(node for node in self.nodes if node.cluster == cluster)
 
     def brokers_of(self, cluster: str) -> tuple[KafkaNode, ...]:
@@ -108,62 +119,43 @@ class Estate:
         """What has to run before a cluster serves."""
         return (*self.zookeepers_of(cluster), *self.nodes_of(cluster))
 
-    def bootstrap(self, cluster: str) -> tuple[str, ...]:
-        """Client addresses of one cluster."""
-        return tuple(f"{HOST}:{node.client_port}" for node in self.brokers_of(cluster))
-
-    def connect(self, cluster: str, scheme: str = "http") -> tuple[str, ...]:
-        """REST addresses of one cluster's workers."""
-        return tuple(f"{scheme}://{HOST}:{worker.port}" for worker in self.workers_of(cluster))
-
-    def named_ports(self) -> dict[str, int]:
-        """Every port by what it is for: `west/broker-1/client`, `coordination/zookeeper`, …"""
-        ports = {"coordination/zookeeper": self.zookeeper_port}
+    def endpoints(self) -> dict[str, tuple[Server, str]]:
+        """Every server and purpose that needs an address, by name: `west/broker-1/client`, …"""
         servers: tuple[Server, ...] = (*self.zookeepers, *self.nodes, *self.workers)
-        for server in servers:
-            for purpose, port in _ports(server).items():
-                ports[f"{server.dc}/{server.program}/{purpose}"] = port
-        return ports
+        named = {
+            endpoint_name(server, purpose): (server, purpose)
+            for server in servers
+            for purpose in server.purposes
+        }
+        first: dict[str, tuple[Server, str]] = {
+            endpoint_name(self.coordination, "client"): (self.coordination, "client")
+        }
+        return first | named
 
 
-def _ports(server: Server) -> dict[str, int]:
-    match server:
-        case KafkaNode():
-            ports = {"client": server.client_port, "controller": server.controller_port}
-            return {purpose: port for purpose, port in ports.items() if port is not None}
-        case ZooKeeperNode():
-            return {
-                "client": server.client_port,
-                "peer": server.peer_port,
-                "election": server.election_port,
-            }
-        case ConnectWorker():
-            return {"rest": server.port}
+def endpoint_name(server: Server, purpose: str) -> str:
+    """How an address is called where addresses are listed."""
+    if isinstance(server, CoordinationServer):
+        return f"{server.dc}/{server.program}"
+    return f"{server.dc}/{server.program}/{purpose}"
 
 
-def port_count(topology: Topology) -> int:
-    """How many ports the simulation of a topology needs."""
-    rows = [row for cluster in topology.clusters.values() for row in cluster.nodes]
-    return 1 + sum(row.brokers + row.controllers + 3 * row.zookeepers + row.connect_workers for row in rows)
-
-
-def planned_estate(topology: Topology, ports: Sequence[int]) -> Estate:
-    """The servers of a topology, given `port_count(topology)` ports.
+def planned_estate(topology: Topology) -> Estate:
+    """The servers of a topology.
 
     Numbers start at 1 in each cluster, or after those of a cluster that shares a data centre with it:
     inside a site every program's name is its own.
     """
-    planner = _Planner(iter(ports))
+    planner = _Planner()
     for name, cluster in topology.clusters.items():
         planner.add(name, cluster)
-    return Estate(tuple(planner.nodes), tuple(planner.zookeepers), tuple(planner.workers), next(planner.free))
+    return Estate(tuple(planner.nodes), tuple(planner.zookeepers), tuple(planner.workers))
 
 
 @dataclass(slots=True)
 class _Planner:
-    """Numbers servers and hands out ports, row by row."""
+    """Numbers servers, row by row."""
 
-    free: Iterator[int]
     nodes: list[KafkaNode] = field(default_factory=list)
     zookeepers: list[ZooKeeperNode] = field(default_factory=list)
     workers: list[ConnectWorker] = field(default_factory=list)
@@ -187,15 +179,13 @@ class _Planner:
 
         combined = min(row.brokers, row.controllers) if cluster.is_combined else 0
         for index in range(row.brokers):
-            client, controller = next(self.free), next(self.free) if index < combined else None
-            self.nodes.append(KafkaNode(name, row.dc, number("broker"), client, controller))
+            self.nodes.append(
+                KafkaNode(name, row.dc, number("broker"), is_broker=True, is_controller=index < combined)
+            )
         for _ in range(row.controllers - combined):
             node_id = FIRST_CONTROLLER - 1 + number("controller")
-            self.nodes.append(KafkaNode(name, row.dc, node_id, None, next(self.free)))
+            self.nodes.append(KafkaNode(name, row.dc, node_id, is_broker=False, is_controller=True))
         for _ in range(row.zookeepers):
-            three = next(self.free), next(self.free), next(self.free)
-            self.zookeepers.append(
-                ZooKeeperNode(name, row.dc, number("zookeeper"), *three, row.zookeeper_weight)
-            )
+            self.zookeepers.append(ZooKeeperNode(name, row.dc, number("zookeeper"), row.zookeeper_weight))
         for _ in range(row.connect_workers):
-            self.workers.append(ConnectWorker(name, row.dc, number("worker"), next(self.free)))
+            self.workers.append(ConnectWorker(name, row.dc, number("worker")))

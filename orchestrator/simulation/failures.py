@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.adapters.ports import is_listening
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.folders import failures_folder
 
 
-def failure(
-    error: DcctlError | OSError, folder: Path, logs: Path | None, ports: Mapping[str, int]
-) -> DcctlError:
+def failure(error: DcctlError | OSError, folder: Path, logs: Path | None) -> DcctlError:
     """The error to raise once the simulation in `folder` has been removed.
 
-    `logs` is where its logs are now, if it had any, and `ports` are those that it had: what still listens
-    on one of them is somebody else's.
+    `logs` is where its logs are now, if it had any.
     """
     if isinstance(error, OSError):
         return _disk_error(folder, error)
-    problem, hint = error.problem, error.hint
-    if "Address already in use" in problem:
-        taken = [f"{port} ({name})" for name, port in ports.items() if is_listening(port)]
-        if taken:
-            problem += f"; another program listens on port {', '.join(taken)}"
+    hint = error.hint
     if logs is None:
         return error
     if str(folder) in hint:
         hint = hint.replace(str(folder), str(logs))
     else:
         hint = f"{hint}; logs: {logs}" if hint else f"logs: {logs}"
-    return SimulationError(error.subject, problem, hint)
+    return SimulationError(error.subject, error.problem, hint)
 
 
 def rescued_logs(folder: Path) -> Path | None:

@@ -3,149 +3,68 @@
 from __future__ import annotations
 
 import re
-import socket
-import ssl
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from orchestrator.adapters.connect import ConnectCluster
-from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.ports import is_listening
-from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import ClusterError, ConnectError, SimulationError
+from orchestrator.simulation.addresses import Address
+from orchestrator.simulation.backend import Watch
+from orchestrator.simulation.clients import Clients, ClusterClient
 from orchestrator.simulation.crew import Crew
 
-_HOST = "127.0.0.1"
 _POLL_S = 0.2
-_ASK_TIMEOUT_S = 1.0
-_DEAD = ("EXITED", "FATAL", "BACKOFF", "UNKNOWN")
-_WORDS_CHARACTERS = 400
-_FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
-_EXCEPTION = re.compile(
-    r"(?P<cause>Caused by: )?(?:Exception in thread \S+ )?"
-    r"[\w.$]*?(?P<name>\w+(?:Exception|Error)): (?P<text>.+)"
-)
-_TROUBLE = re.compile(r"ERROR|FATAL|Error")
 
 
-class DeathWatch:
-    """Tells when one of some supervised servers has died.
-
-    A server's own log lies in `<program>/logs` in its supervisor's folder; what it printed, in the
-    supervisor's logs.
-    """
-
-    def __init__(
-        self, supervisor: Supervisor, programs: Sequence[str], may_start_again: Collection[str] = ()
-    ) -> None:
-        self._supervisor = supervisor
-        self._programs = [program for program in programs if program not in may_start_again]
-        self._pids: dict[str, int] = {}
-
-    def check(self) -> None:
-        """Raise `SimulationError` with the last meaningful log line of a program that has died.
-
-        One that its supervisor has started again has died too; those in `may_start_again` are let alone.
-        """
-        running = self._supervisor.program_states()
-        for program in self._programs:
-            state, pid = running.get(program, ("UNKNOWN", 0))
-            first = self._pids.setdefault(program, pid) if pid else pid
-            if state in _DEAD or first != pid:
-                own = sorted((self._supervisor.folder / program / "logs").glob("*.log"))
-                logs = [*own, self._supervisor.log(program)]
-                raise SimulationError(
-                    f"{self._supervisor.name}, {program}",
-                    f"died at its start: {last_words(logs)}",
-                    f"log: {logs[0]}",
-                )
-
-
-def last_words(logs: Sequence[Path]) -> str:
-    """What a dead server's logs say of its end: its last exception and its cause, or its very last line."""
-    lines = [line.strip() for log in logs for line in _tail(log) if not _FRAME.match(line)]
-    exceptions = [found for line in lines if (found := _EXCEPTION.match(line))]
-    if exceptions:
-        cause = exceptions[-1]
-        outer = next((found for found in reversed(exceptions) if not found["cause"]), cause)
-        words = [outer["text"], cause["text"]] if outer["text"] not in cause["text"] else [cause["text"]]
-        return f"{': '.join(words)} ({cause['name']})"[:_WORDS_CHARACTERS]
-    trouble = [line for line in lines if _TROUBLE.search(line)] or lines
-    return trouble[-1][:_WORDS_CHARACTERS] if trouble else "it said nothing"
-
-
-def _tail(log: Path, size_bytes: int = 64 * 1024) -> list[str]:
-    try:
-        with log.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - size_bytes))
-            return [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    except OSError:
-        return []
-
-
-def await_brokers(crew: Crew, cluster: KafkaCluster, expected: int, watch: Sequence[DeathWatch]) -> None:
+def await_brokers(
+    crew: Crew, name: str, cluster: ClusterClient, expected: int, watch: Sequence[Watch]
+) -> None:
     """Wait until all brokers of a cluster are registered and serve."""
     seen = -1
     while True:
-        for one in watch:
-            one.check()
+        _check(watch)
         try:
-            brokers = len(cluster.brokers(timeout_s=_ASK_TIMEOUT_S))
+            brokers = len(cluster.brokers())
         except ClusterError:
             brokers = 0
         if brokers != seen:
             seen = brokers
-            crew.say(cluster.name, f"{seen} of {expected} brokers")
+            crew.say(name, f"{seen} of {expected} brokers")
         if brokers >= expected:
             return
-        crew.check(cluster.subject, f"{seen} of {expected} brokers are up")
+        crew.check(f"cluster {name}", f"{seen} of {expected} brokers are up")
         crew.pause(_POLL_S)
 
 
-def await_in_sync(crew: Crew, cluster: KafkaCluster, watch: Sequence[DeathWatch]) -> None:
+def await_in_sync(crew: Crew, name: str, cluster: ClusterClient, watch: Sequence[Watch]) -> None:
     """Wait until every partition has a leader, and every replica on a living broker is in sync.
 
     Before that a restarted cluster answers, but its high watermarks may stand still.
     """
     while True:
-        for one in watch:
-            one.check()
+        _check(watch)
         try:
-            living = set(cluster.brokers(timeout_s=_ASK_TIMEOUT_S))
-            topics = cluster.topics(cluster.topic_names(timeout_s=_ASK_TIMEOUT_S)).values()
+            behind = cluster.not_in_sync()
         except ClusterError as error:
-            crew.check(cluster.subject, error.problem)
+            crew.check(f"cluster {name}", error.problem)
             crew.pause(_POLL_S)
             continue
-        behind = [
-            partition
-            for topic in topics
-            for partition, leader, replicas, isr in zip(
-                topic.partitions, topic.leaders, topic.replicas, topic.isr, strict=True
-            )
-            if leader < 0 or not living.intersection(replicas) <= set(isr)
-        ]
-        crew.say(cluster.name, f"{len(behind)} partitions not in sync" if behind else "in sync")
+        crew.say(name, f"{len(behind)} partitions not in sync" if behind else "in sync")
         if not behind:
             return
-        crew.check(cluster.subject, f"{len(behind)} partitions are not in sync, {behind[0]} for one")
+        crew.check(f"cluster {name}", f"{len(behind)} partitions are not in sync, {behind[0]} for one")
         crew.pause(_POLL_S)
 
 
-def await_worker(crew: Crew, connect: ConnectCluster, watch: DeathWatch) -> None:
-    """Wait until a Connect worker answers as a member of its group."""
+def await_worker(crew: Crew, name: str, cluster: ClusterClient, watch: Watch) -> None:
+    """Wait until a cluster's Connect workers answer as members of their group."""
     while True:
         watch.check()
-        try:
-            connect.connectors()
-        except ConnectError as error:
-            crew.check(f"Connect at {connect.name}", error.problem)
-            crew.pause(_POLL_S)
-        else:
-            crew.say(f"Connect at {connect.name}", "answers")
+        problem = cluster.connect_problem()
+        if not problem:
+            crew.say(f"Connect at {name}", "answers")
             return
+        crew.check(f"Connect at {name}", problem)
+        crew.pause(_POLL_S)
 
 
 def create_connector(crew: Crew, connect: ConnectCluster, name: str, config: Mapping[str, str]) -> None:
@@ -194,39 +113,34 @@ def await_connectors(
 
 
 def await_zookeeper(
-    crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch], *, authority: str | None = None
+    crew: Crew,
+    subject: str,
+    clients: Clients,
+    address: Address,
+    watch: Sequence[Watch],
+    *,
+    authority: str | None = None,
 ) -> None:
     """Wait until a ZooKeeper serves: it stands alone, or is a member of a quorum (`srvr` names its mode).
 
     With the certificate of an `authority` it is asked by TLS.
     """
-    while not zookeeper_mode(port, authority):
-        for one in watch:
-            one.check()
+    while not clients.zookeeper_mode(address, authority):
+        _check(watch)
         crew.check(subject, "this ZooKeeper does not serve")
         crew.pause(_POLL_S)
 
 
-def await_listening(crew: Crew, subject: str, port: int, watch: Sequence[DeathWatch]) -> None:
+def await_listening(
+    crew: Crew, subject: str, clients: Clients, address: Address, watch: Sequence[Watch]
+) -> None:
     """Wait until a server accepts connections."""
-    while not is_listening(port):
-        for one in watch:
-            one.check()
-        crew.check(subject, f"nothing listens on port {port}")
+    while not clients.is_listening(address):
+        _check(watch)
+        crew.check(subject, f"nothing listens at {address}")
         crew.pause(_POLL_S)
 
 
-def zookeeper_mode(port: int, authority: str | None = None) -> str:
-    """`leader`, `follower` or `standalone`; empty where a server does not answer or has no quorum."""
-    try:
-        with ExitStack() as opened:
-            connection = opened.enter_context(socket.create_connection((_HOST, port), timeout=_ASK_TIMEOUT_S))
-            if authority is not None:
-                context = ssl.create_default_context(cafile=authority)
-                connection = opened.enter_context(context.wrap_socket(connection, server_hostname=_HOST))
-            connection.sendall(b"srvr")
-            answer = b"".join(iter(lambda: connection.recv(4096), b""))
-    except OSError:
-        return ""
-    found = re.search(rb"^Mode: (\w+)", answer, re.MULTILINE)
-    return found[1].decode("ascii") if found else ""
+def _check(watch: Sequence[Watch]) -> None:
+    for one in watch:
+        one.check()

@@ -34,7 +34,7 @@ def _follow(simulation: Simulation, dc: str, programs: list[str]) -> None:
     # Whoever does not get there is not seen there, and named by the run.
     with suppress(DcctlError):
         for site in simulation.sites.values():
-            if site.dc != dc and site.state == "up":
+            if site.name != dc and site.state == "up":
                 running = {name for name, state in site.states().items() if state == "RUNNING"}
                 site.stop(sorted(running.intersection(programs)))
         simulation.site(dc).start(programs)

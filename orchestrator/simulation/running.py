@@ -7,33 +7,33 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
-from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.simulation.addresses import OPERATOR, Address, bootstrap
+from orchestrator.simulation.backend import Backend, Host, Machines, backend_named
+from orchestrator.simulation.completion import topology_completed, topology_text
 from orchestrator.simulation.credentials import librdkafka_client, user_of
 from orchestrator.simulation.crew import Crew, OnProgress
-from orchestrator.simulation.estate import Estate, planned_estate
+from orchestrator.simulation.estate import COORDINATION, Estate, Server, planned_estate
 from orchestrator.simulation.folders import Folders, simulations_folder
 from orchestrator.simulation.quorums import has_quorum
 from orchestrator.simulation.readiness import (
-    DeathWatch,
     await_brokers,
     await_in_sync,
     await_listening,
     await_worker,
 )
-from orchestrator.simulation.site import SIMULATION_VARIABLE, Site
 from orchestrator.simulation.state import History, SimulationState, read_state
 from orchestrator.simulation.teardown import take_down
 from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
-_COORDINATION_VARIABLE = "DCCTL_COORDINATION"
+# Among the files of a host whose programs see other addresses than the operator does.
+_OWN_FILE = "topology.yaml"
 
 
 class Simulation:
-    """Data centres on this machine, as they stand in one simulation's folder."""
+    """Simulated data centres, as they stand in one simulation's folder."""
 
     def __init__(self, folder: Path, topology: Topology) -> None:
         folders = Folders(folder)
@@ -43,28 +43,24 @@ class Simulation:
         self.topology_path = folders.topology
         self.ledgers = folders.ledgers
         self.history = History(folders.history)
-        self.sites: Mapping[str, Site] = {
-            dc: Site(dc, folders.site(dc), folders.away(dc), simulation=folder, history=self.history)
-            for dc in topology.datacenters
+        self.backend: Backend = backend_named(self.state.backend)
+        self.machines: Machines = self.backend.machines(folder, topology, self.history, self.state.ports)
+        self.sites: Mapping[str, Host] = {
+            dc: host for dc, host in self.machines.hosts.items() if dc != COORDINATION
         }
-        self.coordination = Supervisor(
-            "coordination",
-            folders.coordination,
-            {SIMULATION_VARIABLE: str(folder), _COORDINATION_VARIABLE: "1"},
-        )
+        self.coordination: Host = self.machines.hosts[COORDINATION]
 
     @cached_property
     def estate(self) -> Estate:
-        """Every server with its number and ports: what was planned when the simulation came up."""
-        # Ports are claimed in ascending order, and handed out in that order.
-        return planned_estate(self.topology, sorted(self.state.ports.values()))
+        """Every server, where it was planned to stand."""
+        return planned_estate(self.topology)
 
     @property
     def state(self) -> SimulationState:
         """What the simulation says about itself, read anew."""
         return read_state(Folders(self.folder).state)
 
-    def site(self, dc: str) -> Site:
+    def site(self, dc: str) -> Host:
         """One data centre. Raises `SimulationError` for one that the topology does not have."""
         if dc not in self.sites:
             raise SimulationError(
@@ -79,10 +75,29 @@ class Simulation:
         described = self.topology.clusters[name]
         return KafkaCluster(name, described.bootstrap, described.client)
 
-    def client_properties(self, cluster: str, principal: str) -> dict[str, str]:
+    def address(self, server: Server, purpose: str) -> Address:
+        """Where dcctl reaches a server."""
+        return self.machines.address(server, purpose, seen_from=OPERATOR)
+
+    def topology_at(self, dc: str) -> Path:
+        """The file for programs of dcctl's in a data centre: with the addresses as they are seen there."""
+        own, outside = (
+            topology_completed(
+                self.topology, self.estate, self.machines, Folders(self.folder), seen_from=place
+            )
+            for place in (dc, OPERATOR)
+        )
+        if own == outside:
+            return self.topology_path
+        files = self.site(dc).files
+        files.write(_OWN_FILE, topology_text(own))
+        return files.place(_OWN_FILE)
+
+    def client_properties(self, cluster: str, principal: str, seen_from: str = OPERATOR) -> dict[str, str]:
         """librdkafka properties for a client of `cluster`: addresses, and the password of "User:x" or "x".
 
-        Raises `SimulationError` for a principal that the simulation does not know.
+        The addresses are those for a client at the place `seen_from`. Raises `SimulationError` for a
+        principal that the simulation does not know.
         """
         user = user_of(principal)
         file = Folders(self.folder).secrets / user
@@ -94,7 +109,7 @@ class Simulation:
                 f"principal User:{user}", f"has no password in simulation {self.name}", f"known are: {known}"
             ) from None
         return {
-            "bootstrap.servers": ",".join(self.topology.clusters[cluster].bootstrap),
+            "bootstrap.servers": ",".join(bootstrap(self.estate, self.machines, cluster, seen_from)),
             **librdkafka_client(user, password, authority_file(self.topology, Folders(self.folder))),
         }
 
@@ -116,29 +131,29 @@ class Simulation:
 
     def _await_cluster(self, crew: Crew, name: str, dc: str, live: Collection[str]) -> None:
         """Of a stretched cluster only what is switched on is waited for."""
-        cluster, here = self.topology.clusters[name], self.sites[dc].supervisor
+        cluster, host = self.topology.clusters[name], self.sites[dc]
         brokers = [node for node in self.estate.brokers_of(name) if node.dc in live]
         own = [server.program for server in self.estate.servers_of(name) if server.dc == dc]
         # In ZooKeeper mode a broker ends and starts again until its old session has expired.
         restless = [node.program for node in brokers] if cluster.metadata == "zookeeper" else []
-        watch = [DeathWatch(here, own, may_start_again=restless)]
-        kafka = self.cluster(name)
+        watch = [host.watch(own, may_start_again=restless)]
+        clients = self.backend.clients
+        asked = clients.cluster(self.topology, name)
         for node in brokers:
             # Until its old session has expired, the cluster takes the dead broker for a living one.
-            if node.dc == dc and node.client_port is not None:
-                await_listening(crew, f"{name}, {node.program}", node.client_port, watch)
-        await_brokers(crew, kafka, len(brokers), watch)
-        await_in_sync(crew, kafka, watch)
+            if node.dc == dc:
+                subject = f"{name}, {node.program}"
+                await_listening(crew, subject, clients, self.address(node, "client"), watch)
+        await_brokers(crew, name, asked, len(brokers), watch)
+        await_in_sync(crew, name, asked, watch)
         workers = [worker.program for worker in self.estate.workers_of(name) if worker.dc == dc]
         if workers:
-            await_worker(crew, connect_cluster(self.topology, name), DeathWatch(here, workers))
+            await_worker(crew, name, asked, host.watch(workers))
 
     def down(self, *, keep_files: bool = False) -> Path | None:
         """End everything; returns where the files were moved to with `keep_files`."""
         kept = take_down(self.folder, keep_files=keep_files)
-        for site in self.sites.values():
-            site.supervisor.reap()
-        self.coordination.reap()
+        self.machines.reap()
         return kept
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from orchestrator.estate.desired_topics import connect_topics
+from orchestrator.simulation.addresses import Addresses, client_listeners
 from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
-from orchestrator.simulation.estate import HOST, ConnectWorker, KafkaNode
+from orchestrator.simulation.estate import ConnectWorker, KafkaNode
 from orchestrator.topology.model import Cluster, InternalTopic
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -27,6 +28,7 @@ def kraft_properties(
     node: KafkaNode,
     voters: Sequence[KafkaNode],
     cluster: Cluster,
+    at: Addresses,
     *,
     data: Path,
     passwords: Mapping[str, str],
@@ -40,15 +42,17 @@ def kraft_properties(
     weakens durability.
     """
     roles = {"broker": node.is_broker, "controller": node.is_controller}
-    controller = {"CONTROLLER": f"{HOST}:{node.controller_port}"} if node.is_controller else {}
+    controller = {}
+    if node.is_controller:
+        controller["CONTROLLER"] = str(at.binding(node, "controller", seen_from=node.dc))
+    quorum = [f"{v.node_id}@{at.address(v, 'controller', seen_from=node.dc)}" for v in voters]
     return {
         "process.roles": ",".join(role for role, has_role in roles.items() if has_role),
         "node.id": str(node.node_id),
-        "controller.quorum.voters": ",".join(f"{v.node_id}@{HOST}:{v.controller_port}" for v in voters),
+        "controller.quorum.voters": ",".join(quorum),
         "controller.listener.names": "CONTROLLER",
         "sasl.mechanism.controller.protocol": "PLAIN",
-        **_listeners(node, controller, passwords),
-        "listener.security.protocol.map": f"CLIENT:{_protocol(tls)},CONTROLLER:{_protocol(tls)}",
+        **_listeners(node, at, passwords, _protocol(tls), controller),
         "listener.name.controller.plain.sasl.jaas.config": server_jaas(passwords),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "broker.heartbeat.interval.ms": "1000",
@@ -61,7 +65,13 @@ def kraft_properties(
 
 
 def zookeeper_mode_properties(
-    node: KafkaNode, ensemble: str, cluster: Cluster, *, data: Path, passwords: Mapping[str, str]
+    node: KafkaNode,
+    ensemble: str,
+    cluster: Cluster,
+    at: Addresses,
+    *,
+    data: Path,
+    passwords: Mapping[str, str],
 ) -> dict[str, str]:
     """server.properties of a broker in ZooKeeper mode; `ensemble` is `host:port,…` of the servers it asks.
 
@@ -74,8 +84,7 @@ def zookeeper_mode_properties(
         # It starts beside its ensemble, and waits for the quorum.
         "zookeeper.connection.timeout.ms": "120000",
         "replica.lag.time.max.ms": "6000",
-        **_listeners(node, {}, passwords),
-        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT",
+        **_listeners(node, at, passwords, _protocol(_NO_TLS)),
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         **_kafka(node, cluster, data),
     }
@@ -85,16 +94,32 @@ def _protocol(tls: Mapping[str, str]) -> str:
     return "SASL_SSL" if tls else "SASL_PLAINTEXT"
 
 
-def _listeners(node: KafkaNode, further: Mapping[str, str], passwords: Mapping[str, str]) -> dict[str, str]:
-    client = {"CLIENT": f"{HOST}:{node.client_port}"} if node.is_broker else {}
-    listeners = {"listeners": ",".join(f"{name}://{at}" for name, at in {**client, **further}.items())}
+def _listeners(
+    node: KafkaNode,
+    at: Addresses,
+    passwords: Mapping[str, str],
+    protocol: str,
+    controller: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Where a server listens, for whom, and how. `controller`: its listener for the
+    quorum, in KRaft mode; empty where it has none."""
+    clients = client_listeners(node, at) if node.is_broker else {}
+    bound = {**{name: str(one.binding) for name, one in clients.items()}, **(controller or {})}
+    # In KRaft mode every node connects to the controllers, whatever it is itself.
+    names = [*(clients or ("CLIENT",)), *(("CONTROLLER",) if controller is not None else ())]
+    listeners = {
+        "listeners": ",".join(f"{name}://{address}" for name, address in bound.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name in names),
+    }
     if not node.is_broker:
         return listeners
     return {
         **listeners,
-        "advertised.listeners": f"CLIENT://{client['CLIENT']}",
+        "advertised.listeners": ",".join(f"{name}://{one.advertised}" for name, one in clients.items()),
         "inter.broker.listener.name": "CLIENT",
-        "listener.name.client.plain.sasl.jaas.config": server_jaas(passwords),
+        **{
+            f"listener.name.{name.lower()}.plain.sasl.jaas.config": server_jaas(passwords) for name in clients
+        },
     }
 
 
@@ -143,6 +168,7 @@ def internal_topic(cluster: Cluster, topic: str) -> InternalTopic:
 def worker_properties(
     worker: ConnectWorker,
     bootstrap: Sequence[str],
+    at: Addresses,
     *,
     replicas: int,
     offset_flush_interval_s: float,
@@ -153,6 +179,7 @@ def worker_properties(
 
     With the settings of an identity (`rest`) its REST interface is reached over https.
     """
+    scheme = "https" if rest else "http"
     return {
         "bootstrap.servers": ",".join(bootstrap),
         "group.id": f"connect-{worker.cluster}",
@@ -171,9 +198,9 @@ def worker_properties(
         "topic.creation.enable": "false",
         "config.providers": "file",
         "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-        "listeners": f"{'https' if rest else 'http'}://{HOST}:{worker.port}",
-        "rest.advertised.host.name": HOST,
-        **({"rest.advertised.listener": "https"} if rest else {}),
+        "listeners": f"{scheme}://{at.binding(worker, 'rest', seen_from=worker.dc)}",
+        "rest.advertised.host.name": at.address(worker, "rest", seen_from=worker.dc).host,
+        **({"rest.advertised.listener": scheme} if rest else {}),
         **rest,
         "heartbeat.interval.ms": "1000",
         # A lone worker that comes back takes its connectors at once.

@@ -12,12 +12,13 @@ from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.replication.engine import engine_of
+from orchestrator.ports.program import Program
+from orchestrator.replication.connectors import connector_names
+from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.crew import Crew, OnProgress
-from orchestrator.simulation.estate import ConnectWorker, Estate
 from orchestrator.simulation.filling import create_access, create_topics
-from orchestrator.simulation.installation import ZOOKEEPER, Installer
+from orchestrator.simulation.installation import Installer
 from orchestrator.simulation.readiness import (
-    DeathWatch,
     await_brokers,
     await_connectors,
     await_listening,
@@ -26,7 +27,6 @@ from orchestrator.simulation.readiness import (
     create_connector,
 )
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import Program
 
 _TIMEOUT_S = 180.0
 
@@ -37,14 +37,14 @@ class Start:
     def __init__(
         self,
         simulation: Simulation,
-        estate: Estate,
         installer: Installer,
         overrides: Mapping[str, str],
         on_progress: OnProgress,
     ) -> None:
         self._simulation = simulation
         self._topology = simulation.topology
-        self._estate = estate
+        self._estate = simulation.estate
+        self._clients = simulation.backend.clients
         self._installer = installer
         self._overrides = overrides
         self._on_progress = on_progress
@@ -61,17 +61,24 @@ class Start:
         self._crew.run([partial(self._mirrors, target) for target in targets])
 
     def _coordination(self) -> None:
-        watch = DeathWatch(self._simulation.coordination, [ZOOKEEPER])
+        server, host = self._estate.coordination, self._simulation.coordination
         described = self._topology.coordination
-        authority = described.ca_location if described else None
-        await_zookeeper(self._crew, "coordination", self._estate.zookeeper_port, [watch], authority=authority)
+        await_zookeeper(
+            self._crew,
+            "coordination",
+            self._clients,
+            self._simulation.address(server, "client"),
+            [host.watch([server.program])],
+            authority=described.ca_location if described else None,
+        )
         self._crew.say("coordination", "ready")
 
     def _cluster(self, name: str) -> None:
-        cluster = self._simulation.cluster(name)
+        asked = self._clients.cluster(self._topology, name)
         watch = [self._watch(name, dc) for dc in self._topology.clusters[name].datacenters]
-        await_brokers(self._crew, cluster, len(self._estate.brokers_of(name)), watch)
+        await_brokers(self._crew, name, asked, len(self._estate.brokers_of(name)), watch)
         self._await_quorum(name, watch)
+        cluster = self._simulation.cluster(name)
         create_access(self._topology, cluster)
         # The worker's principal has its rights now; its JVM starts while the topics are created.
         workers = self._estate.workers_of(name)
@@ -80,19 +87,22 @@ class Start:
         count = create_topics(self._topology, cluster, self._estate.brokers_of(name))
         self._crew.say(name, f"ready, {count} topics")
         for worker in workers:
-            await_worker(self._crew, self._connect(name), self._worker_watch(worker))
+            host = self._simulation.sites[worker.dc]
+            await_worker(self._crew, name, asked, host.watch([worker.program]))
 
-    def _watch(self, name: str, dc: str) -> DeathWatch:
+    def _watch(self, name: str, dc: str) -> Watch:
         programs = [server.program for server in self._estate.servers_of(name) if server.dc == dc]
-        return DeathWatch(self._simulation.sites[dc].supervisor, programs)
+        return self._simulation.sites[dc].watch(programs)
 
-    def _await_quorum(self, name: str, watch: list[DeathWatch]) -> None:
+    def _await_quorum(self, name: str, watch: list[Watch]) -> None:
         """A majority lets brokers serve; a rehearsal begins with every voter there."""
+        address = self._simulation.address
         for server in self._estate.zookeepers_of(name):
-            await_zookeeper(self._crew, f"{name}, {server.program}", server.client_port, watch)
+            subject = f"{name}, {server.program}"
+            await_zookeeper(self._crew, subject, self._clients, address(server, "client"), watch)
         for node in self._estate.controllers_of(name):
-            if node.controller_port is not None:
-                await_listening(self._crew, f"{name}, {node.program}", node.controller_port, watch)
+            subject = f"{name}, {node.program}"
+            await_listening(self._crew, subject, self._clients, address(node, "controller"), watch)
 
     def _mirrors(self, target: str) -> None:
         """Everything that the file wants to run on the workers of one cluster."""
@@ -112,10 +122,6 @@ class Start:
     def _connect(self, cluster: str) -> ConnectCluster:
         return connect_cluster(self._topology, cluster)
 
-    def _worker_watch(self, worker: ConnectWorker) -> DeathWatch:
-        supervisor = self._simulation.sites[worker.dc].supervisor
-        return DeathWatch(supervisor, [worker.program])
-
 
 def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
     """Start one watcher for each cluster that is mirrored into, in that cluster's first data centre."""
@@ -128,8 +134,9 @@ def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
     homes: dict[str, list[str]] = {}
     for target in dict.fromkeys(mirror.target for mirror in simulation.topology.replication):
         homes.setdefault(simulation.topology.clusters[target].datacenters[0], []).append(target)
-    watch = (sys.executable, "-m", "orchestrator.cli.main", "watch", str(simulation.topology_path))
     for dc, targets in homes.items():
+        file = str(simulation.topology_at(dc))
+        watch = (sys.executable, "-m", "orchestrator.cli.main", "watch", file)
         programs = [
             Program(
                 "watch" if len(targets) == 1 else f"watch-{target}",

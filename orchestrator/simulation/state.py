@@ -23,9 +23,9 @@ Stage = Literal["starting", "running", "stopping"]
 class SimulationState:
     """State of one simulation.
 
-    `owner` is the process without which it has no reason to live: the one that brings it up, then the
-    drill it belongs to; None for one that was brought up to stay. `processes` are the supervisors and
-    servers as they were started first; what came later is found by its environment.
+    `owner` is the process of dcctl without which it has no reason to live: the one that brings it up, then
+    the drill it belongs to; None for one that was brought up to stay. `ports` are those of its servers as the
+    operator sees them, by what they are for.
     """
 
     name: str
@@ -33,7 +33,7 @@ class SimulationState:
     created_at_s: float
     owner: ProcessId | None
     ports: Mapping[str, int]
-    processes: tuple[ProcessId, ...] = ()
+    backend: str = "process"
 
     @property
     def is_abandoned(self) -> bool:
@@ -57,7 +57,8 @@ def read_state(file: Path) -> SimulationState:
             created_at_s=data["created_at_s"],
             owner=ProcessId(*data["owner"]) if data["owner"] else None,
             ports=data["ports"],
-            processes=tuple(ProcessId(*process) for process in data["processes"]),
+            # A simulation that an earlier version brought up had but one.
+            backend=data.get("backend", "process"),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SimulationError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from orchestrator.adapters.ports import is_listening
 from orchestrator.errors import ClusterError, DcctlError, SimulationError
 from orchestrator.simulation.folders import Folders, simulations_folder
 from orchestrator.simulation.running import Simulation, simulation_names
@@ -47,7 +46,8 @@ def _status(name: str) -> dict[str, Any]:
     return found | {
         "coordination": _coordination(simulation),
         "sites": {
-            dc: {"state": site.state, "programs": site.states()} for dc, site in simulation.sites.items()
+            dc: {"state": site.state, "programs": dict(site.states())}
+            for dc, site in simulation.sites.items()
         },
         "clusters": _clusters(simulation),
         "history": simulation.history.entries(),
@@ -56,9 +56,10 @@ def _status(name: str) -> dict[str, Any]:
 
 def _coordination(simulation: Simulation) -> dict[str, Any]:
     try:
-        return {"state": "up", "programs": simulation.coordination.states()}
+        states = dict(simulation.coordination.states())
     except SimulationError:
-        return {"state": "down", "programs": {}}
+        states = {}
+    return {"state": "up" if states else "down", "programs": states}
 
 
 def _clusters(simulation: Simulation) -> dict[str, Any]:
@@ -70,7 +71,8 @@ def _clusters(simulation: Simulation) -> dict[str, Any]:
 def _cluster(simulation: Simulation, name: str) -> dict[str, Any]:
     cluster = simulation.topology.clusters[name]
     brokers = 0
-    if any(is_listening(int(address.rpartition(":")[2])) for address in cluster.bootstrap):
+    clients, nodes = simulation.backend.clients, simulation.estate.brokers_of(name)
+    if any(clients.is_listening(simulation.address(node, "client")) for node in nodes):
         try:
             brokers = len(simulation.cluster(name).brokers(timeout_s=_ASK_TIMEOUT_S))
         except ClusterError:

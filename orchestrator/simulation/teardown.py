@@ -12,44 +12,28 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator.adapters.ports import PortRegister
-from orchestrator.adapters.processes import ProcessId, end_all, processes_with, values_carried
-from orchestrator.adapters.supervisor import socket_path
 from orchestrator.errors import SimulationError
 from orchestrator.runs.live.state_folder import state_folder
+from orchestrator.simulation.backend import BACKENDS, Backend, backend_named
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.state import SimulationState, read_state
 
 _LOCK_TIMEOUT_S = 60.0
-_END_TIMEOUT_S = 15.0
 
 
 def take_down(folder: Path, *, keep_files: bool = False) -> Path | None:
-    """End every process of the simulation in `folder`, give back its ports and remove its files.
+    """End all that runs of the simulation in `folder`, give back its addresses and remove its files.
 
     Works on what an aborted one left as well. With `keep_files` the folder is moved out of the way
-    instead, and its new path returned. Raises `SimulationError` if a process would not end or a file
+    instead, and its new path returned. Raises `SimulationError` if something would not end or a file
     would not go.
     """
     with undisturbed():
-        recorded = _recorded(folder)
-        left = end_all(
-            lambda: [*processes_with({SIMULATION_VARIABLE: str(folder)}), *recorded], _END_TIMEOUT_S
-        )
-        if left:
-            pids = ", ".join(str(process.pid) for process in left)
-            raise SimulationError(
-                f"simulation {folder.name}", f"processes survived SIGKILL: {pids}", "look at them by hand"
-            )
-        for site in (*(folder / "sites").glob("*"), *(folder / "away").glob("*"), folder / "coordination"):
-            socket_path(folder / "sites" / site.name if site.parent.name == "away" else site).unlink(
-                missing_ok=True
-            )
+        for backend in _backends_of(folder):
+            backend.end(folder)
         kept = _kept(folder) if keep_files else None
         if kept is None:
             _remove(folder)
-        PortRegister().release(folder)
         return kept
 
 
@@ -60,10 +44,9 @@ def abandoned() -> list[Path]:
         state = _state(folder)
         if state is None or state.is_abandoned or (state.owner is None and _is_dead(folder)):
             found.append(folder)
-    # Somebody may have removed a folder while its processes ran.
-    carried = (Path(value) for value in values_carried(SIMULATION_VARIABLE))
-    lost = [path for path in carried if path.parent == simulations_folder() and not path.exists()]
-    return [*found, *lost]
+    # Somebody may have removed a folder while its servers ran.
+    strays = (path for backend in BACKENDS.all().values() for path in backend.strays())
+    return [*found, *(path for path in strays if path.parent == simulations_folder() and not path.exists())]
 
 
 def remove_abandoned(on_progress: Callable[[str, str], None]) -> list[Path]:
@@ -143,7 +126,13 @@ def _folders() -> list[Path]:
 
 
 def _is_dead(folder: Path) -> bool:
-    return not processes_with({SIMULATION_VARIABLE: str(folder)})
+    return not any(backend.is_running(folder) for backend in _backends_of(folder))
+
+
+def _backends_of(folder: Path) -> list[Backend]:
+    """The one that has brought it up; any of them where its state cannot be read."""
+    state = _state(folder)
+    return list(BACKENDS.all().values()) if state is None else [backend_named(state.backend)]
 
 
 def _state(folder: Path) -> SimulationState | None:
@@ -151,11 +140,6 @@ def _state(folder: Path) -> SimulationState | None:
         return read_state(Folders(folder).state)
     except SimulationError:
         return None
-
-
-def _recorded(folder: Path) -> list[ProcessId]:
-    state = _state(folder)
-    return list(state.processes) if state is not None else []
 
 
 def _kept(folder: Path) -> Path | None:

@@ -39,7 +39,7 @@ from orchestrator.evidence.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
-    write_config,
+    config_text,
 )
 from orchestrator.evidence.clients.records import RecordId, record_key, record_value
 from orchestrator.values import TopicPartition
@@ -94,7 +94,7 @@ class Site:
         }
         for program, config in configs.items():
             path = self.folder / f"{program}-{life}.json"
-            write_config(path, config)
+            path.write_text(config_text(config), encoding="utf-8")
             kind = program.split("-", maxsplit=1)[0]
             package = "simulation.workload" if kind == "spark_query" else "evidence.clients"
             module = f"orchestrator.{package}.{kind}"

@@ -20,7 +20,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.cli.main import run
 from orchestrator.evidence.audit.ledgers import positions_path, processed_path, sends_path
-from orchestrator.evidence.clients.config import write_properties
+from orchestrator.evidence.clients.config import properties_text
 from orchestrator.values import Acl, TopicPartition
 from tests.drill.rehearsal import ROOT
 from tests.kafka_broker import as_user, kafka_broker
@@ -57,7 +57,8 @@ def place(tmp_path: Path, cluster: KafkaCluster) -> Path:
     (tmp_path / "file.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "ledgers").mkdir()
     for name in (WRITER, READER):
-        write_properties(tmp_path / f"{name}.properties", {"sasl.username": name, "sasl.password": name})
+        login = {"sasl.username": name, "sasl.password": name}
+        (tmp_path / f"{name}.properties").write_text(properties_text(login))
     return tmp_path
 
 

@@ -21,7 +21,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import ClusterError, SimulationError
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import KafkaNode, ZooKeeperNode
-from orchestrator.simulation.readiness import DeathWatch, await_listening, await_zookeeper
+from orchestrator.simulation.readiness import await_listening, await_zookeeper
 from orchestrator.simulation.running import Simulation
 
 _POLL_S = 0.2
@@ -66,7 +66,7 @@ def force_quorum(
 def restore_quorum(simulation: Simulation, cluster: str, on_progress: OnProgress) -> None:
     """Give every voter that was told otherwise its full configuration back, and restart it.
 
-    The data centres that were away keep theirs: start them next (`Site.restart`), because only together
+    The data centres that were away keep theirs: start them next (`Host.restart`), because only together
     they are a quorum again. Returns when the voters run; brokers serve on meanwhile.
     """
     changed = [
@@ -170,12 +170,13 @@ def _restart(
         crew.say(dc, f"restarting {', '.join(names)}")
         site.stop(names)
         site.start(names)
-        watch = [DeathWatch(site.supervisor, names)]
+        watch, clients = [site.watch(names)], simulation.backend.clients
         for voter in here:
+            subject = f"{cluster}, {voter.program}"
             if isinstance(voter, ZooKeeperNode):
-                await_zookeeper(crew, f"{cluster}, {voter.program}", voter.client_port, watch)
-            elif voter.controller_port is not None:
-                await_listening(crew, f"{cluster}, {voter.program}", voter.controller_port, watch)
+                await_zookeeper(crew, subject, clients, simulation.address(voter, "client"), watch)
+            else:
+                await_listening(crew, subject, clients, simulation.address(voter, "controller"), watch)
 
     crew.run([lambda dc=dc: restart(dc) for dc in {voter.dc for voter in voters}])  # type: ignore[misc]
 

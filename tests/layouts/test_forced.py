@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.estate import planned_estate, port_count
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.state import SimulationState, write_state
@@ -19,8 +18,7 @@ from tests.simulation.layouts import kraft_2dc, zookeeper_2dc
 def _simulation(folder: Path, topology: Topology) -> Simulation:
     """Nothing of it runs; the folder of dc1 is away, as after a loss."""
     folders = Folders(folder)
-    ports = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).named_ports()
-    write_state(folders.state, SimulationState("s", "running", 0.0, None, ports))
+    write_state(folders.state, SimulationState("s", "running", 0.0, None, {}))
     folders.away("dc1").mkdir(parents=True)
     folders.site("dc2").mkdir(parents=True)
     return Simulation(folder, topology)

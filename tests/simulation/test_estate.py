@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.simulation.estate import Estate, planned_estate, port_count
+from orchestrator.simulation.estate import Estate, planned_estate
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import kraft_2dc, stretched, zookeeper_2dc
 
 
 @pytest.fixture
 def estate(topology: Topology) -> Estate:
-    return planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
+    return planned_estate(topology)
 
 
-def test_each_port_is_used_once(topology: Topology, estate: Estate) -> None:
-    """Nothing shares a port, and none is claimed for nothing."""
-    ports = estate.named_ports()
-    assert sorted(ports.values()) == list(range(20_000, 20_000 + port_count(topology)))
-    assert {"west/broker-1/client", "east/connect-1/rest", "coordination/zookeeper"} <= ports.keys()
+def test_every_purpose_of_every_server_has_a_name(estate: Estate) -> None:
+    """Three combined nodes a site, a worker, and the coordination's ensemble."""
+    names = estate.endpoints().keys()
+    assert len(names) == 2 * 3 * 2 + 1 + 1
+    assert {"west/broker-1/client", "east/connect-1/rest", "coordination/zookeeper"} <= names
 
 
 def test_node_ids_start_at_one_in_each_cluster(estate: Estate) -> None:
@@ -29,13 +29,9 @@ def test_node_ids_start_at_one_in_each_cluster(estate: Estate) -> None:
         assert [node.node_id for node in estate.nodes_of(cluster)] == [1, 2, 3]
 
 
-def _planned(topology: Topology) -> Estate:
-    return planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
-
-
 def test_controllers_of_their_own_have_their_own_processes() -> None:
     """Over two sites brokers and controllers part, unless the file says otherwise."""
-    isolated, combined = _planned(kraft_2dc()), _planned(kraft_2dc(combined=True))
+    isolated, combined = planned_estate(kraft_2dc()), planned_estate(kraft_2dc(combined=True))
     assert [node.program for node in isolated.nodes if node.dc == "dc1"] == [
         "broker-1",
         "broker-2",
@@ -56,29 +52,23 @@ def test_controllers_of_their_own_have_their_own_processes() -> None:
 def test_a_site_without_brokers_has_its_voters() -> None:
     """The half data centre."""
     rows = (Nodes(dc="a", brokers=2, controllers=2), Nodes(dc="b", brokers=2, controllers=2))
-    estate = _planned(stretched(*rows, Nodes(dc="c", controllers=1)))
+    estate = planned_estate(stretched(*rows, Nodes(dc="c", controllers=1)))
     assert [node.program for node in estate.nodes if node.dc == "c"] == ["controller-105"]
-    assert len(estate.bootstrap("main")) == 4
+    assert len(estate.brokers_of("main")) == 4
 
 
-def test_zookeepers_have_three_ports_each() -> None:
+def test_zookeepers_have_three_addresses_each() -> None:
     """For clients, for the leader's word and for elections; brokers have no controller's."""
-    estate = _planned(zookeeper_2dc())
-    ports = estate.named_ports()
-    assert len(ports) == len(set(ports.values())) == 1 + 4 + 3 * 6
-    assert {"dc2/zookeeper-4/client", "dc2/zookeeper-4/peer", "dc2/zookeeper-4/election"} <= ports.keys()
-    assert "dc1/broker-1/controller" not in ports
+    estate = planned_estate(zookeeper_2dc())
+    names = estate.endpoints().keys()
+    assert len(names) == 1 + 4 + 3 * 6
+    assert {"dc2/zookeeper-4/client", "dc2/zookeeper-4/peer", "dc2/zookeeper-4/election"} <= names
+    assert "dc1/broker-1/controller" not in names
 
 
 def test_names_are_unique_where_two_clusters_share_a_site(topology: Topology) -> None:
     """A site's supervisor knows each program by its name alone."""
     shared = replace(topology.clusters["west"], nodes=(Nodes(dc="east", brokers=3, controllers=3),))
-    estate = _planned(replace(topology, clusters={**topology.clusters, "west": shared}))
+    estate = planned_estate(replace(topology, clusters={**topology.clusters, "west": shared}))
     programs = [server.program for server in (*estate.nodes, *estate.workers)]
     assert len(programs) == len(set(programs)) == 7
-
-
-def test_ports_in_ascending_order_give_the_same_estate_again() -> None:
-    """That is how a simulation that was opened again knows its servers."""
-    estate = _planned(zookeeper_2dc())
-    assert planned_estate(zookeeper_2dc(), sorted(estate.named_ports().values())) == estate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import socket
 from pathlib import Path
 
 from orchestrator.errors import SimulationError
@@ -21,25 +20,14 @@ def test_logs_outlive_the_folder_and_the_hint_says_where(state_root: Path, tmp_p
     logs = rescued_logs(folder)
     assert logs is not None
     assert [file.name for file in logs.rglob("*.log")] == ["kafka.log"]
-    told = failure(SimulationError("west", "died", f"log: {log}"), folder, logs, {})
+    told = failure(SimulationError("west", "died", f"log: {log}"), folder, logs)
     assert told.hint == f"log: {logs / log.relative_to(folder)}"
     assert (logs / log.relative_to(folder)).read_text() == "words"
 
 
-def test_a_taken_port_is_named(tmp_path: Path) -> None:
-    """Java says only that some address is in use."""
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        error = SimulationError("west", "died: Address already in use (BindException)", "")
-        told = failure(error, tmp_path / "x", tmp_path / "logs", {"west/broker-1/client": port})
-    assert f"listens on port {port} (west/broker-1/client)" in told.problem
-
-
 def test_a_full_disk_is_called_that(tmp_path: Path) -> None:
     """With the way out."""
-    told = failure(OSError(errno.ENOSPC, "No space left on device"), tmp_path, None, {})
+    told = failure(OSError(errno.ENOSPC, "No space left on device"), tmp_path, None)
     assert told.problem == "the disk is full"
     assert "DCCTL_STATE_DIR" in told.hint
 
@@ -48,4 +36,4 @@ def test_an_error_without_logs_stays_as_it_is(state_root: Path, tmp_path: Path) 
     """Nothing was started yet."""
     assert rescued_logs(tmp_path / "empty") is None
     error = SimulationError("west", "is odd", "do this")
-    assert failure(error, tmp_path, None, {}) is error
+    assert failure(error, tmp_path, None) is error

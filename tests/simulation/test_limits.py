@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.limits import needed_memory_mb, refuse_small_machine, refuse_unsupported
+from orchestrator.simulation.limits import refuse_unsupported
+from orchestrator.simulation.processes.machine import needed_memory_mb, refuse_small_machine
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import kraft_2dc, stretched, zookeeper_2dc
 

@@ -9,43 +9,51 @@ import pytest
 
 from orchestrator.simulation import servers
 from orchestrator.simulation.credentials import java_client, worker_secret
-from orchestrator.simulation.estate import Estate, planned_estate, port_count
+from orchestrator.simulation.estate import Estate, planned_estate
 from orchestrator.topology.model import InternalTopic, Topology
 from tests.simulation.layouts import kraft_2dc, zookeeper_2dc
+from tests.simulation.loopback import Loopback
 
 PASSWORDS = {"broker": "b-secret", "operator": "o-secret", "mirror": "m-secret", "billing": "x-secret"}
 
 
 @pytest.fixture
 def estate(topology: Topology) -> Estate:
-    return planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
+    return planned_estate(topology)
 
 
 def _node(topology: Topology, estate: Estate, cluster: str = "west") -> dict[str, str]:
     nodes = estate.nodes_of(cluster)
     described = topology.clusters[cluster]
-    return servers.kraft_properties(nodes[1], nodes, described, data=Path("/d"), passwords=PASSWORDS)
+    return servers.kraft_properties(
+        nodes[1], nodes, described, Loopback(estate), data=Path("/d"), passwords=PASSWORDS
+    )
 
 
 def test_nodes_know_each_other(topology: Topology, estate: Estate) -> None:
     """Static voters: all three controllers, by their controller ports; the rack is the data centre."""
     properties = _node(topology, estate)
-    voters = [f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in estate.nodes_of("west")]
+    ports = Loopback(estate).ports
+    voters = [
+        f"{n.node_id}@127.0.0.1:{ports[f'west/{n.program}/controller']}" for n in estate.nodes_of("west")
+    ]
     assert properties["controller.quorum.voters"] == ",".join(voters)
     assert properties["broker.rack"] == "west"
-    assert "CLIENT://127.0.0.1:20002," in properties["listeners"]
+    assert f"CLIENT://127.0.0.1:{ports['west/broker-2/client']}," in properties["listeners"]
 
 
 def test_isolated_nodes_have_one_role_each() -> None:
     """A controller serves no client; a broker votes for nobody, and knows who does."""
     topology = kraft_2dc()
-    estate = planned_estate(topology, range(20_000, 20_000 + port_count(topology)))
+    estate = planned_estate(topology)
     voters = estate.controllers_of("main")
 
     def properties(node_id: int) -> dict[str, str]:
         node = next(node for node in estate.nodes if node.node_id == node_id)
         main = topology.clusters["main"]
-        return servers.kraft_properties(node, voters, main, data=Path("/d"), passwords=PASSWORDS)
+        return servers.kraft_properties(
+            node, voters, main, Loopback(estate), data=Path("/d"), passwords=PASSWORDS
+        )
 
     broker, controller = properties(3), properties(104)
     assert (broker["process.roles"], controller["process.roles"]) == ("broker", "controller")
@@ -60,9 +68,14 @@ def test_isolated_nodes_have_one_role_each() -> None:
 def test_zookeeper_mode_has_nothing_of_kraft() -> None:
     """It takes its metadata from the ensemble, and its access rules too."""
     topology = zookeeper_2dc()
-    node = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).nodes[0]
+    estate = planned_estate(topology)
     properties = servers.zookeeper_mode_properties(
-        node, "127.0.0.1:1,127.0.0.1:2", topology.clusters["main"], data=Path("/d"), passwords=PASSWORDS
+        estate.nodes[0],
+        "127.0.0.1:1,127.0.0.1:2",
+        topology.clusters["main"],
+        Loopback(estate),
+        data=Path("/d"),
+        passwords=PASSWORDS,
     )
     assert properties["zookeeper.connect"] == "127.0.0.1:1,127.0.0.1:2"
     assert properties["broker.id"] == "1"
@@ -101,7 +114,8 @@ def test_worker_configuration_holds_no_password(topology: Topology, estate: Esta
     reference = worker_secret(Path("/sim/connect.properties"), "mirror")
     properties = servers.worker_properties(
         estate.workers[0],
-        estate.bootstrap("east"),
+        ["127.0.0.1:1"],
+        Loopback(estate),
         replicas=3,
         offset_flush_interval_s=0.5,
         security=java_client("mirror", reference),

@@ -11,15 +11,20 @@ import pytest
 from confluent_kafka import Consumer
 
 from orchestrator.adapters.connect import ConnectCluster
-from orchestrator.adapters.kafka import KafkaCluster, produce_records
+from orchestrator.adapters.kafka import produce_records
 from orchestrator.adapters.ports import PortRegister, is_listening
 from orchestrator.adapters.processes import processes_with
 from orchestrator.errors import ClusterError, SimulationError
+from orchestrator.ports.program import Program
 from orchestrator.simulation import start
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.crew import Crew
 from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
 from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
+from orchestrator.simulation.clients import ClusterClient
+from orchestrator.simulation.crew import Crew
+from orchestrator.simulation.processes.hosts import SIMULATION_VARIABLE
+from orchestrator.simulation.simulation import Simulation, open_simulation, simulation_names, simulation_up
 from orchestrator.topology.model import Topology
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -124,7 +129,7 @@ def test_two_side_by_side_of_which_one_fails(
     """The second has a name and ports of its own; when it fails nothing of it is left, and the first goes on."""
     seen: list[tuple[Path, list[int], int]] = []
 
-    def fail(_crew: Crew, _cluster: KafkaCluster, *_further: object) -> None:
+    def fail(_crew: Crew, _name: str, _cluster: ClusterClient, *_further: object) -> None:
         (folder,) = [path for path in (own_state / "simulations").iterdir() if path != simulation.folder]
         ports = json.loads((folder / "simulation.json").read_text())["ports"]
         running = processes_with({SIMULATION_VARIABLE: str(folder)})

@@ -14,8 +14,8 @@ from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.processes.hosts import SIMULATION_VARIABLE
 from orchestrator.simulation.running import open_simulation
-from orchestrator.simulation.site import SIMULATION_VARIABLE
 from orchestrator.simulation.state import SimulationState, write_state
 from orchestrator.simulation.teardown import downed_simulations, remove_abandoned, take_down
 

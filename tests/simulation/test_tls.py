@@ -10,14 +10,17 @@ import pytest
 
 from orchestrator.errors import SimulationError
 from orchestrator.simulation import limits, servers, zookeepers
+from orchestrator.simulation.addresses import OPERATOR, Address
 from orchestrator.simulation.completion import topology_completed
-from orchestrator.simulation.estate import Estate, planned_estate, port_count
+from orchestrator.simulation.estate import Estate, planned_estate
 from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.processes.files import LocalFiles
 from orchestrator.simulation.tls import Issuer, write_rest_users
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import findings
 from tests.simulation.conftest import EXAMPLE
+from tests.simulation.loopback import Loopback
 
 SECURED = EXAMPLE.with_name("active-passive-secured.yaml")
 PASSWORDS = {"broker": "b-secret", "operator": "o-secret", "mirror": "m-secret"}
@@ -31,7 +34,7 @@ def secured() -> Topology:
 
 @pytest.fixture
 def estate(secured: Topology) -> Estate:
-    return planned_estate(secured, range(20_000, 20_000 + port_count(secured)))
+    return planned_estate(secured)
 
 
 @pytest.fixture
@@ -44,7 +47,9 @@ def folders(tmp_path: Path) -> Folders:
 
 def test_what_is_filled_in_is_as_secure_as_the_file_demands(secured: Topology, estate: Estate) -> None:
     """The completed file breaks no rule, and every secret in it is a reference."""
-    completed = topology_completed(secured, estate, Folders(Path("/sim")))
+    completed = topology_completed(
+        secured, estate, Loopback(estate), Folders(Path("/sim")), seen_from=OPERATOR
+    )
     assert list(findings(completed)) == []
     east = completed.clusters["east"]
     assert east.client["security.protocol"] == "SASL_SSL"
@@ -59,7 +64,9 @@ def test_what_is_filled_in_is_as_secure_as_the_file_demands(secured: Topology, e
 
 def test_the_rule_sees_what_the_simulation_left_open(secured: Topology, estate: Estate) -> None:
     """Completed as if nothing was demanded, then judged by what is."""
-    plain = topology_completed(replace(secured, security=None), estate, Folders(Path("/sim")))
+    plain = topology_completed(
+        replace(secured, security=None), estate, Loopback(estate), Folders(Path("/sim")), seen_from=OPERATOR
+    )
     broken = {finding.path for rule, finding in findings(replace(plain, security=secured.security))}
     assert ("clusters", "west", "client", "security.protocol") in broken
     assert ("clusters", "east", "connect", 0) in broken
@@ -69,14 +76,16 @@ def test_the_rule_sees_what_the_simulation_left_open(secured: Topology, estate: 
 def test_every_listener_of_a_node_is_encrypted(secured: Topology, estate: Estate, folders: Folders) -> None:
     """The controllers' too; and the key is for its owner alone."""
     nodes = estate.nodes_of("west")
-    folder = folders.site("west") / nodes[0].program
+    folders.site("west").mkdir()
+    files = LocalFiles(folders.site("west"))
     properties = servers.kraft_properties(
         nodes[0],
         nodes,
         secured.clusters["west"],
+        Loopback(estate),
         data=Path("/d"),
         passwords=PASSWORDS,
-        tls=Issuer(folders).kafka(folder),
+        tls=Issuer(folders).kafka(files, nodes[0].program, ["127.0.0.1"]),
     )
     assert properties["listener.security.protocol.map"] == "CLIENT:SASL_SSL,CONTROLLER:SASL_SSL"
     assert properties["ssl.truststore.location"] == str(folders.authority)
@@ -89,11 +98,13 @@ def test_a_worker_refers_to_its_passwords(estate: Estate, folders: Folders) -> N
     """Of its key store, and of who may use it: both lie in files of their own, mode 600."""
     folder = folders.site("east") / "connect-1"
     folder.mkdir(parents=True)
-    users, options = write_rest_users(folder, {"connect": "r-secret"})
-    rest = Issuer(folders).rest(folder)
+    files = LocalFiles(folders.site("east"))
+    users, options = write_rest_users(files, "connect-1", {"connect": "r-secret"})
+    rest = Issuer(folders).rest(files, "connect-1", ["127.0.0.1"])
     properties = servers.worker_properties(
         estate.workers[0],
-        estate.bootstrap("east"),
+        ["127.0.0.1:1"],
+        Loopback(estate),
         replicas=3,
         offset_flush_interval_s=1,
         security={},
@@ -112,11 +123,11 @@ def test_a_worker_refers_to_its_passwords(estate: Estate, folders: Folders) -> N
 
 def test_the_coordination_takes_encrypted_connections_alone(folders: Folders) -> None:
     """No second port without TLS beside it."""
-    tls = Issuer(folders).zookeeper(folders.coordination)
-    properties = zookeepers.coordination_properties(20_000, Path("/d"), tls)
+    tls = Issuer(folders).zookeeper(LocalFiles(folders.coordination), "zookeeper", ["127.0.0.1"])
+    properties = zookeepers.coordination_properties(Address("127.0.0.1", 20_000), Path("/d"), tls)
     assert properties["secureClientPort"] == "20000"
     assert "clientPort" not in properties
-    plain = zookeepers.coordination_properties(20_000, Path("/d"), {})
+    plain = zookeepers.coordination_properties(Address("127.0.0.1", 20_000), Path("/d"), {})
     assert plain["clientPort"] == "20000"
     assert "secureClientPort" not in plain
 

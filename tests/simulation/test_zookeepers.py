@@ -6,16 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.simulation import zookeepers
-from orchestrator.simulation.estate import planned_estate, port_count
+from orchestrator.simulation.estate import planned_estate
 from orchestrator.topology.model import Topology
 from tests.simulation.layouts import zookeeper_2dc
+from tests.simulation.loopback import Loopback
 
 
 def _settings(topology: Topology, server: int = 0) -> dict[str, str]:
-    ensemble = planned_estate(topology, range(20_000, 20_000 + port_count(topology))).zookeepers
+    estate = planned_estate(topology)
+    ensemble = estate.zookeepers
     is_hierarchical = topology.clusters["main"].quorum == "hierarchical"
     return zookeepers.ensemble_properties(
-        ensemble[server], ensemble, is_hierarchical=is_hierarchical, data=Path("/d")
+        ensemble[server], ensemble, Loopback(estate), is_hierarchical=is_hierarchical, data=Path("/d")
     )
 
 
@@ -38,8 +40,8 @@ def test_a_majority_quorum_has_no_groups() -> None:
 
 def test_brokers_ask_their_own_site() -> None:
     """A site that has no ZooKeeper asks all of them."""
-    planned = zookeeper_2dc()
-    ensemble = planned_estate(planned, range(20_000, 20_000 + port_count(planned))).zookeepers
-    own = {f"127.0.0.1:{one.client_port}" for one in ensemble if one.dc == "dc2"}
-    assert set(zookeepers.client_addresses("dc2", ensemble).split(",")) == own
-    assert len(zookeepers.client_addresses("dc9", ensemble).split(",")) == 6
+    estate = planned_estate(zookeeper_2dc())
+    ensemble, at = estate.zookeepers, Loopback(estate)
+    own = {f"127.0.0.1:{at.ports[f'dc2/{one.program}/client']}" for one in ensemble if one.dc == "dc2"}
+    assert set(zookeepers.client_addresses("dc2", ensemble, at).split(",")) == own
+    assert len(zookeepers.client_addresses("dc9", ensemble, at).split(",")) == 6

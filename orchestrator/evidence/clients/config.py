@@ -7,7 +7,6 @@ where it was installed first, 2, 4, … at the other place. `later` is what diff
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -102,11 +101,9 @@ PLACES = 2
 """How many places a client of a mirrored cluster has: at the mirror's source, and at its target."""
 
 
-def write_config(path: Path, config: ProducerConfig | ConsumerConfig | QueryConfig) -> None:
-    """Write one configuration, readable by its owner alone: it holds a password."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8", opener=_private) as file:
-        json.dump(asdict(config), file, indent=2)
+def config_text(config: ProducerConfig | ConsumerConfig | QueryConfig) -> str:
+    """The text of a configuration file. It holds a password."""
+    return json.dumps(asdict(config), indent=2)
 
 
 def read_config(path: Path, kind: type[Config]) -> Config:
@@ -118,11 +115,9 @@ def read_config(path: Path, kind: type[Config]) -> Config:
         raise DcctlError(str(path), f"not the configuration of this program: {error}") from None
 
 
-def write_properties(path: Path, properties: Mapping[str, str]) -> None:
-    """Write librdkafka properties as `name=value` lines, readable by their owner alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8", opener=_private) as file:
-        file.writelines(f"{name}={value}\n" for name, value in properties.items())
+def properties_text(properties: Mapping[str, str]) -> str:
+    """librdkafka properties as `name=value` lines. They hold a password."""
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -157,7 +152,3 @@ def life_now(first: int, lived: Iterable[int]) -> int:
     """The number of the life that a client lives at the place where `first` is its first one."""
     last = max(lived, default=0)
     return max(first, last + (last - first) % PLACES)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -21,13 +21,14 @@ from orchestrator.evidence.clients.config import (
     ConsumerConfig,
     ProducerConfig,
     QueryConfig,
-    write_config,
-    write_properties,
+    config_text,
+    properties_text,
 )
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
 from orchestrator.extensions import load
+from orchestrator.ports.program import Program
+from orchestrator.simulation.backend import Host
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.site import Program, Site
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
 from orchestrator.topology.consumer_kinds import kind_named
 from orchestrator.topology.model import Consumer, Producer, Topology
@@ -131,15 +132,15 @@ def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
 def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, place: Place) -> Program:
     """The very command that a unit of a real estate runs, with the client's own login."""
     site = simulation.sites[place.dc]
-    login = simulation.client_properties(place.cluster, client.principal or client.name)
-    properties = site.folder / "clients" / f"{kind}-{client.name}.properties"
-    write_properties(properties, login)
-    words = (kind, client.name, str(simulation.topology_path), "--at", place.cluster)
-    options = ("--ledgers", str(simulation.ledgers), "--properties", str(properties))
+    login = simulation.client_properties(place.cluster, client.principal or client.name, place.dc)
+    properties = f"clients/{kind}-{client.name}.properties"
+    site.files.write(properties, properties_text(login), is_private=True)
+    words = (kind, client.name, str(simulation.topology_at(place.dc)), "--at", place.cluster)
+    options = ("--ledgers", str(simulation.ledgers), "--properties", str(site.files.place(properties)))
     return Program(
         name=f"{kind}-{client.name}",
         command=(sys.executable, "-m", "orchestrator.cli.main", "canary", *words, *options),
-        environment=_environment(site.folder),
+        environment=_environment(kind, site),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
@@ -152,7 +153,7 @@ def _producer_config(
         name=producer.name,
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, producer.principal or producer.name),
+        properties=simulation.client_properties(place.cluster, producer.principal or producer.name, place.dc),
         topics=list(producer.topics),
         acks=producer.acks,
         headers={} if mark is None else {mark.header: mark.value},
@@ -191,7 +192,7 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
         name=consumer.name,
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name),
+        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
         topics=topics_read(consumer, place.mirror),
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=played.hold_lag_records,
@@ -201,7 +202,7 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
     )
 
 
-def _query_config(simulation: Simulation, site: Site, consumer: SparkQuery, place: Place) -> QueryConfig:
+def _query_config(simulation: Simulation, site: Host, consumer: Consumer, place: Place) -> QueryConfig:
     is_first = place.life == LIFE_AT_SOURCE
     checkpoint = consumer.checkpoint if is_first else consumer.standby_checkpoint
     if checkpoint is None:
@@ -213,11 +214,11 @@ def _query_config(simulation: Simulation, site: Site, consumer: SparkQuery, plac
         name=consumer.name,
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name),
+        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
         topics=topics_read(consumer, place.mirror),
         checkpoint=checkpoint,
         jars=[str(jar) for jar in spark_connector_jars()],
-        scratch=str(site.folder / "clients" / f"spark-{consumer.name}-scratch"),
+        scratch=str(site.files.place(f"clients/spark-{consumer.name}-scratch")),
         class_archive="" if archive is None else str(archive),
         later={
             "topics": topics_read_back(simulation.topology, consumer)
@@ -235,20 +236,22 @@ _MODULES = {
 
 
 def _program(
-    site: Site, kind: str, name: str, config: ProducerConfig | ConsumerConfig | QueryConfig
+    site: Host, kind: str, name: str, config: ProducerConfig | ConsumerConfig | QueryConfig
 ) -> Program:
-    path = site.folder / "clients" / f"{kind}-{name}.json"
-    write_config(path, config)
+    path = f"clients/{kind}-{name}.json"
+    site.files.write(path, config_text(config), is_private=True)
     return Program(
         name=f"{kind}-{name}",
-        command=(sys.executable, "-m", _MODULES[kind], str(path)),
-        environment=_environment(site.folder),
+        command=(sys.executable, "-m", _MODULES[kind], str(site.files.place(path))),
+        environment=_environment(kind, site),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """Temporary files inside the site."""
-    scratch = folder / "clients" / "tmp"
-    scratch.mkdir(parents=True, exist_ok=True)
-    return {"TMPDIR": str(scratch)}
+def _environment(kind: str, site: Host) -> dict[str, str]:
+    """Temporary files inside the site; for Spark the Java that the servers run on, wherever it was found."""
+    site.files.make_folder("clients/tmp")
+    environment = {"TMPDIR": str(site.files.place("clients/tmp"))}
+    if kind == "spark":
+        environment["JAVA_HOME"] = str(find_java().home)
+    return environment

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError
-from orchestrator.evidence.clients.config import ConsumerConfig, ProducerConfig, read_config, write_config
+from orchestrator.evidence.clients.config import ConsumerConfig, ProducerConfig, config_text, read_config
 from orchestrator.evidence.clients.records import RecordId, decode_record_id, record_key, record_value
+from orchestrator.simulation.processes.files import LocalFiles
 from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS, Scenario
 
 
@@ -72,7 +73,7 @@ def test_a_configuration_is_read_as_written_and_is_private(tmp_path: Path) -> No
         name="billing", life=1, ledgers="/l", properties={"sasl.password": "x"}, topics=["orders"]
     )
     path = tmp_path / "clients" / "billing.json"
-    write_config(path, config)
+    LocalFiles(tmp_path).write("clients/billing.json", config_text(config), is_private=True)
     assert read_config(path, ConsumerConfig) == config
     assert path.stat().st_mode & 0o077 == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.simulation.estate import planned_estate, port_count
+from orchestrator.simulation.estate import planned_estate
 from orchestrator.topology.durability.losses import broker_losses, loss_of, servers_of, single_losses
 from orchestrator.topology.model import Topology
 from tests.topology.durability.topologies import cluster, stretched, topology
@@ -23,7 +23,7 @@ def mixed() -> Topology:
 def test_servers_are_called_as_in_a_simulation() -> None:
     """`explain --lose` and `sim kill` mean the same server by the same name, with the same roles."""
     given = mixed()
-    estate = planned_estate(given, range(40_000, 40_000 + port_count(given)))
+    estate = planned_estate(given)
     simulated = {
         (node.cluster, f"{node.dc}/{node.program}", node.is_broker, node.is_controller)
         for node in estate.nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.processes import end_all, processes_with
-from orchestrator.adapters.supervisor import Program, Supervisor
+from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
-from orchestrator.simulation.readiness import DeathWatch, last_words
+from orchestrator.ports.program import Program
+from orchestrator.simulation.processes.death import DeathWatch, last_words
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,23 @@ def test_a_server_that_is_started_again_has_died(site: Supervisor) -> None:
     ]
     with pytest.raises(SimulationError, match="site a, broker-1: died at its start"):
         _check_for(30, watches)
+
+
+def test_a_taken_port_is_named(site: Supervisor, tmp_path: Path) -> None:
+    """Java says only that some address is in use; what listens there is another program."""
+    log = tmp_path / "a" / "broker-1" / "logs" / "kafka.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("java.net.BindException: Address already in use\n")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        ports = {"a/broker-1/client": port, "a/broker-10/client": port}
+        with pytest.raises(
+            SimulationError, match=rf"listens on port {port} \(a/broker-1/client\)\n"
+        ) as raised:
+            _check_for(30, [DeathWatch(site, ["broker-1"], ports=ports)])
+    assert "broker-10" not in str(raised.value)
 
 
 def _check_for(seconds: float, watches: list[DeathWatch]) -> None:
