@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,21 +40,18 @@ def simulation_up(
     backend: str = "process",
     on_progress: OnProgress = _silent,
     owner_pid: int | None = None,
-    connector_overrides: Mapping[str, str] | None = None,
     watch: bool = True,
 ) -> Simulation:
     """Bring up every server of a topology, and the mirrors between its clusters.
 
     `name` must be free; without one, the topology's name is taken, with a number if need be. `backend`: the
-    name of what runs the servers.
-    `on_progress` is called with a stage and a detail, by this thread. A simulation lives until it is
-    taken down; with `owner_pid` it also goes when that process is gone (at the next `sim up`).
-    `connector_overrides` go into the configuration of each mirror's source connector. `watch` also
-    starts a watcher at each mirror's target.
+    name of what runs the servers. `on_progress` is called with a stage and a detail, by this thread. A
+    simulation lives until it is taken down; with `owner_pid` it also goes when that process is gone (at the
+    next `sim up`). `watch` also starts a watcher at each mirror's target.
 
-    Returns when all connectors run. Whatever goes wrong, Ctrl-C included: nothing is left but the logs of
-    what failed. Raises `SimulationError`, `JavaError` and `DownloadError`, and `UsageError` for an unknown
-    `backend`.
+    The clusters are filled by the product's own apply. Returns when all connectors run. Whatever goes wrong,
+    Ctrl-C included: nothing is left but the logs of what failed. Raises `SimulationError`, `JavaError`,
+    `DownloadError`, `GateRefusedError`, and `UsageError` for an unknown `backend`.
     """
     backend_named(backend)
     refuse_unsupported(topology)
@@ -69,7 +65,6 @@ def simulation_up(
             topology,
             names=names,
             on_progress=on_progress,
-            overrides=dict(connector_overrides or {}),
             watch=watch,
         )
         owner = process_id(owner_pid) if owner_pid is not None else None
@@ -90,7 +85,6 @@ def _up(
     *,
     names: tuple[str, ...],
     on_progress: OnProgress,
-    overrides: Mapping[str, str],
     watch: bool,
 ) -> Simulation:
     on_progress("prepare", f"configuration in {folder}")
@@ -118,7 +112,7 @@ def _up(
     started_at_s = time.time()
     # The ensemble comes first: the guards of brokers ask it before they let anybody in.
     simulation.machines.switch_on()
-    Start(simulation, installer, overrides, on_progress).run()
+    Start(simulation, installer, on_progress).run()
     if watch and topology.replication:
         start_watchers(simulation, on_progress)
     simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol
 
 from orchestrator.adapters.probe import listening
-from orchestrator.errors import ConnectError
+from orchestrator.errors import ConnectError, SimulationError
+from orchestrator.estate.live.cluster import RealCluster
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
+from orchestrator.ports.admin_values import NewTopic
+from orchestrator.reconcile.request import ApplyRequest
+from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.simulation.addresses import Address
 from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
+from orchestrator.values import Acl, TopicPartition
+from orchestrator.verbs.live.apply import run_apply
 
 _ASK_TIMEOUT_S = 1.0
 
@@ -31,12 +37,21 @@ class ClusterClient(Protocol):
     def connect_problem(self) -> str:
         """Why its Connect workers do not answer as members of their group; empty if they do."""
 
+    def make_ready(self, rules: Collection[Acl], topics: Mapping[str, NewTopic]) -> None:
+        """Make what has to be there before workers and applications come; what is there stays."""
+
 
 class Clients(Protocol):
     """dcctl's own clients of a simulation's servers."""
 
     def cluster(self, topology: Topology, name: str) -> ClusterClient:
         """One cluster of a topology that is completed with addresses."""
+
+    def apply(self, topology: Topology, folder: Path, on_progress: Callable[[str, str], None]) -> None:
+        """Bring all clusters to what the file says, as `dcctl apply` does; its evidence goes to `folder`.
+
+        Raises `DcctlError` where that cannot be done.
+        """
 
     def is_listening(self, address: Address) -> bool:
         """Whether a server accepts connections."""
@@ -80,6 +95,16 @@ class _RealCluster:
             return error.problem
         return ""
 
+    def make_ready(self, rules: Collection[Acl], topics: Mapping[str, NewTopic]) -> None:
+        """See `ClusterClient`."""
+        cluster = RealCluster(self._topology, self._name)
+        try:
+            if rules:
+                cluster.create_acls(rules)
+            cluster.create_topics(topics)
+        finally:
+            cluster.close()
+
 
 class ServerClients:
     """Those of real servers. See `Clients`."""
@@ -87,6 +112,23 @@ class ServerClients:
     def cluster(self, topology: Topology, name: str) -> ClusterClient:
         """See `Clients`."""
         return _RealCluster(topology, name)
+
+    def apply(self, topology: Topology, folder: Path, on_progress: Callable[[str, str], None]) -> None:
+        """See `Clients`."""
+        titles: dict[str, str] = {}
+
+        def take_plan(plan: Plan) -> None:
+            titles.update({step.id: step.title for step in plan.steps})
+
+        def take_event(event: RunEvent) -> None:
+            if event.kind == "step-intent":
+                on_progress("apply", titles[event.step])
+
+        on_progress("apply", "looking at the clusters, comparing them with the file")
+        request = ApplyRequest(by="dcctl sim up", reason="a new simulation")
+        result = run_apply(topology, request, on_plan=take_plan, on_event=take_event, folder=folder)
+        if result.outcome not in ("ok", "nothing-to-do"):
+            raise SimulationError(f"apply {result.run_id}", f"ended {result.outcome}: {result.reason}")
 
     def is_listening(self, address: Address) -> bool:
         """See `Clients`."""

@@ -23,7 +23,13 @@ from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_rep
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.roaming import followed_by
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.sabotage import NONE, Sabotage, double_records, withdraw_a_right
+from orchestrator.simulation.sabotage import (
+    NONE,
+    Sabotage,
+    double_records,
+    sabotage_mirror,
+    withdraw_a_right,
+)
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
     stop_consumers,
@@ -126,7 +132,6 @@ class Drill:
             name=evidence.folder.name,
             on_progress=lambda stage, detail: self.tell.stage("bring up", f"{stage}: {detail}"),
             owner_pid=options.owner_pid,
-            connector_overrides=options.sabotage.connector_overrides,
         )
         try:
             return self._rehearse(simulation, evidence, facts)
@@ -140,6 +145,8 @@ class Drill:
         options = self.options
         lost_dc = only_datacenter(simulation.topology, self.mirror.source)
         self._mark("simulation up")
+        if overrides := options.sabotage.connector_overrides:
+            facts.notes.append(f"sabotage: {sabotage_mirror(simulation.topology, self.mirror, overrides)}")
         self._work(simulation)
         facts.lost_dc = lost_dc
         if options.sabotage.withdraws_a_right:

@@ -40,6 +40,11 @@ class Folders:
         return self.root / "history.jsonl"
 
     @property
+    def apply(self) -> Path:
+        """Plan, journal and result of the apply that has filled the clusters."""
+        return self.root / "apply"
+
+    @property
     def inventory(self) -> Path:
         """Ansible's inventory."""
         return self.root / "inventory.yaml"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.adapters.java.formatting import random_kafka_id
+from orchestrator.estate.desired_topics import connect_topics, desired_topics
 from orchestrator.simulation import servers, zookeepers
 from orchestrator.simulation.addresses import OPERATOR, bootstrap
 from orchestrator.simulation.backend import Host, ServerProgram, Storage
@@ -71,7 +72,7 @@ class Installer:
             worker,
             bootstrap(estate, machines, worker.cluster, worker.dc),
             machines,
-            replicas=min(3, len(estate.brokers_of(worker.cluster))),
+            replicas=self._connect_replicas(worker.cluster),
             offset_flush_interval_s=min(intervals, default=1.0),
             security=self._cluster(worker.cluster).mirror_client,
             rest=rest,
@@ -87,6 +88,12 @@ class Installer:
             options=tuple(options),
             stop_timeout_s=15,
         )
+
+    def _connect_replicas(self, cluster: str) -> int:
+        """Of the topics that workers make for themselves: as many as an apply would want."""
+        wanted = desired_topics(self.simulation.topology, cluster)
+        own = next((wanted[name] for name in connect_topics(cluster).values() if name in wanted), None)
+        return own.replicas if own else min(3, len(self.simulation.estate.brokers_of(cluster)))
 
     def _install_kraft(self, cluster: str) -> None:
         cluster_id = random_kafka_id()

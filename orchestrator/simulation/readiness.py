@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from orchestrator.adapters.connect import ConnectCluster
-from orchestrator.errors import ClusterError, ConnectError, SimulationError
+from orchestrator.errors import ClusterError
 from orchestrator.simulation.addresses import Address
 from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.clients import Clients, ClusterClient
@@ -64,51 +62,6 @@ def await_worker(crew: Crew, name: str, cluster: ClusterClient, watch: Watch) ->
             crew.say(f"Connect at {name}", "answers")
             return
         crew.check(f"Connect at {name}", problem)
-        crew.pause(_POLL_S)
-
-
-def create_connector(crew: Crew, connect: ConnectCluster, name: str, config: Mapping[str, str]) -> None:
-    """Create one connector; a worker that is busy finding its group is asked again."""
-    while True:
-        try:
-            connect.configure(name, config)
-        except ConnectError as error:
-            if re.search(r"answered 4(?!09|08)", error.problem):
-                raise
-            crew.check(f"connector {name}", error.problem)
-            crew.pause(_POLL_S)
-        else:
-            return
-
-
-def await_connectors(
-    crew: Crew, connect: ConnectCluster, names: Sequence[str], *, may_lack_tasks: Sequence[str]
-) -> None:
-    """Wait until connectors and all their tasks are RUNNING.
-
-    MirrorMaker's checkpoint connector has no task before the source has a consumer group
-    (`MirrorCheckpointConnector.taskConfigs`): such ones are named in `may_lack_tasks`.
-    """
-    told: dict[str, str] = {}
-    while True:
-        statuses = connect.connectors()
-        waiting = {}
-        for name in names:
-            status = statuses.get(name)
-            states = status.states if status else ()
-            if status and status.failure is not None:
-                raise SimulationError(f"connector {name}", f"failed: {status.failure or 'no reason given'}")
-            enough = len(states) > 1 or (states and name in may_lack_tasks)
-            if not enough or any(state != "RUNNING" for state in states):
-                waiting[name] = f"{len(states)} of its parts known" if states else "not started"
-        if waiting != told:
-            told = waiting
-            crew.say(
-                f"Connect at {connect.name}", f"{len(names) - len(waiting)} of {len(names)} connectors run"
-            )
-        if not waiting:
-            return
-        crew.check(f"Connect at {connect.name}", f"waiting for {', '.join(sorted(waiting))}")
         crew.pause(_POLL_S)
 
 

@@ -9,7 +9,10 @@ from typing import Any
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import SimulationError, UsageError
+from orchestrator.estate.desired import desired_estate
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
+from orchestrator.replication.connectors import connector_names
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
@@ -87,6 +90,14 @@ def withdraw_a_right(topology: Topology, mirror: Replication) -> str:
         )
     admin.delete_acls(rules)
     return f"{producer.name} may not write {topic} at {mirror.target} any more"
+
+
+def sabotage_mirror(topology: Topology, mirror: Replication, overrides: Mapping[str, str]) -> str:
+    """Give a mirror's source connector settings that no file would; returns what was done."""
+    name = connector_names(mirror).source
+    config = desired_estate(topology).clusters[mirror.target].connectors[name].config
+    connect_cluster(topology, mirror.target).configure(name, {**config, **overrides})
+    return f"connector {name} has {', '.join(overrides)}"
 
 
 def double_records(cluster: KafkaCluster, mirror: Replication) -> dict[str, Any]:

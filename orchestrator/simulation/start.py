@@ -1,64 +1,52 @@
-"""From running processes to serving clusters, running mirrors and watchers."""
+"""From running servers to serving clusters, an applied file, and watchers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from functools import partial
 
-from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.errors import DcctlError
-from orchestrator.estate.desired import desired_estate
-from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.estate.desired_acls import worker_acls
+from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.replication.engine import engine_of
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.ports.program import Program
-from orchestrator.replication.connectors import connector_names
 from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.crew import Crew, OnProgress
-from orchestrator.simulation.filling import create_access, create_topics
+from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.installation import Installer
-from orchestrator.simulation.readiness import (
-    await_brokers,
-    await_connectors,
-    await_listening,
-    await_worker,
-    await_zookeeper,
-    create_connector,
-)
+from orchestrator.simulation.readiness import await_brokers, await_listening, await_worker, await_zookeeper
 from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC, internal_topic
 
 _TIMEOUT_S = 180.0
+# As Kafka makes it itself (`GroupCoordinator.groupMetadataTopicConfigs`).
+_OFFSETS_CONFIG = {
+    "cleanup.policy": "compact",
+    "compression.type": "producer",
+    "segment.bytes": str(100 * 1024 * 1024),
+}
 
 
 class Start:
-    """Waits for all servers of a new simulation, and fills the clusters."""
+    """Waits for all servers of a new simulation, and brings the clusters to what the file says."""
 
-    def __init__(
-        self,
-        simulation: Simulation,
-        installer: Installer,
-        overrides: Mapping[str, str],
-        on_progress: OnProgress,
-    ) -> None:
+    def __init__(self, simulation: Simulation, installer: Installer, on_progress: OnProgress) -> None:
         self._simulation = simulation
         self._topology = simulation.topology
         self._estate = simulation.estate
         self._clients = simulation.backend.clients
         self._installer = installer
-        self._overrides = overrides
         self._on_progress = on_progress
         self._crew = Crew("servers", on_progress, _TIMEOUT_S)
-        self._wanted = desired_estate(self._topology).clusters
 
     def run(self) -> None:
-        """Clusters, coordination and Connect workers side by side; then the mirrors."""
+        """Clusters with their Connect workers and coordination side by side; then the product's own apply."""
         self._crew.run(
             [*(partial(self._cluster, name) for name in self._topology.clusters), self._coordination]
         )
-        self._crew = Crew("mirrors", self._on_progress, _TIMEOUT_S)
-        targets = [name for name, wanted in self._wanted.items() if wanted.connectors]
-        self._crew.run([partial(self._mirrors, target) for target in targets])
+        self._clients.apply(self._topology, Folders(self._simulation.folder).apply, self._on_progress)
 
     def _coordination(self) -> None:
         server, host = self._estate.coordination, self._simulation.coordination
@@ -78,17 +66,20 @@ class Start:
         watch = [self._watch(name, dc) for dc in self._topology.clusters[name].datacenters]
         await_brokers(self._crew, name, asked, len(self._estate.brokers_of(name)), watch)
         self._await_quorum(name, watch)
-        cluster = self._simulation.cluster(name)
-        create_access(self._topology, cluster)
-        # The worker's principal has its rights now; its JVM starts while the topics are created.
-        workers = self._estate.workers_of(name)
-        for worker in workers:
-            self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])
-        count = create_topics(self._topology, cluster, self._estate.brokers_of(name))
-        self._crew.say(name, f"ready, {count} topics")
-        for worker in workers:
+        asked.make_ready(worker_acls(self._topology, name), self._topics_beforehand(name))
+        for worker in self._estate.workers_of(name):
             host = self._simulation.sites[worker.dc]
+            host.add_programs([self._installer.worker_program(worker)])
             await_worker(self._crew, name, asked, host.watch([worker.program]))
+        self._crew.say(name, "ready")
+
+    def _topics_beforehand(self, name: str) -> dict[str, NewTopic]:
+        """The topic of the groups' offsets: the first group does not wait until Kafka has made it."""
+        durability = internal_topic(self._topology.clusters[name], OFFSETS_TOPIC)
+        own = desired_topics(self._topology, name).get(OFFSETS_TOPIC)
+        config = {**_OFFSETS_CONFIG, **(own.config if own else {})}
+        topic = NewTopic(partitions=INTERNAL_PARTITIONS, replicas=durability.replicas, config=config)
+        return {OFFSETS_TOPIC: topic}
 
     def _watch(self, name: str, dc: str) -> Watch:
         programs = [server.program for server in self._estate.servers_of(name) if server.dc == dc]
@@ -103,24 +94,6 @@ class Start:
         for node in self._estate.controllers_of(name):
             subject = f"{name}, {node.program}"
             await_listening(self._crew, subject, self._clients, address(node, "controller"), watch)
-
-    def _mirrors(self, target: str) -> None:
-        """Everything that the file wants to run on the workers of one cluster."""
-        connect = self._connect(target)
-        wanted = self._wanted[target].connectors
-        sources = {
-            engine_of(mirror).copier(mirror)
-            for mirror in self._topology.replication
-            if mirror.target == target
-        }
-        for name, connector in wanted.items():
-            overrides = self._overrides if name in sources else {}
-            create_connector(self._crew, connect, name, {**connector.config, **overrides})
-        lacking = [name for name, connector in wanted.items() if connector.may_lack_tasks]
-        await_connectors(self._crew, connect, list(wanted), may_lack_tasks=lacking)
-
-    def _connect(self, cluster: str) -> ConnectCluster:
-        return connect_cluster(self._topology, cluster)
 
 
 def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:

@@ -77,4 +77,5 @@ def test_step_by_step(state: Path) -> None:
     assert "positions from the samples" in said["offsets translate --to east"]
     assert "east has taken over from west" in said["failover --to east --attest-down west"]
     assert "nothing was changed" in said["failover --to east --attest-down west --dry-run"]
-    assert "1 run" in said["history"]
+    # The apply of `sim up`, and the failover.
+    assert "2 runs" in said["history"]
