@@ -9,6 +9,7 @@ import typer
 
 from orchestrator.cli.judged import STATUS, judged
 from orchestrator.cli.options import ACCEPT_LOSS
+from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
     from orchestrator.simulation.drill import DrillOutcome
@@ -33,7 +34,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     cycles: int = typer.Option(
         1, "--cycles", metavar="N", min=1, help="With --verb failback: there and back N times."
     ),
-    backend: str = typer.Option("process", "--backend", help="process (docker comes later)."),
+    backend: str = BACKEND,
     sabotage: str | None = typer.Option(
         None,
         "--sabotage",
@@ -64,6 +65,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
     from orchestrator.runs.plan import Plan, RunEvent
+    from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
     from orchestrator.simulation.sabotage import sabotage_named
@@ -71,8 +73,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.topology.loading import load_topology
     from orchestrator.topology.verbs import MOVING_VERBS
 
-    if backend != "process":
-        raise UsageError(f"--backend {backend}", "is not supported yet", "take --backend process")
+    backend_named(backend)
     if verb not in MOVING_VERBS:
         listed = ", ".join(MOVING_VERBS)
         raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
@@ -83,6 +84,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     options = DrillOptions(
         out=out,
         verb=verb,
+        backend=backend,
         cycles=cycles,
         scenario=replace(scenario_named(scenario), seed=secrets.randbelow(_SEEDS) if seed is None else seed),
         sabotage=sabotage_named(sabotage),

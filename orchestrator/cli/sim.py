@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from orchestrator.simulation.running import Simulation
+    from orchestrator.simulation.backend import FaultKind
+    from orchestrator.simulation.simulation import Simulation
 
 _NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
+BACKEND = typer.Option(
+    "process", "--backend", metavar="NAME", help="What runs the servers: process, or what a package brings."
+)
 _DC = typer.Argument(..., metavar="DC", help="A data centre of the topology.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
     group = typer.Typer(no_args_is_help=True, help="Data centres on this machine, with real servers.")
-    for command in (up, workload, status, kill, pause, resume, restart, down):
+    for command in (up, workload, status, kill, pause, resume, restart, partition, heal, down):
         group.command(command.__name__)(command)
     app.add_typer(group, name="sim")
 
@@ -31,9 +35,10 @@ def register(app: typer.Typer) -> None:
 def up(
     file: Path = typer.Argument(..., help="A topology file."),
     name: str | None = typer.Option(None, "--name", help="Name of the simulation; default: the topology's."),
-    as_json: bool = JSON,
+    backend: str = BACKEND,
+    as_json: bool = _JSON,
 ) -> None:
-    """Bring up every server of a topology; it stays up until `sim down`."""
+    """Bring up every server of a topology, and apply its file to them; it stays up until `sim down`."""
     import time
 
     from orchestrator.cli.output import emit
@@ -44,10 +49,11 @@ def up(
     topology = load_topology(file)
     started = time.monotonic()
     with Narrator() as narrator:
-        simulation = simulation_up(topology, name=name, on_progress=narrator.stage)
+        simulation = simulation_up(topology, name=name, backend=backend, on_progress=narrator.stage)
     seconds = round(time.monotonic() - started, 1)
     data = {
         "simulation": simulation.name,
+        "backend": backend,
         "folder": str(simulation.folder),
         "topology": str(simulation.topology_path),
         "seconds": seconds,
@@ -94,7 +100,7 @@ def status(name: str | None = _NAME, as_json: bool = JSON) -> None:
 
 def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Lose a data centre: every process at once, its disks out of reach."""
-    simulation = _opened(name)
+    simulation = _opened(name, "kill")
     site = simulation.site(dc)
     was_killed = site.state == "killed"
     site.kill()
@@ -103,7 +109,7 @@ def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
 
 def pause(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Freeze a data centre: its processes stand still and answer nothing."""
-    simulation = _opened(name)
+    simulation = _opened(name, "pause")
     simulation.site(dc).pause()
     _emit_fault(simulation, dc, as_json, f"{dc} stands still; `dcctl sim resume {dc}` lets it go on")
 
@@ -134,6 +140,35 @@ def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> No
     _emit_fault(simulation, dc, as_json, summary)
 
 
+def partition(
+    here: str = typer.Argument(..., metavar="FROM", help="A data centre, operator or coordination."),
+    there: str = typer.Argument(..., metavar="TO", help="Another one."),
+    one_way: bool = typer.Option(False, "--one-way", help="Lose only what is sent from FROM to TO."),
+    name: str | None = _NAME,
+    as_json: bool = _JSON,
+) -> None:
+    """Part two places: they do not reach each other until `sim heal`."""
+    from orchestrator.simulation.state import between
+
+    simulation = _opened(name, "partition")
+    simulation.partition(here, there, one_way=one_way)
+    _emit_fault(simulation, between(here, there), as_json, f"{here} and {there} are parted")
+
+
+def heal(
+    here: str = typer.Argument(..., metavar="FROM", help="A data centre, operator or coordination."),
+    there: str = typer.Argument(..., metavar="TO", help="Another one."),
+    name: str | None = _NAME,
+    as_json: bool = _JSON,
+) -> None:
+    """Let two places that were parted reach each other again."""
+    from orchestrator.simulation.state import between
+
+    simulation = _opened(name, "partition")
+    simulation.heal(here, there)
+    _emit_fault(simulation, between(here, there), as_json, f"{here} and {there} reach each other")
+
+
 def down(
     name: str | None = typer.Argument(None, help="Which simulation; not needed when there is only one."),
     every: bool = typer.Option(False, "--all", help="All simulations, and whatever aborted ones left."),
@@ -159,17 +194,24 @@ def down(
     emit(data, as_json=as_json, summary=summary)
 
 
-def _opened(name: str | None) -> Simulation:
-    from orchestrator.simulation.running import open_simulation
+def _opened(name: str | None, fault: FaultKind | None = None) -> Simulation:
+    """The simulation, once it is known that its back end can do the fault."""
+    from orchestrator.simulation.backend import refuse_impossible
+    from orchestrator.simulation.simulation import open_simulation
 
-    return open_simulation(name)
+    simulation = open_simulation(name)
+    if fault is not None:
+        refuse_impossible(simulation.backend, fault)
+    return simulation
 
 
-def _emit_fault(simulation: Simulation, dc: str, as_json: bool, summary: str) -> None:
+def _emit_fault(simulation: Simulation, target: str, as_json: bool, summary: str) -> None:
     from orchestrator.cli.output import emit
 
-    entries = [entry for entry in simulation.history.entries() if entry["target"] == dc]
-    data: dict[str, Any] = {"simulation": simulation.name, "dc": dc, "state": simulation.site(dc).state}
+    entries = [entry for entry in simulation.history.entries() if entry["target"] == target]
+    data: dict[str, Any] = {"simulation": simulation.name}
+    if target in simulation.sites:
+        data |= {"dc": target, "state": simulation.site(target).state}
     if entries:
         data["fault"] = entries[-1]
         summary += f" ({entries[-1]['detail']})" if entries[-1]["detail"] else ""

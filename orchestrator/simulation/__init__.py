@@ -1,1 +1,1 @@
-"""Data centres on one machine: processes, faults, workload, drills."""
+"""Simulated data centres: what runs their servers (`backend`), faults, workload, drills."""

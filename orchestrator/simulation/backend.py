@@ -168,7 +168,10 @@ class Machines(Addresses, Protocol):
         """Start every host, the coordination's first, and the servers that were installed."""
 
     def partition(self, here: str, there: str, *, one_way: bool) -> None:
-        """Lose what is sent from one place to another; unless `one_way`, in the other direction as well."""
+        """Lose what is sent from one place to another; unless `one_way`, in the other direction as well.
+
+        It is verified, and written to the history with `state.between(here, there)` as its target.
+        """
 
     def heal(self, here: str, there: str) -> None:
         """Let two places reach each other again."""

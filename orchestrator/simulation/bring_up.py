@@ -21,7 +21,7 @@ from orchestrator.simulation.installation import Installer
 from orchestrator.simulation.limits import refuse_unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.start import Start, start_watchers
-from orchestrator.simulation.state import SimulationState, write_state
+from orchestrator.simulation.state import DEFAULT_BACKEND, SimulationState, write_state
 from orchestrator.simulation.teardown import remove_abandoned, simulations_locked, take_down, undisturbed
 from orchestrator.simulation.tls import Issuer
 from orchestrator.topology.model import Topology
@@ -37,7 +37,7 @@ def simulation_up(
     topology: Topology,
     *,
     name: str | None = None,
-    backend: str = "process",
+    backend: str = DEFAULT_BACKEND,
     on_progress: OnProgress = _silent,
     owner_pid: int | None = None,
     watch: bool = True,

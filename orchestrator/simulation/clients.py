@@ -125,7 +125,7 @@ class ServerClients:
                 on_progress("apply", titles[event.step])
 
         on_progress("apply", "looking at the clusters, comparing them with the file")
-        request = ApplyRequest(by="dcctl sim up", reason="a new simulation")
+        request = ApplyRequest(reason="a new simulation")
         result = run_apply(topology, request, on_plan=take_plan, on_event=take_event, folder=folder)
         if result.outcome not in ("ok", "nothing-to-do"):
             raise SimulationError(f"apply {result.run_id}", f"ended {result.outcome}: {result.reason}")

@@ -17,6 +17,7 @@ from orchestrator.moves.request import FailoverRequest, SwitchoverRequest
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
+from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
@@ -30,6 +31,7 @@ from orchestrator.simulation.sabotage import (
     sabotage_mirror,
     withdraw_a_right,
 )
+from orchestrator.simulation.state import DEFAULT_BACKEND
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
     stop_consumers,
@@ -68,11 +70,12 @@ class DrillOptions:
     """How to rehearse. `out` is the folder under which each drill leaves one of its own.
 
     `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
-    the way back, `cycles` times (`return_drill`).
+    the way back, `cycles` times (`return_drill`). `backend`: what runs the servers.
     """
 
     out: Path
     verb: MovingVerb = "failover"
+    backend: str = DEFAULT_BACKEND
     cycles: int = 1
     scenario: Scenario = DEFAULT
     sabotage: Sabotage = NONE
@@ -112,15 +115,24 @@ class Drill:
             )
         return self.topology.replication[0]
 
+    @property
+    def faults(self) -> tuple[FaultKind, ...]:
+        """Those that this rehearsal does."""
+        if self.options.verb == "switchover":
+            return ()
+        return ("kill", "pause") if self.options.scenario.mirror_stall_s else ("kill",)
+
     def run(self) -> DrillOutcome:
         """Rehearse, and take the simulation down however it ends (unless it is to be kept)."""
         refuse_unsupported(self.topology, "drill")
+        refuse_impossible(backend_named(self.options.backend), *self.faults)
         mirror, options = self.mirror, self.options
         evidence = Evidence.begin(options.out, self.topology.name, time.time())
         facts = DrillFacts(
             topology=self.topology,
             mirror=mirror,
             verb=options.verb,
+            backend=options.backend,
             scenario=options.scenario,
             sabotage=None if options.sabotage is NONE else options.sabotage.kind,
             accepted_loss=options.accept_loss,
@@ -130,6 +142,7 @@ class Drill:
         simulation = simulation_up(
             self.topology,
             name=evidence.folder.name,
+            backend=options.backend,
             on_progress=lambda stage, detail: self.tell.stage("bring up", f"{stage}: {detail}"),
             owner_pid=options.owner_pid,
         )
@@ -170,7 +183,7 @@ class Drill:
         with self._stalled_mirror(simulation):
             facts.fault_at_s = time.time()
             self._mark(f"{facts.lost_dc} killed", "fault")
-            self.tell.stage("fault", f"killing {facts.lost_dc}: every process, and its disks")
+            self.tell.stage("fault", f"killing {facts.lost_dc}: everything that runs, and its disks")
             simulation.site(facts.lost_dc).kill()
         facts.fault_verified = simulation.site(facts.lost_dc).state == "killed"
         self._detect(simulation, facts)

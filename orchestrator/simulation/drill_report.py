@@ -23,6 +23,7 @@ from orchestrator.evidence.report.run_parts import (
     step_part,
     versions_part,
 )
+from orchestrator.simulation.state import DEFAULT_BACKEND
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
@@ -47,6 +48,7 @@ class DrillFacts:
     scenario: Scenario
     sabotage: str | None
     verb: MovingVerb = "failover"
+    backend: str = DEFAULT_BACKEND
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""
@@ -160,7 +162,7 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         "format_version": 1,
         "topology": facts.topology.name,
         "scenario": facts.scenario.name,
-        "backend": "process",
+        "backend": facts.backend,
         "versions": versions_part(facts.topology),
         "environment": environment_part(),
         "started_at": facts.started_at_s,

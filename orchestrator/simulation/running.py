@@ -113,6 +113,27 @@ class Simulation:
             **librdkafka_client(user, password, authority_file(self.topology, Folders(self.folder))),
         }
 
+    def partition(self, here: str, there: str, *, one_way: bool = False) -> None:
+        """See `Machines.partition`. Raises `SimulationError` for places that there are not."""
+        self._refuse_places(here, there)
+        self.machines.partition(here, there, one_way=one_way)
+
+    def heal(self, here: str, there: str) -> None:
+        """See `Machines.heal`. Raises `SimulationError` for places that there are not."""
+        self._refuse_places(here, there)
+        self.machines.heal(here, there)
+
+    def _refuse_places(self, here: str, there: str) -> None:
+        known = (*self.machines.hosts, OPERATOR)
+        wrong = [place for place in (here, there) if place not in known]
+        if wrong or here == there:
+            problem = "is no place of it" if wrong else "cannot be parted from itself"
+            raise SimulationError(
+                f"{wrong[0] if wrong else here} in simulation {self.name}",
+                problem,
+                f"its places: {', '.join(sorted(known))}",
+            )
+
     def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> tuple[str, ...]:
         """Wait until the brokers and Connect workers of a data centre that was restarted serve again.
 

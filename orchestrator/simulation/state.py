@@ -16,6 +16,8 @@ from orchestrator.errors import SimulationError
 
 _FORMAT_VERSION = 1
 
+DEFAULT_BACKEND = "process"
+
 Stage = Literal["starting", "running", "stopping"]
 
 
@@ -33,7 +35,7 @@ class SimulationState:
     created_at_s: float
     owner: ProcessId | None
     ports: Mapping[str, int]
-    backend: str = "process"
+    backend: str = DEFAULT_BACKEND
 
     @property
     def is_abandoned(self) -> bool:
@@ -58,12 +60,17 @@ def read_state(file: Path) -> SimulationState:
             owner=ProcessId(*data["owner"]) if data["owner"] else None,
             ports=data["ports"],
             # A simulation that an earlier version brought up had but one.
-            backend=data.get("backend", "process"),
+            backend=data.get("backend", DEFAULT_BACKEND),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SimulationError(
             str(file), f"is no simulation's state: {error}", "`dcctl sim down NAME` removes the rest"
         ) from None
+
+
+def between(here: str, there: str) -> str:
+    """The target of what is done to the way from one place to another."""
+    return f"{here} -> {there}"
 
 
 class History:

@@ -1,0 +1,171 @@
+"""A back end that dcctl does not know: a toy brings up a cluster by the code path of the real one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestrator.cli.main import run
+from orchestrator.errors import SimulationError, UsageError
+from orchestrator.simulation.addresses import OPERATOR
+from orchestrator.simulation.backend import backend_named
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.estate import COORDINATION
+from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
+from orchestrator.topology.loading import dump_topology, load_topology
+from orchestrator.topology.model import Nodes, Topology
+from tests.simulation.layouts import stretched
+from tests.simulation.toy_backend import TOY, ToyBackend
+
+_USAGE = 2
+
+
+@pytest.fixture
+def toy(tmp_path: Path, state_root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyBackend]:
+    """The toy, installed as a package of a user's own would be."""
+    folder = tmp_path / "packages" / "toys-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[dcctl.backends]\ntoy = tests.simulation.toy_backend:TOY\n")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.setitem(sys.modules, "tests.simulation.toy_backend", sys.modules[ToyBackend.__module__])
+    for known in (TOY.running, TOY.made, TOY.applied):
+        known.clear()
+    yield TOY
+    TOY.running.clear()
+
+
+@pytest.fixture
+def one_cluster() -> Topology:
+    """Three data centres, each with two brokers and a controller."""
+    rows = (Nodes(dc=dc, brokers=2, controllers=1) for dc in ("dc1", "dc2", "dc3"))
+    return replace(stretched(*rows), layout="stretched-3dc")
+
+
+@pytest.fixture
+def simulation(toy: ToyBackend, one_cluster: Topology) -> Simulation:
+    """The cluster, up."""
+    return simulation_up(one_cluster, backend="toy")
+
+
+def test_a_cluster_comes_up(simulation: Simulation, toy: ToyBackend) -> None:
+    """Every server runs, the file is applied, and what was brought up can be opened by its name."""
+    assert {name: host.state for name, host in simulation.machines.hosts.items()} == dict.fromkeys(
+        (COORDINATION, "dc1", "dc2", "dc3"), "up"
+    )
+    assert simulation.sites["dc2"].states() == {
+        "broker-3": "RUNNING",
+        "broker-4": "RUNNING",
+        "controller-102": "RUNNING",
+    }
+    assert [topology.name for topology in toy.applied] == ["stretched"]
+    assert toy.made == ["__consumer_offsets"]
+    opened = open_simulation()
+    assert opened.backend.name == "toy"
+    assert opened.machines is simulation.machines
+    assert (
+        opened.state.ports["coordination/zookeeper"]
+        == opened.address(opened.estate.coordination, "client").port
+    )
+
+
+def test_the_file_has_the_addresses_as_the_operator_sees_them(simulation: Simulation) -> None:
+    """Brokers have a listener for each way to see them; a data centre's programs get a file of their own."""
+    assert load_topology(simulation.topology_path) == simulation.topology
+    (main,) = simulation.topology.clusters.values()
+    assert {address.partition(":")[0] for address in main.bootstrap} == {"toy.outside"}
+    host = simulation.sites["dc1"]
+    properties = host.files.read("broker-1/server.properties").decode()
+    assert "listeners=CLIENT://0.0.0.0:9000,OPERATOR://0.0.0.0:9001\n" in properties
+    seen = simulation.address(simulation.estate.brokers_of("main")[0], "client")
+    assert f"advertised.listeners=CLIENT://broker-1.dc1:9000,OPERATOR://{seen}\n" in properties
+    assert "controller.quorum.voters=101@controller-101.dc1:9000," in properties
+    inside = load_topology(simulation.topology_at("dc1"))
+    assert inside.clusters["main"].bootstrap[0] == "broker-1.dc1:9000"
+    login = simulation.client_properties("main", "operator", "dc1")
+    assert login["bootstrap.servers"] == ",".join(inside.clusters["main"].bootstrap)
+
+
+def test_servers_stop_and_a_lost_host_takes_its_files_along(simulation: Simulation, toy: ToyBackend) -> None:
+    """What a client sees follows; each fault stands in the history; the host comes back with its disks."""
+    asked = toy.cluster(simulation.topology, "main")
+    host = simulation.site("dc1")
+    host.stop(["broker-1"])
+    assert asked.brokers() == {2, 3, 4, 5, 6}
+    host.kill(["broker-2"])
+    assert asked.brokers() == {3, 4, 5, 6}
+    host.kill()
+    assert host.state == "killed"
+    assert not host.files.can_be_reached
+    with pytest.raises(SimulationError, match="cannot be reached"):
+        host.files.read("broker-1/server.properties")
+    host.restart()
+    assert simulation.await_site("dc1", lambda _stage, _detail: None) == ()
+    assert host.files.list("broker-1") == ("broker-1/closed.properties", "broker-1/server.properties")
+    told = [(entry["kind"], entry["target"]) for entry in simulation.history.entries()]
+    assert told == [("up", "stretched"), ("kill", "dc1/broker-2"), ("kill", "dc1"), ("restart", "dc1")]
+
+
+def test_a_partition_is_healed_where_the_back_end_can_part(simulation: Simulation) -> None:
+    """Between places that there are: data centres, the coordination, and where dcctl runs."""
+    simulation.partition("dc1", OPERATOR, one_way=True)
+    assert simulation.machines.parted == {("dc1", OPERATOR)}
+    simulation.heal("dc1", OPERATOR)
+    assert simulation.machines.parted == set()
+    with pytest.raises(SimulationError, match="its places: coordination, dc1, dc2, dc3, operator"):
+        simulation.partition("dc1", "dc9")
+
+
+def test_commands_work_on_it(
+    toy: ToyBackend, one_cluster: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Up, a fault that it cannot, one that it can, and down: nothing is left."""
+    file = tmp_path / "one.yaml"
+    file.write_text(yaml.safe_dump(dump_topology(one_cluster)))
+    assert run(["sim", "up", str(file), "--backend", "toy", "--json"]) == 0
+    up = json.loads(capsys.readouterr().out)
+    assert up["backend"] == "toy"
+    assert run(["sim", "pause", "dc1"]) == _USAGE
+    assert "back end toy: cannot pause" in capsys.readouterr().err
+    assert simulation_names() == ["stretched"]
+    assert toy.running[Path(up["folder"])].hosts["dc1"].state == "up"
+    assert run(["sim", "kill", "dc1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "killed"
+    assert run(["sim", "partition", "dc2", "dc3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "partition"
+    assert run(["sim", "down"]) == 0
+    assert simulation_names() == []
+    assert not toy.running
+
+
+def test_a_drill_refuses_what_its_back_end_cannot_before_anything_is_done(
+    toy: ToyBackend, topology: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its fault stalls the mirror first, and the toy pauses nothing."""
+    file = tmp_path / "pair.yaml"
+    file.write_text(yaml.safe_dump(dump_topology(topology)))
+    out = tmp_path / "drills"
+    assert run(["drill", str(file), "--backend", "toy", "--out", str(out)]) == _USAGE
+    assert "back end toy: cannot pause" in capsys.readouterr().err
+    assert not out.exists()
+    assert not toy.running
+
+
+def test_an_unknown_back_end_is_told_with_those_that_there_are(
+    toy: ToyBackend, one_cluster: Topology
+) -> None:
+    """Before anything is made."""
+    with pytest.raises(UsageError, match="there are: process, toy"):
+        simulation_up(one_cluster, backend="docker")
+    assert simulation_names() == []
+
+
+def test_processes_cannot_be_parted() -> None:
+    """They share one loopback."""
+    assert backend_named("process").faults == {"kill", "pause"}
