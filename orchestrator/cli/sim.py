@@ -21,7 +21,9 @@ _NAME = typer.Option(None, "--name", help="Which simulation; not needed when the
 BACKEND = typer.Option(
     "process", "--backend", metavar="NAME", help="What runs the servers: process, or what a package brings."
 )
-_DC = typer.Argument(..., metavar="DC", help="A data centre of the topology.")
+_TARGET = typer.Argument(
+    ..., metavar="DC[/SERVER]", help="A data centre of the topology, or a server there: `west/broker-1`."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -98,46 +100,57 @@ def status(name: str | None = _NAME, as_json: bool = JSON) -> None:
     emit({"simulations": statuses}, as_json=as_json, summary=summary, render=render)
 
 
-def kill(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Lose a data centre: every process at once, its disks out of reach."""
+def kill(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Lose a data centre: everything ends at once, its disks are out of reach. Or end one of its servers."""
     simulation = _opened(name, "kill")
-    site = simulation.site(dc)
-    was_killed = site.state == "killed"
-    site.kill()
-    _emit_fault(simulation, dc, as_json, f"{dc} was lost already" if was_killed else f"{dc} is lost")
+    host, servers = simulation.meant(target)
+    was_killed = host.state == "killed"
+    host.kill(servers)
+    _emit_fault(
+        simulation, target, as_json, f"{target} was lost already" if was_killed else f"{target} is lost"
+    )
 
 
-def pause(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Freeze a data centre: its processes stand still and answer nothing."""
+def pause(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Freeze a data centre, or one of its servers: it stands still and answers nothing."""
     simulation = _opened(name, "pause")
-    simulation.site(dc).pause()
-    _emit_fault(simulation, dc, as_json, f"{dc} stands still; `dcctl sim resume {dc}` lets it go on")
+    host, servers = simulation.meant(target)
+    host.pause(servers)
+    _emit_fault(
+        simulation, target, as_json, f"{target} stands still; `dcctl sim resume {target}` lets it go on"
+    )
 
 
-def resume(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Let a paused data centre go on."""
+def resume(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Let what was paused go on."""
     simulation = _opened(name)
-    simulation.site(dc).resume()
-    _emit_fault(simulation, dc, as_json, f"{dc} goes on")
+    host, servers = simulation.meant(target)
+    host.resume(servers)
+    _emit_fault(simulation, target, as_json, f"{target} goes on")
 
 
-def restart(dc: str = _DC, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Switch a lost data centre on again, its disks included; one that is up is lost first."""
+def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+    """Switch a lost data centre or server on again, its disks included; one that is up is lost first."""
     from orchestrator.cli.output import speak_of
     from orchestrator.cli.progress import Narrator
 
     simulation = _opened(name)
-    site = simulation.site(dc)
+    host, servers = simulation.meant(target)
+    if servers is not None:
+        host.kill(servers)
+        host.start(servers)
+        _emit_fault(simulation, target, as_json, f"{target} starts")
+        return
     with Narrator() as narrator:
-        narrator.stage(dc, "starting")
-        site.restart()
-        waiting = simulation.await_site(dc, narrator.stage)
+        narrator.stage(target, "starting")
+        host.restart()
+        waiting = simulation.await_site(target, narrator.stage)
     speak_of(simulation.topology_path)
-    summary = f"{dc} is up again; where everything was moved away, "
+    summary = f"{target} is up again; where everything was moved away, "
     summary += "applications are kept out: dcctl failback FILE"
     if waiting:
-        summary = f"{dc} is back; {', '.join(waiting)} has no quorum before another site is up"
-    _emit_fault(simulation, dc, as_json, summary)
+        summary = f"{target} is back; {', '.join(waiting)} has no quorum before another site is up"
+    _emit_fault(simulation, target, as_json, summary)
 
 
 def partition(
@@ -210,8 +223,11 @@ def _emit_fault(simulation: Simulation, target: str, as_json: bool, summary: str
 
     entries = [entry for entry in simulation.history.entries() if entry["target"] == target]
     data: dict[str, Any] = {"simulation": simulation.name}
-    if target in simulation.sites:
-        data |= {"dc": target, "state": simulation.site(target).state}
+    dc, _, server = target.partition("/")
+    if dc in simulation.sites:
+        data |= {"dc": dc, "state": simulation.site(dc).state}
+    if server:
+        data["server"] = server
     if entries:
         data["fault"] = entries[-1]
         summary += f" ({entries[-1]['detail']})" if entries[-1]["detail"] else ""

@@ -70,6 +70,25 @@ class Simulation:
             )
         return self.sites[dc]
 
+    def meant(self, target: str) -> tuple[Host, list[str] | None]:
+        """The host and the program that `DC/PROGRAM` names, or the host and None for a data centre.
+
+        Raises `SimulationError` for what there is not.
+        """
+        dc, _, program = target.partition("/")
+        host = self.site(dc)
+        if not program:
+            return host, None
+        here = {server.program for server, _ in self.estate.endpoints().values() if server.dc == dc}
+        known = sorted(here | host.states().keys())
+        if program not in known:
+            raise SimulationError(
+                f"program {target}",
+                f"is not in simulation {self.name}",
+                f"{dc} has: {', '.join(known)}",
+            )
+        return host, [program]
+
     def cluster(self, name: str) -> KafkaCluster:
         """A connection to one cluster as the operator."""
         described = self.topology.clusters[name]

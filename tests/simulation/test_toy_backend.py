@@ -135,6 +135,15 @@ def test_commands_work_on_it(
     assert "back end toy: cannot pause" in capsys.readouterr().err
     assert simulation_names() == ["stretched"]
     assert toy.running[Path(up["folder"])].hosts["dc1"].state == "up"
+    assert run(["sim", "kill", "dc1/broker-9"]) == 1
+    assert "dc1 has: broker-1, broker-2, controller-101" in capsys.readouterr().err
+    servers = toy.running[Path(up["folder"])].hosts["dc1"].servers
+    assert run(["sim", "kill", "dc1/broker-1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["target"] == "dc1/broker-1"
+    assert (servers["broker-1"].state, servers["broker-2"].state) == ("EXITED", "RUNNING")
+    assert run(["sim", "restart", "dc1/broker-1"]) == 0
+    assert servers["broker-1"].state == "RUNNING"
+    capsys.readouterr()
     assert run(["sim", "kill", "dc1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "killed"
     assert run(["sim", "partition", "dc2", "dc3", "--json"]) == 0

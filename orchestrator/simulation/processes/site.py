@@ -128,15 +128,14 @@ class Site:
         victims = self._processes_of(names)
         send(signal.SIGKILL, victims)
         left = await_end(victims, _SIGNAL_TIMEOUT_S)
+        dead = {victim.pid for victim in victims} - {process.pid for process in left}
+        while dead.intersection(self.supervisor.program_ids().values()):
+            time.sleep(_POLL_S)  # until their supervisor has noticed, it would not start them
         self._told("kill", names, started_at_s, left)
 
     def pause(self, names: Sequence[str] | None = None) -> None:
         """Stop processes where they stand (SIGSTOP): they answer nothing, and keep all they have."""
         self._require_up()
-        if names is None:
-            root = self._supervisor_process()
-            if root is not None:
-                send(signal.SIGSTOP, [root])
         self._signal_until("pause", names, signal.SIGSTOP, stopped=True)
 
     def resume(self, names: Sequence[str] | None = None) -> None:
@@ -193,6 +192,10 @@ class Site:
         """Send a signal until every process meant has stopped, or goes on."""
         started_at_s = time.time()
         deadline = time.monotonic() + _SIGNAL_TIMEOUT_S
+        root = self._supervisor_process()
+        if names is None and root is not None and stopped:
+            # A supervisor that still runs would answer for what stands still already.
+            send(signal_number, [root])
         while True:
             meant = self.processes() if names is None else self._processes_of(names)
             others = [process for process in meant if is_stopped(process) != stopped]
