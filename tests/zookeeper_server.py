@@ -20,7 +20,7 @@ from orchestrator.adapters.zookeeper_access import EnsembleAccess
 from orchestrator.errors import CoordinationError
 from orchestrator.simulation.addresses import Address
 from orchestrator.simulation.folders import Folders
-from orchestrator.simulation.processes.files import LocalFiles
+from orchestrator.simulation.local_files import LocalFiles
 from orchestrator.simulation.servers import java_properties
 from orchestrator.simulation.tls import Issuer
 from orchestrator.simulation.zookeepers import coordination_properties

@@ -28,6 +28,7 @@ def _status(name: str) -> dict[str, Any]:
     folder = simulations_folder() / name
     found: dict[str, Any] = {
         "simulation": name,
+        "backend": "",
         "stage": "broken",
         "folder": str(folder),
         "topology": str(Folders(folder).topology),
@@ -39,7 +40,11 @@ def _status(name: str) -> dict[str, Any]:
     }
     try:
         state = read_state(Folders(folder).state)
-        found |= {"stage": "abandoned" if state.is_abandoned else state.stage, "ports": dict(state.ports)}
+        found |= {
+            "backend": state.backend,
+            "stage": "abandoned" if state.is_abandoned else state.stage,
+            "ports": dict(state.ports),
+        }
         simulation = Simulation(folder, load_topology(Folders(folder).topology))
     except DcctlError:
         return found

@@ -13,9 +13,7 @@ No command of dcctl does this yet: the tests that lose each site of a stretched 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import ClusterError, SimulationError
@@ -51,12 +49,11 @@ def force_quorum(
     _refuse_unsafe(simulation, cluster, kept, {voter.dc for voter in voters} - set(datacenters))
     ids = {_number(voter) for voter in kept}
     for voter in kept:
-        file = _configuration(simulation, voter)
-        if not _full(file).exists():
-            shutil.copy2(file, _full(file))
-        text = _full(file).read_text(encoding="utf-8")
+        files, path = simulation.site(voter.dc).files, _configuration(voter)
+        if not _is_changed(simulation, voter):
+            files.write(path + _FULL, files.read(path), is_private=True)
         fewer = zookeeper_voters_only if isinstance(voter, ZooKeeperNode) else kraft_voters_only
-        file.write_text(fewer(text, ids), encoding="utf-8")
+        files.write(path, fewer(files.read(path + _FULL).decode("utf-8"), ids))
     _restart(simulation, cluster, kept, on_progress, timeout_s)
     brokers = {node.node_id for node in simulation.estate.brokers_of(cluster) if node.dc in datacenters}
     crew = Crew(cluster, on_progress, timeout_s)
@@ -69,12 +66,11 @@ def restore_quorum(simulation: Simulation, cluster: str, on_progress: OnProgress
     The data centres that were away keep theirs: start them next (`Host.restart`), because only together
     they are a quorum again. Returns when the voters run; brokers serve on meanwhile.
     """
-    changed = [
-        voter for voter in _voters(simulation, cluster) if _full(_configuration(simulation, voter)).exists()
-    ]
+    changed = [voter for voter in _voters(simulation, cluster) if _is_changed(simulation, voter)]
     for voter in changed:
-        file = _configuration(simulation, voter)
-        _full(file).replace(file)
+        files, path = simulation.site(voter.dc).files, _configuration(voter)
+        files.write(path, files.read(path + _FULL))
+        files.remove(path + _FULL)
     for dc in {voter.dc for voter in changed}:
         names = [voter.program for voter in changed if voter.dc == dc]
         on_progress(cluster, f"restarting {', '.join(names)} with the full quorum")
@@ -121,13 +117,16 @@ def _number(voter: Voter) -> int:
     return voter.server_id if isinstance(voter, ZooKeeperNode) else voter.node_id
 
 
-def _configuration(simulation: Simulation, voter: Voter) -> Path:
+def _configuration(voter: Voter) -> str:
+    """Among the files of its host."""
     name = "zoo.cfg" if isinstance(voter, ZooKeeperNode) else "server.properties"
-    return simulation.site(voter.dc).folder / voter.program / name
+    return f"{voter.program}/{name}"
 
 
-def _full(file: Path) -> Path:
-    return file.with_name(file.name + _FULL)
+def _is_changed(simulation: Simulation, voter: Voter) -> bool:
+    """Whether it has been told of fewer voters than there are."""
+    files = simulation.site(voter.dc).files
+    return files.can_be_reached and _configuration(voter) + _FULL in files.list(voter.program)
 
 
 def _refuse_unsafe(

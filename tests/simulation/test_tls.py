@@ -14,7 +14,7 @@ from orchestrator.simulation.addresses import OPERATOR, Address
 from orchestrator.simulation.completion import topology_completed
 from orchestrator.simulation.estate import Estate, planned_estate
 from orchestrator.simulation.folders import Folders
-from orchestrator.simulation.processes.files import LocalFiles
+from orchestrator.simulation.local_files import LocalFiles
 from orchestrator.simulation.tls import Issuer, write_rest_users
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology

@@ -18,7 +18,7 @@ from orchestrator.ports.program import Program
 from orchestrator.simulation.addresses import OPERATOR, Address
 from orchestrator.simulation.backend import FaultKind, ServerProgram
 from orchestrator.simulation.estate import COORDINATION, Estate, Server, endpoint_name, planned_estate
-from orchestrator.simulation.processes.files import LocalFiles
+from orchestrator.simulation.local_files import LocalFiles
 from orchestrator.simulation.state import History, between
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, TopicPartition

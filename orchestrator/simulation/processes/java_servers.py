@@ -15,7 +15,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.guards.live import boot_guard
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import ServerProgram
-from orchestrator.simulation.processes.files import LocalFiles
+from orchestrator.simulation.local_files import LocalFiles
 
 
 class JavaServers:

@@ -22,8 +22,8 @@ from orchestrator.adapters.supervisor import Supervisor
 from orchestrator.errors import SimulationError
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import HostState, ServerProgram
+from orchestrator.simulation.local_files import LocalFiles
 from orchestrator.simulation.processes.death import DeathWatch
-from orchestrator.simulation.processes.files import LocalFiles
 from orchestrator.simulation.processes.java_servers import JavaServers
 from orchestrator.simulation.state import History
 

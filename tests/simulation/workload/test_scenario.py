@@ -9,7 +9,7 @@ import pytest
 from orchestrator.errors import DcctlError
 from orchestrator.evidence.clients.config import ConsumerConfig, ProducerConfig, config_text, read_config
 from orchestrator.evidence.clients.records import RecordId, decode_record_id, record_key, record_value
-from orchestrator.simulation.processes.files import LocalFiles
+from orchestrator.simulation.local_files import LocalFiles
 from orchestrator.simulation.workload.scenario import AT_END, DEFAULT, SCENARIOS, Scenario
 
 
