@@ -43,8 +43,9 @@ class Simulation:
         self.topology_path = folders.topology
         self.ledgers = folders.ledgers
         self.history = History(folders.history)
-        self.backend: Backend = backend_named(self.state.backend)
-        self.machines: Machines = self.backend.machines(folder, topology, self.history, self.state.ports)
+        state = self.state
+        self.backend: Backend = backend_named(state.backend)
+        self.machines: Machines = self.backend.machines(folder, topology, self.history, state.ports)
         self.sites: Mapping[str, Host] = {
             dc: host for dc, host in self.machines.hosts.items() if dc != COORDINATION
         }

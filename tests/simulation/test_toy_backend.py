@@ -18,6 +18,7 @@ from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import COORDINATION
 from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
+from orchestrator.simulation.teardown import downed_simulations, remove_abandoned
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import stretched
@@ -173,6 +174,18 @@ def test_an_unknown_back_end_is_told_with_those_that_there_are(
     with pytest.raises(UsageError, match="there are: process, toy"):
         simulation_up(one_cluster, backend="docker")
     assert simulation_names() == []
+
+
+def test_what_an_uninstalled_back_end_left_is_named_and_stays(
+    toy: ToyBackend, one_cluster: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds up no other simulation; only its own end needs the package again."""
+    simulation_up(one_cluster, backend="toy")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
+    assert remove_abandoned(lambda _stage, _detail: None) == []
+    with pytest.raises(UsageError, match="--backend toy: there is no such back end"):
+        downed_simulations("stretched")
+    assert simulation_names() == ["stretched"]
 
 
 def test_processes_cannot_be_parted() -> None:
