@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import yaml
+
 from orchestrator.adapters.java.formatting import random_kafka_id
 from orchestrator.estate.desired_topics import connect_topics, desired_topics
 from orchestrator.simulation import servers, zookeepers
@@ -14,7 +16,6 @@ from orchestrator.simulation.completion import topology_text
 from orchestrator.simulation.credentials import REST_LOGIN, SUPER_USERS, user_of, write_worker_secrets
 from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
-from orchestrator.simulation.inventory import inventory_text
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.tls import Issuer, write_rest_users
 from orchestrator.topology.model import Cluster
@@ -41,8 +42,10 @@ class Installer:
         """Everything but the Connect workers, which start later. Nothing runs yet."""
         simulation, folders = self.simulation, Folders(self.simulation.folder)
         folders.topology.write_text(topology_text(simulation.topology), encoding="utf-8")
-        variables = {dc: site.ansible_variables for dc, site in simulation.sites.items()}
-        folders.inventory.write_text(inventory_text(variables), encoding="utf-8")
+        hosts = {dc: {**site.ansible_variables, "dc": dc} for dc, site in simulation.sites.items()}
+        folders.inventory.write_text(
+            yaml.safe_dump({"all": {"hosts": hosts}}, sort_keys=False), encoding="utf-8"
+        )
         mirrors = {user_of(cluster.mirror_principal) for cluster in simulation.topology.clusters.values()}
         write_worker_secrets(folders.worker_secrets, {user: self.passwords[user] for user in mirrors})
         if self.issuer:
