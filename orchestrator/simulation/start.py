@@ -67,9 +67,11 @@ class Start:
         await_brokers(self._crew, name, asked, len(self._estate.brokers_of(name)), watch)
         self._await_quorum(name, watch)
         asked.make_ready(worker_acls(self._topology, name), self._topics_beforehand(name))
-        for worker in self._estate.workers_of(name):
+        workers = self._estate.workers_of(name)
+        for worker in workers:
+            self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])
+        for worker in workers:
             host = self._simulation.sites[worker.dc]
-            host.add_programs([self._installer.worker_program(worker)])
             await_worker(self._crew, name, asked, host.watch([worker.program]))
         self._crew.say(name, "ready")
 

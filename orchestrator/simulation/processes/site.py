@@ -192,8 +192,7 @@ class Site:
         """Send a signal until every process meant has stopped, or goes on."""
         started_at_s = time.time()
         deadline = time.monotonic() + _SIGNAL_TIMEOUT_S
-        root = self._supervisor_process()
-        if names is None and root is not None and stopped:
+        if names is None and stopped and (root := self._supervisor_process()) is not None:
             # A supervisor that still runs would answer for what stands still already.
             send(signal_number, [root])
         while True:
