@@ -93,6 +93,22 @@ def test_the_file_has_the_addresses_as_the_operator_sees_them(simulation: Simula
     assert login["bootstrap.servers"] == ",".join(inside.clusters["main"].bootstrap)
 
 
+def test_a_pair_comes_up_with_its_worker_its_watcher_and_its_guards(
+    toy: ToyBackend, topology: Topology
+) -> None:
+    """What runs in a data centre knows servers as they are seen there; dcctl reaches the same from outside."""
+    simulation = simulation_up(topology, backend="toy")
+    east, west = toy.running[simulation.folder].hosts["east"], toy.running[simulation.folder].hosts["west"]
+    assert {east.servers[name].state for name in ("broker-1", "connect-1", "watch")} == {"RUNNING"}
+    worker = east.files.read("connect-1/connect.properties").decode()
+    assert "bootstrap.servers=broker-1.east:9000,broker-2.east:9000" in worker
+    assert "rest.advertised.host.name=connect-1.east\n" in worker
+    assert simulation.topology.clusters["east"].connect[0].startswith("http://toy.outside:")
+    watcher, broker = east.servers["watch"].program, west.servers["broker-1"].program
+    assert str(east.files.place("topology.yaml")) in watcher.command
+    assert broker.guard[:2] == ("--file", str(west.files.place("topology.yaml")))
+
+
 def test_servers_stop_and_a_lost_host_takes_its_files_along(simulation: Simulation, toy: ToyBackend) -> None:
     """What a client sees follows; each fault stands in the history; the host comes back with its disks."""
     asked = toy.cluster(simulation.topology, "main")
