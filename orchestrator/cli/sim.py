@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.simulation.backend import FaultKind
-    from orchestrator.simulation.simulation import Simulation
+    from orchestrator.simulation.running import Simulation
 
 _NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
 BACKEND = typer.Option(
@@ -38,7 +38,7 @@ def up(
     file: Path = typer.Argument(..., help="A topology file."),
     name: str | None = typer.Option(None, "--name", help="Name of the simulation; default: the topology's."),
     backend: str = BACKEND,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Bring up every server of a topology, and apply its file to them; it stays up until `sim down`."""
     import time
@@ -100,7 +100,7 @@ def status(name: str | None = _NAME, as_json: bool = JSON) -> None:
     emit({"simulations": statuses}, as_json=as_json, summary=summary, render=render)
 
 
-def kill(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def kill(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Lose a data centre: everything ends at once, its disks are out of reach. Or end one of its servers."""
     simulation = _opened(name, "kill")
     host, servers = simulation.meant(target)
@@ -111,7 +111,7 @@ def kill(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON)
     )
 
 
-def pause(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def pause(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Freeze a data centre, or one of its servers: it stands still and answers nothing."""
     simulation = _opened(name, "pause")
     host, servers = simulation.meant(target)
@@ -121,7 +121,7 @@ def pause(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON
     )
 
 
-def resume(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def resume(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Let what was paused go on."""
     simulation = _opened(name)
     host, servers = simulation.meant(target)
@@ -129,7 +129,7 @@ def resume(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSO
     _emit_fault(simulation, target, as_json, f"{target} goes on")
 
 
-def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = _JSON) -> None:
+def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
     """Switch a lost data centre or server on again, its disks included; one that is up is lost first."""
     from orchestrator.cli.output import speak_of
     from orchestrator.cli.progress import Narrator
@@ -158,7 +158,7 @@ def partition(
     there: str = typer.Argument(..., metavar="TO", help="Another one."),
     one_way: bool = typer.Option(False, "--one-way", help="Lose only what is sent from FROM to TO."),
     name: str | None = _NAME,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Part two places: they do not reach each other until `sim heal`."""
     from orchestrator.simulation.state import between
@@ -172,7 +172,7 @@ def heal(
     here: str = typer.Argument(..., metavar="FROM", help="A data centre, operator or coordination."),
     there: str = typer.Argument(..., metavar="TO", help="Another one."),
     name: str | None = _NAME,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Let two places that were parted reach each other again."""
     from orchestrator.simulation.state import between
@@ -210,7 +210,7 @@ def down(
 def _opened(name: str | None, fault: FaultKind | None = None) -> Simulation:
     """The simulation, once it is known that its back end can do the fault."""
     from orchestrator.simulation.backend import refuse_impossible
-    from orchestrator.simulation.simulation import open_simulation
+    from orchestrator.simulation.running import open_simulation
 
     simulation = open_simulation(name)
     if fault is not None:

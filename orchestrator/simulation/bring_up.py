@@ -9,7 +9,6 @@ from pathlib import Path
 
 from orchestrator.adapters.processes import own_process_id, process_id
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.replication.engine import all_rehearsed
 from orchestrator.simulation.addresses import OPERATOR, ports_seen
 from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.completion import topology_completed

@@ -15,7 +15,7 @@ from orchestrator.errors import ConnectError, SimulationError
 from orchestrator.estate.live.cluster import RealCluster
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.reconcile.request import ApplyRequest
+from orchestrator.reconcile.layout import ApplyRequest
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.simulation.addresses import Address
 from orchestrator.topology.model import Topology

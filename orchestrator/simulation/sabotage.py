@@ -12,7 +12,7 @@ from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
-from orchestrator.replication.connectors import connector_names
+from orchestrator.replication.engine import engine_of
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
@@ -94,7 +94,7 @@ def withdraw_a_right(topology: Topology, mirror: Replication) -> str:
 
 def sabotage_mirror(topology: Topology, mirror: Replication, overrides: Mapping[str, str]) -> str:
     """Give a mirror's source connector settings that no file would; returns what was done."""
-    name = connector_names(mirror).source
+    name = engine_of(mirror).copier(mirror)
     config = desired_estate(topology).clusters[mirror.target].connectors[name].config
     connect_cluster(topology, mirror.target).configure(name, {**config, **overrides})
     return f"connector {name} has {', '.join(overrides)}"

@@ -9,7 +9,6 @@ from orchestrator.errors import DcctlError
 from orchestrator.estate.desired_acls import worker_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.replication.engine import engine_of
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import Watch

@@ -58,9 +58,9 @@ def test_checkpoints_lie_inside_the_sites(topology: Topology, estate: Estate) ->
 @pytest.mark.parametrize("path", ["/data/revenue", "s3a://bucket/revenue"])
 def test_absolute_checkpoints_stay(topology: Topology, estate: Estate, path: str) -> None:
     """Only a relative path means: inside the site."""
-    consumers = tuple(replace(consumer, checkpoint=path) for consumer in topology.consumers)
+    consumers = tuple(replace(query, checkpoint=path) for _, query in queries_of(topology))
     completed = _completed(replace(topology, consumers=consumers), estate)
-    assert {consumer.checkpoint for consumer in completed.consumers} == {path}
+    assert {query.checkpoint for _, query in queries_of(completed)} == {path}
 
 
 def test_every_client_gets_a_principal(topology: Topology, estate: Estate) -> None:

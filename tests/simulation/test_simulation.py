@@ -18,13 +18,10 @@ from orchestrator.errors import ClusterError, SimulationError
 from orchestrator.ports.program import Program
 from orchestrator.simulation import start
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.crew import Crew
-from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
-from orchestrator.simulation.site import SIMULATION_VARIABLE, Program
 from orchestrator.simulation.clients import ClusterClient
 from orchestrator.simulation.crew import Crew
 from orchestrator.simulation.processes.hosts import SIMULATION_VARIABLE
-from orchestrator.simulation.simulation import Simulation, open_simulation, simulation_names, simulation_up
+from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
 from orchestrator.topology.model import Topology
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

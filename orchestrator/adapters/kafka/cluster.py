@@ -225,12 +225,28 @@ class KafkaCluster:
         self,
         topics: Mapping[str, tuple[int, int, Mapping[str, str]]],
         timeout_s: float = 30.0,
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
     ) -> None:
-        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is."""
+        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is.
+
+        A broker knows each that was made before this ends: in KRaft mode the controller's answer comes first.
+        `assignments` gives the brokers of each partition of those topics for which Kafka shall not choose.
+        """
         if not topics:
             return
+        chosen = assignments or {}
         requests = [
-            NewTopic(name, num_partitions=partitions, config=dict(config), replication_factor=replicas)
+            NewTopic(
+                name,
+                num_partitions=partitions,
+                config=dict(config),
+                **(
+                    {"replica_assignment": [list(brokers) for brokers in chosen[name]]}
+                    if name in chosen
+                    else {"replication_factor": replicas}
+                ),
+            )
             for name, (partitions, replicas, config) in topics.items()
         ]
         futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
@@ -291,6 +307,16 @@ class KafkaCluster:
             }
             for resource, future in futures.items()
         }
+
+    def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
+        """The KRaft quorum, as its leader sees it."""
+        return self._java_admin().describe_quorum(timeout_s)
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        """The producers that each partition's leader remembers, those that are idempotent."""
+        return self._java_admin().describe_producers(partitions, timeout_s)
 
     def _offsets_by_spec(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         """Offset and leader epoch of each partition, for each of several questions, asked at once.

@@ -14,6 +14,7 @@ from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime, zook
 from orchestrator.errors import DcctlError
 from orchestrator.guards.live import boot_guard
 from orchestrator.ports.program import Program
+from orchestrator.replication.engine import all_rehearsed
 from orchestrator.simulation.backend import ServerProgram
 from orchestrator.simulation.local_files import LocalFiles
 
@@ -37,7 +38,7 @@ class JavaServers:
         self._runtimes[None] = zookeeper_runtime(self._java, tell)
         for runtime in self._runtimes.values():
             try:
-                ensure_cds_archives(runtime, tell)
+                ensure_cds_archives(runtime, tell, connectors=all_rehearsed)
             except DcctlError as error:
                 on_progress("java", f"servers will start slower: {error.problem}")
 

@@ -140,7 +140,7 @@ def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, plac
     return Program(
         name=f"{kind}-{client.name}",
         command=(sys.executable, "-m", "orchestrator.cli.main", "canary", *words, *options),
-        environment=_environment(kind, site),
+        environment=_environment(site),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
@@ -202,7 +202,7 @@ def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, r
     )
 
 
-def _query_config(simulation: Simulation, site: Host, consumer: Consumer, place: Place) -> QueryConfig:
+def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, place: Place) -> QueryConfig:
     is_first = place.life == LIFE_AT_SOURCE
     checkpoint = consumer.checkpoint if is_first else consumer.standby_checkpoint
     if checkpoint is None:
@@ -243,15 +243,12 @@ def _program(
     return Program(
         name=f"{kind}-{name}",
         command=(sys.executable, "-m", _MODULES[kind], str(site.files.place(path))),
-        environment=_environment(kind, site),
+        environment=_environment(site),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )
 
 
-def _environment(kind: str, site: Host) -> dict[str, str]:
-    """Temporary files inside the site; for Spark the Java that the servers run on, wherever it was found."""
+def _environment(site: Host) -> dict[str, str]:
+    """Temporary files inside the site."""
     site.files.make_folder("clients/tmp")
-    environment = {"TMPDIR": str(site.files.place("clients/tmp"))}
-    if kind == "spark":
-        environment["JAVA_HOME"] = str(find_java().home)
-    return environment
+    return {"TMPDIR": str(site.files.place("clients/tmp"))}
