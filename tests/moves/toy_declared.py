@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from orchestrator.simulation.site import Program
 from pydantic.dataclasses import dataclass
 
 from orchestrator.evidence.clients.places import Place
+from orchestrator.ports.program import Program
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import Role
 from orchestrator.snapshot.samples import ApplicationSample
