@@ -55,7 +55,7 @@ def seen_clients(topology: Topology, estate: SeenEstate) -> SeenClients:
 
 def _is_an_application(group: str) -> bool:
     is_of_tool = _NOT_AN_APPLICATION.fullmatch(group) is not None
-    return not is_of_tool and not any(engine.own_group(group) for engine in all_engines())
+    return not is_of_tool and not any(engine.is_own_group(group) for engine in all_engines())
 
 
 def _principals(topology: Topology, estate: SeenEstate) -> Iterator[str]:

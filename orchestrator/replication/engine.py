@@ -149,8 +149,6 @@ class Engine:
         """The cluster whose Connect workers run it; empty for an engine that has no need of Connect."""
         return ""
 
-    # Names and desired objects
-
     def programs(self, mirror: Replication) -> tuple[str, ...]:
         """Names of all that it runs for a mirror of the file, as `states` tells of it."""
         return ()
@@ -189,25 +187,21 @@ class Engine:
         """
         return {}
 
-    # What is seen of it
-
     def states(self, asked: Asked, mirror: MirrorRef) -> dict[str, str]:
         """What each program at its workers does, by name. Raises `ConnectError`."""
         return {}
 
-    def settings(self, asked: Asked, mirror: MirrorRef, topology: Topology) -> MirrorSettings:
+    def settings(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> MirrorSettings:
         """How it writes; of one that has to be made yet, nothing is set. Raises `ConnectError`."""
         return MirrorSettings({}, in_transactions=False)
 
-    def read_up_to(self, asked: Asked, mirror: MirrorRef, topology: Topology) -> dict[TopicPartition, int]:
+    def read_up_to(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> dict[TopicPartition, int]:
         """The last offset that it has surely read, by source partition. Raises `DcctlError`."""
         return {}
 
     def health(self, asked: Asked, mirror: Replication, at_s: float) -> MirrorHealth:
         """One look at a mirror of the file. Never raises for what servers say or leave unsaid."""
         return MirrorHealth(at_s=at_s)
-
-    # Its map, and where that is kept
 
     def has_map(self, asked: Asked, mirror: Replication) -> bool:
         """Whether there is anything from which `offset_map` could be read. Raises `ClusterError`."""
@@ -240,13 +234,11 @@ class Engine:
         """Positions of groups as it has translated them itself, by group. Raises `ClusterError`."""
         return {}
 
-    # Its traces in an estate that no file describes yet
-
     def own_topics(self, cluster: TracedCluster, estate: Mapping[str, TracedCluster]) -> frozenset[str]:
         """Topics of a cluster that it keeps for itself."""
         return frozenset()
 
-    def own_group(self, name: str) -> bool:
+    def is_own_group(self, name: str) -> bool:
         """Whether a consumer group is one of its own."""
         return False
 

@@ -342,7 +342,7 @@ def copied_up_to(
     )
     return last_copied(
         source_partitions(topology, own),
-        stored=engine.read_up_to(asked, mirror, topology),
+        stored=engine.read_up_to(asked, topology, mirror),
         offset_map=offset_map,
         known_cuts={} if past is None else past.cuts,
     )

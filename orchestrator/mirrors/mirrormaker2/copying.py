@@ -103,14 +103,14 @@ class Copying(Engine):
         """See `Engine`."""
         return connector_states(asked.connect(mirror.workers))
 
-    def settings(self, asked: Asked, mirror: MirrorRef, topology: Topology) -> MirrorSettings:
+    def settings(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> MirrorSettings:
         """Those of the source connector, and whether the workers use transactions."""
         connect, name = asked.connect(mirror.workers), self.copier(mirror.of(topology))
         if mirror.is_back and name not in connect.names():
             return MirrorSettings({}, in_transactions=False)
         return MirrorSettings(connect.configuration(name), connect.writes_in_transactions(name))
 
-    def read_up_to(self, asked: Asked, mirror: MirrorRef, topology: Topology) -> dict[TopicPartition, int]:
+    def read_up_to(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> dict[TopicPartition, int]:
         """As Connect keeps it."""
         return asked.connect(mirror.workers).source_offsets(self.copier(mirror.of(topology)))
 
@@ -156,7 +156,7 @@ class Copying(Engine):
         """See `Engine`."""
         return traces.own_topics(cluster, estate)
 
-    def own_group(self, name: str) -> bool:
+    def is_own_group(self, name: str) -> bool:
         """See `Engine`."""
         return traces.OWN_GROUP.fullmatch(name) is not None
 

@@ -190,10 +190,10 @@ class _LookAhead(_Look):
         copying: Questions = {
             "states": self.ask_engine(lambda asked: engine.states(asked, feed), REACHED_WITHIN_S),
             "read": self.ask_engine(
-                lambda asked: engine.read_up_to(asked, feed, topology), _READ_WITHIN_S[self.way.reach]
+                lambda asked: engine.read_up_to(asked, topology, feed), _READ_WITHIN_S[self.way.reach]
             ),
             "settings": self.ask_engine(
-                lambda asked: engine.settings(asked, feed, topology), REACHED_WITHIN_S
+                lambda asked: engine.settings(asked, topology, feed), REACHED_WITHIN_S
             ),
             "samples": samples,
             "offset_map": offset_map,
@@ -332,7 +332,7 @@ class _LookBack(_Look):
             return _ends_of(target, self.estate.target_topics)
 
         states = self.ask_engine(lambda asked: engine.states(asked, ahead), REACHED_WITHIN_S)
-        settings = self.ask_engine(lambda asked: engine.settings(asked, ahead, topology), REACHED_WITHIN_S)
+        settings = self.ask_engine(lambda asked: engine.settings(asked, topology, ahead), REACHED_WITHIN_S)
         left: Questions = {
             "probe": self.probe,
             "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
@@ -350,7 +350,7 @@ class _LookBack(_Look):
         back: Questions = {
             "states": states,
             "settings": self.ask_engine(
-                lambda asked: engine.settings(asked, ahead.other_way, topology), REACHED_WITHIN_S
+                lambda asked: engine.settings(asked, topology, ahead.other_way), REACHED_WITHIN_S
             ),
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }
