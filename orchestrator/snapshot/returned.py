@@ -333,7 +333,7 @@ def copied_up_to(
     past: Past | None,
 ) -> dict[TopicPartition, int]:
     """See `last_copied`: by what a mirror has stored of its position, and by its map. Raises `DcctlError`."""
-    own = mirror.of(topology)
+    own, stored = mirror.of(topology), engine.read_up_to(asked, topology, mirror)
     offset_map = engine.offset_map(
         asked,
         own,
@@ -342,7 +342,7 @@ def copied_up_to(
     )
     return last_copied(
         source_partitions(topology, own),
-        stored=engine.read_up_to(asked, topology, mirror),
+        stored=stored,
         offset_map=offset_map,
         known_cuts={} if past is None else past.cuts,
     )

@@ -248,6 +248,9 @@ class NothingIn:
     def final(self, *_: object) -> FinalMap:
         return FinalMap(OffsetSyncs().build(), {})
 
+    def kept(self, *_: object) -> None:
+        """No failback was ever begun."""
+
 
 class NoTopics(Target):
     """Nothing was ever brought back here."""

@@ -37,6 +37,8 @@ from orchestrator.snapshot.live.asking import (
     probe_source,
     words_of_guards,
 )
+from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, Asking, asked
+from orchestrator.snapshot.live.by_time import samples_for
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, left_cluster
 from orchestrator.snapshot.live.reader import read_samples, samples_for
 from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe, topic_states
@@ -188,13 +190,11 @@ class _LookAhead(_Look):
             "members": entered.ask(lambda: target.group_members(estate.groups)),
         }
         copying: Questions = {
-            "states": self.ask_engine(lambda asked: engine.states(asked, feed), REACHED_WITHIN_S),
+            "states": self.ask_engine(lambda whom: engine.states(whom, feed), REACHED_WITHIN_S),
             "read": self.ask_engine(
-                lambda asked: engine.read_up_to(asked, topology, feed), _READ_WITHIN_S[self.way.reach]
+                lambda whom: engine.read_up_to(whom, topology, feed), _READ_WITHIN_S[self.way.reach]
             ),
-            "settings": self.ask_engine(
-                lambda asked: engine.settings(asked, topology, feed), REACHED_WITHIN_S
-            ),
+            "settings": self.ask_engine(lambda whom: engine.settings(whom, topology, feed), REACHED_WITHIN_S),
             "samples": samples,
             "offset_map": offset_map,
             "by_time": by_time,
@@ -314,9 +314,9 @@ class _LookBack(_Look):
         copies = standby.ask(lambda: source.log_ends(at_standby))
         samples = standby.ask(lambda: read_samples(source, mirror.samples_topic))
         read = self.ask_engine(
-            lambda asked: copied_up_to(
+            lambda whom: copied_up_to(
                 engine,
-                Asked(lambda _: source, asked.connect),
+                Asked(lambda _: source, whom.connect),
                 topology,
                 ahead,
                 samples=samples.result().value,
@@ -331,8 +331,8 @@ class _LookBack(_Look):
             read.result()
             return _ends_of(target, self.estate.target_topics)
 
-        states = self.ask_engine(lambda asked: engine.states(asked, ahead), REACHED_WITHIN_S)
-        settings = self.ask_engine(lambda asked: engine.settings(asked, topology, ahead), REACHED_WITHIN_S)
+        states = self.ask_engine(lambda whom: engine.states(whom, ahead), REACHED_WITHIN_S)
+        settings = self.ask_engine(lambda whom: engine.settings(whom, topology, ahead), REACHED_WITHIN_S)
         left: Questions = {
             "probe": self.probe,
             "topics": standby.ask(lambda: topic_states(source, {tp.topic for tp in at_standby})),
@@ -350,7 +350,7 @@ class _LookBack(_Look):
         back: Questions = {
             "states": states,
             "settings": self.ask_engine(
-                lambda asked: engine.settings(asked, topology, ahead.other_way), REACHED_WITHIN_S
+                lambda whom: engine.settings(whom, topology, ahead.other_way), REACHED_WITHIN_S
             ),
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }
