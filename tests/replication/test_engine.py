@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import DcctlError
+from orchestrator.errors import ConnectError, DcctlError
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.engine import (
     Asked,
@@ -82,3 +82,12 @@ def test_workers_are_trained_with_the_connectors_of_all_engines() -> None:
     found = all_rehearsed({"bootstrap.servers": "127.0.0.1:1"})
     assert set(found) == {"Heartbeat", "Source", "Checkpoint"}
     assert {config["target.cluster.bootstrap.servers"] for config in found.values()} == {"127.0.0.1:1"}
+
+
+def test_a_map_is_not_closed_where_no_worker_says_that_the_mirror_stands() -> None:
+    """Also where the file has no address of theirs: what is translated then is less tight, and safe."""
+
+    def away(name: str) -> Connect:
+        raise ConnectError(f"Connect at {name}", "has no address")
+
+    assert engine_of(MIRROR).stopped_at(Asked(nobody, away), MIRROR) is None

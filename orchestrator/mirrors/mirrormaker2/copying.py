@@ -141,8 +141,9 @@ class Copying(Engine):
 
     def stopped_at(self, asked: Asked, mirror: Replication) -> dict[TopicPartition, int] | None:
         """See `Engine`."""
-        connect, name = asked.connect(mirror.target), self.copier(mirror)
+        name = self.copier(mirror)
         try:
+            connect = asked.connect(mirror.target)
             is_stopped = connector_state(connect.connectors().get(name)) == "STOPPED"
             return connect.source_offsets(name) if is_stopped else None
         except ConnectError:
