@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from orchestrator.applications.spark.checkpoints import Seen, why_unknown
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import mirrors_into
 from orchestrator.guards.live.guard_reading import guards_said
@@ -395,7 +394,7 @@ def _spark(  # noqa: PLR0917 - what is known of queries
     mirror: Replication,
     plan: Plan,
     history: SampleHistory,
-    checkpoints: Seen,
+    checkpoints: Mapping[str, Any],
     judged_at_s: float,
 ) -> list[dict[str, Any]]:
     found = []
@@ -413,7 +412,7 @@ def _spark(  # noqa: PLR0917 - what is known of queries
                 "source_batch": copy.source_batch if copy else None,
                 "age_s": age_s(judged_at_s, copy.at_s) if copy and has_copy else None,
                 "committed_at_s": copy.committed_at_s if copy else None,
-                "problem": problem or (why_unknown(seen) if seen else ""),
+                "problem": problem or (seen.why_unknown if seen else ""),
                 "reread": dict(plan.predicted.reread.get(query.name, {})),
             }
         )

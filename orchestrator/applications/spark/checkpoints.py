@@ -39,6 +39,11 @@ class SeenCheckpoint:
     problem: str = ""
     hint: str = ""
 
+    @property
+    def why_unknown(self) -> str:
+        """Why nobody can say whether it can be relocated; empty where that is known."""
+        return self.problem or in_unjudged_files(self.unjudged)
+
 
 Seen = Mapping[str, SeenCheckpoint]
 """By the name of the query."""
@@ -110,11 +115,6 @@ def why_not_relocated(query: SparkQuery, seen: SeenCheckpoint, translate: Place)
     except DcctlError as error:
         return error.problem, error.hint
     return (f"its state is not complete: {seen.broken[0]}", "") if seen.broken else ("", "")
-
-
-def why_unknown(seen: SeenCheckpoint) -> str:
-    """Why nobody can say whether it can be relocated; empty where that is known."""
-    return seen.problem or in_unjudged_files(seen.unjudged)
 
 
 def in_unjudged_files(files: Iterable[str]) -> str:

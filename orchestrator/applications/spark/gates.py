@@ -9,7 +9,6 @@ from orchestrator.applications.spark.checkpoints import (
     foreseen_back,
     placed_by,
     why_not_relocated,
-    why_unknown,
 )
 from orchestrator.applications.translating import PLACED_LATER
 from orchestrator.moves.gates.left import ages_at_s
@@ -109,7 +108,7 @@ def relocations_foreseen(
         seen = (checkpoints_of(s).value or {}).get(query.name)
         if seen is None or (only_copied and seen.contents is None):
             continue
-        why, hint = why_unknown(seen), seen.hint
+        why, hint = seen.why_unknown, seen.hint
         if why:
             unknown.append(f"{query.name}: {why}")
         elif samples is not None and offset_map is not None and logs is not None:
@@ -142,7 +141,7 @@ def queries_back(s: Situation) -> GateResult:
     seen = part.value
     count = sum(len(checkpoint.positions) for checkpoint in seen.values())
     measured = f"{listed(names)}: {count} positions"
-    unknown = {name: why_unknown(found) for name, found in seen.items() if why_unknown(found)}
+    unknown = {name: found.why_unknown for name, found in seen.items() if found.why_unknown}
     refused = {
         query.name: why_not_relocated(query, seen[query.name], foreseen_back(s.own_mirror))
         for query in _moving(s)
