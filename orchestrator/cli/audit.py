@@ -31,13 +31,13 @@ def audit(
     master: str = typer.Option("local[*]", "--master", help="Spark master."),
     as_json: bool = JSON,
 ) -> None:
-    """Audit a move again, on the target cluster as it is now. Changes nothing."""
+    """Audit a move again, or moves there and back, on the clusters as they are now. Changes nothing."""
     import tempfile
 
     from orchestrator.cli.output import emit
     from orchestrator.evidence.audit.inputs import AuditInputs
     from orchestrator.evidence.audit.run import run_audit
-    from orchestrator.evidence.audit.verdict import judge
+    from orchestrator.evidence.audit.verdict import judge, judge_moves
     from orchestrator.evidence.run_audit import audit_session
 
     inputs = AuditInputs.read(folder)
@@ -48,14 +48,18 @@ def audit(
             result = run_audit(spark, inputs)
         finally:
             spark.stop()
-    verdict, reasons = judge(
-        result,
-        predicted_loss=stated.get("predicted", {}).get("loss", {}),
-        source=inputs.source,
-        is_fault_verified=(stated.get("fault") or {}).get("verified"),
-        # Records that a consumer has not read yet are findings of the audit itself.
-        is_drained=True,
-    )
+    is_verified = (stated.get("fault") or {}).get("verified")
+    # Records that a consumer has not read yet are findings of the audit itself.
+    if inputs.moves:
+        verdict, reasons = judge_moves(result, is_fault_verified=is_verified, is_drained=True)
+    else:
+        verdict, reasons = judge(
+            result,
+            predicted_loss=stated.get("predicted", {}).get("loss", {}),
+            source=inputs.source,
+            is_fault_verified=is_verified,
+            is_drained=True,
+        )
     emit(
         {"verdict": verdict, "reasons": reasons, **result.to_json()},
         as_json=as_json,
@@ -82,6 +86,8 @@ def _stated(folder: Path) -> dict[str, Any]:
 def _render(console: Console, result: AuditResult, reasons: Sequence[str]) -> None:
     from rich.table import Table
 
+    from orchestrator.evidence.audit.engines import ENGINE
+
     topics = Table(
         "produced at", "topic", "acked", "present", "tail", "hole", "twice", "out of order", "sent again"
     )
@@ -99,12 +105,12 @@ def _render(console: Console, result: AuditResult, reasons: Sequence[str]) -> No
             topics.add_row(cluster, name, *map(_number, figures))
     console.print(topics)
     consumers = Table(
-        "consumer", "topic", "read again: map", "age", "uncommitted", "skipped", "lost", "by the mirror"
+        "consumer", "topic", "read again: map", "age", "uncommitted", "skipped", "lost", f"by {ENGINE.engine}"
     )
     for (name, topic), rows in _by_topic(result.consumers).items():
         sums = [_total(row["reread"][key] for row in rows) for key in ("map", "position_age", "uncommitted")]
         sums += [_total(row[key] for row in rows) for key in ("skipped", "processed_but_lost")]
-        synced = _total(row["mirrormaker_reread"] for row in rows)
+        synced = _total(row[ENGINE.reread_key] for row in rows)
         consumers.add_row(name, topic, *map(_number, (*sums, synced)))
     console.print(consumers)
     for reason in reasons:

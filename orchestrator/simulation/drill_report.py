@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from orchestrator.errors import AuditError, DcctlError
-from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
-from orchestrator.evidence.audit.result import AuditResult, Finding
-from orchestrator.evidence.audit.round_trip import TopicFigures
-from orchestrator.evidence.audit.verdict import judge
+from orchestrator.evidence.audit.result import AuditResult
+from orchestrator.evidence.audit.verdict import judge, judge_moves
 from orchestrator.evidence.report.run_parts import (
     environment_part,
     first_record_moments,
@@ -92,55 +90,21 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     }
 
 
-def returned_report(
-    facts: DrillFacts,
-    topics: Mapping[str, Mapping[str, TopicFigures]],
-    moves: Sequence[Mapping[str, Any]],
-    findings: Sequence[Finding],
-    marks: Sequence[Mark],
-) -> dict[str, Any]:
+def returned_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark]) -> dict[str, Any]:
     """The report of a rehearsal there and back: plan, gates and steps are those of the last way back."""
     failback = facts.failover
     if failback is None:
         raise AuditError("drill", "there is no failback to judge")
-    found = [*findings]
-    if not facts.is_drained:
-        found.append(Finding("unknown", "not everything had been read when the audit began"))
-    if not facts.fault_verified:
-        found.append(Finding("unknown", "it was not verified that the fault took effect"))
-    invalid = [finding.reason for finding in found if finding.verdict == "invalid"]
-    unknown = [finding.reason for finding in found if finding.verdict == "unknown"]
-    pauses = [move[key] for move in moves for key in ("pause_s", "consumer_pause_s")]
+    verdict, reasons = judge_moves(audit, is_fault_verified=facts.fault_verified, is_drained=facts.is_drained)
     return {
         **_frame(facts, marks),
-        "verdict": "invalid" if invalid else "unknown" if unknown else "valid",
-        "reasons": [*invalid, *unknown, *facts.notes],
+        "verdict": verdict,
+        "reasons": [*reasons, *facts.notes],
         "run_id": failback.run_id,
-        "rto": {
-            "seconds": None if None in pauses else max(pauses, default=None),
-            "limit_s": SEEN_WITHIN_S,
-        },
-        "clusters": {
-            cluster: {"topics": {name: _returned_topic(figures) for name, figures in by_topic.items()}}
-            for cluster, by_topic in topics.items()
-        },
-        "moves": list(moves),
         "gates": [gate_part(gate) for gate in failback.gates],
         "steps": [step_part(step, failback) for step in failback.steps],
         "plan": plan_part(facts.topology, failback.plan, facts.accepted_loss),
-    }
-
-
-def _returned_topic(figures: TopicFigures) -> dict[str, Any]:
-    return {
-        "acked": figures.acked,
-        "present": figures.acked - figures.missing,
-        "lost": {"tail": 0, "hole": figures.missing},
-        "quarantined": None,
-        "duplicates": figures.duplicates,
-        "reordered": figures.reordered,
-        "indeterminate": {"present": None, "absent": None},
-        "resent_copies": figures.resent_copies,
+        **audit.parts(),
     }
 
 

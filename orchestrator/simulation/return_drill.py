@@ -1,20 +1,24 @@
 """A rehearsal of the way back: a site is lost, comes back with its disks, and everything returns to it.
 
 So often as it is asked for, under load throughout. What it comes to is measured at the end, over all lives of
-all clients (`evidence.audit.round_trip`).
+all clients (`evidence.audit.moves`).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from orchestrator.errors import SimulationError
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
+from orchestrator.simulation.drill_audit import start_spark
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
 from orchestrator.simulation.evidence import Evidence
-from orchestrator.simulation.return_audit import audit_returns
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
@@ -49,9 +53,11 @@ class ReturnDrill(Drill):
         facts.failover = self.results[-1]
         stop_producers(simulation, facts.lost_dc)
         self._mark("producers ended")
-        facts.is_drained = self._drain_both(simulation)
-        stop_consumers(simulation, facts.lost_dc)
-        return self._compare(simulation, evidence, facts)
+        with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
+            session = pool.submit(start_spark, simulation, self.options.master)
+            facts.is_drained = self._drain_both(simulation)
+            stop_consumers(simulation, facts.lost_dc)
+            return self._compare(simulation, evidence, facts, session)
 
     def _take(self, result: RunResult) -> None:
         """A move that did not end well ends the rehearsal: what follows would rehearse something else."""
@@ -129,16 +135,18 @@ class ReturnDrill(Drill):
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 
-    def _compare(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+    def _compare(
+        self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
+    ) -> DrillOutcome:
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
-        audited = audit_returns(simulation, self.mirror, [result.as_json() for result in self.results])
+        results = [result.as_json() for result in self.results]
+        inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
+        spark = session.result()
+        try:
+            audit = run_audit(spark, inputs)
+        finally:
+            spark.stop()
         self._mark("audit done")
-        evidence.take_ledgers(simulation.ledgers)
-        report = returned_report(
-            facts,
-            audited.topics,
-            [asdict(move) for move in audited.moves],
-            audited.findings,
-            tuple(self.marks),
-        )
-        return DrillOutcome(folder=evidence.folder, report=report)
+        ledgers = evidence.take_ledgers(simulation.ledgers)
+        replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        return DrillOutcome(folder=evidence.folder, report=returned_report(facts, audit, tuple(self.marks)))

@@ -27,6 +27,7 @@ from orchestrator.evidence.audit.inputs import (
 )
 from orchestrator.evidence.audit.positions import PositionEvent, Positions
 from orchestrator.evidence.audit.run import Tables
+from orchestrator.evidence.audit.sides import LogKey
 from orchestrator.evidence.audit.soundness import Soundness
 from orchestrator.evidence.audit.tables import COUNTS_SCHEMA, PROCESSED_SCHEMA, SENDS_SCHEMA
 from orchestrator.values import TopicPartition
@@ -214,7 +215,7 @@ def inputs_of(history: History) -> AuditInputs:
                 source_offset=read.recorded,
                 target_offset=read.target,
                 exact=True,
-                mirrormaker_offset=max(0, read.target - 3),
+                engine_offset=max(0, read.target - 3),
             )
             for (consumer, topic, partition), read in history.reads.items()
         ),
@@ -261,8 +262,8 @@ def tables_of(spark: SparkSession, history: History) -> Tables:
         for (topic, partition), log in history.landing.items()
         for offset, record in enumerate(log)
     ]
-    ranges = {(MIRRORED, *place): (0, len(log)) for place, log in history.mirrored.items()}
-    ranges |= {(LANDING, *place): (0, len(log)) for place, log in history.landing.items()}
+    ranges = {LogKey(MIRRORED, *place): (0, len(log)) for place, log in history.mirrored.items()}
+    ranges |= {LogKey(LANDING, *place): (0, len(log)) for place, log in history.landing.items()}
     return Tables(
         records=spark.createDataFrame(records, _RECORDS_SCHEMA),
         sends=spark.createDataFrame(_send_rows(history), SENDS_SCHEMA),

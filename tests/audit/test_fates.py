@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from orchestrator.evidence.audit.fates import landing_figures, mirrored_figures, record_fates
+from orchestrator.evidence.audit.fates import copied_figures, own_figures, record_fates
 from orchestrator.evidence.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
+from orchestrator.evidence.audit.sides import Side, Sides
 from orchestrator.evidence.audit.tables import SENDS_SCHEMA
 
 # A whole Spark session is no unit.
 pytestmark = pytest.mark.integration
 
 ORDERS, PAYMENTS = 0, 1
+FAILED_OVER = Sides(("west", "east"), {1: 0, 2: 1}, (Side(0, 1), Side(1, 1)))
 RECORDS = (
     "side INT, topic INT, partition INT, offset LONG, key STRING, producer INT, sequence LONG, resent INT"
 )
@@ -40,9 +42,9 @@ def figures(
 ) -> dict[int, dict[str, Any]]:
     """Sums by topic, all partitions together."""
     fates = record_fates(
-        spark.createDataFrame(records, RECORDS), spark.createDataFrame(sends, SENDS_SCHEMA), before=1
+        spark.createDataFrame(records, RECORDS), spark.createDataFrame(sends, SENDS_SCHEMA), FAILED_OVER
     )
-    rows = (mirrored_figures if side == MIRRORED else landing_figures)(fates).collect()
+    rows = (copied_figures if side == MIRRORED else own_figures)(fates, FAILED_OVER, side).collect()
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
         sums = found.setdefault(row["topic"], {})

@@ -211,7 +211,7 @@ def _positions(cluster: KafkaCluster, ledgers: Path) -> tuple[Position, ...]:
             source_offset=offset,
             target_offset=offset,
             exact=True,
-            mirrormaker_offset=0,
+            engine_offset=0,
         )
         for name, offsets in found.items()
         for tp, offset in offsets.items()

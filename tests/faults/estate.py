@@ -16,11 +16,16 @@ from typing import Any
 
 import pytest
 
+from orchestrator.evidence.audit.result import AuditResult
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.runs.live.history import coordination_of
 from orchestrator.runs.live.journal import lock_path
 from orchestrator.simulation.drill import only_datacenter
 from orchestrator.simulation.return_audit import AuditedReturns, audit_returns
 from orchestrator.simulation.running import Simulation, open_simulation
+from orchestrator.simulation.drill_audit import start_spark
+from orchestrator.simulation.simulation import Simulation, open_simulation
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
 from tests.drill.rehearsal import ROOT, processes_of
@@ -144,7 +149,7 @@ class Estate:
         found = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
         return [result for result in found if result["outcome"] != "undone"]
 
-    def audited(self) -> AuditedReturns:
+    def audited(self) -> AuditResult:
         """Let everything be read to its end at the primary, and compare.
 
         Each client has to come back, however late: dcctl was ended on its way, or held up, and how long that
@@ -159,7 +164,18 @@ class Estate:
             assert time.monotonic() < deadline, lags(simulation, mirror.source)
             time.sleep(1)
         stop_consumers(simulation, dc)
-        return audit_returns(simulation, mirror, self.results(), seen_within_s=math.inf)
+        inputs = moves_inputs(
+            simulation.topology,
+            mirror,
+            self.results(),
+            ledgers=simulation.ledgers,
+            seen_within_s=math.inf,
+        )
+        spark = start_spark(simulation, "local[1]")
+        try:
+            return run_audit(spark, inputs)
+        finally:
+            spark.stop()
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What there is to read at the target, and whether all of it was read."""
+"""What there is to read at each place, and whether all of it was read."""
 
 from __future__ import annotations
 
@@ -7,83 +7,72 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.evidence.audit.figures import PartitionKey
-from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditInputs
+from orchestrator.evidence.audit.inputs import AuditInputs
 from orchestrator.evidence.audit.result import Finding
+from orchestrator.evidence.audit.sides import LogKey, Sides, log_name, logs
 from orchestrator.values import TopicPartition
+
+Ranges = Mapping[LogKey, tuple[int, int]]
+"""Of each partition that is looked at, the first offset and the one behind the last."""
 
 
 def ranges_to_read(
-    inputs: AuditInputs, cluster: KafkaCluster
-) -> tuple[dict[PartitionKey, tuple[int, int]], list[Finding]]:
-    """What there is to read at the target, and what retention has already removed of it."""
-    places = {
-        TopicPartition(name, number): (side, index, number)
-        for index, topic in enumerate(inputs.topics)
-        for side, name in ((LANDING, topic.name), (MIRRORED, topic.mirrored))
-        for number in range(topic.partitions)
-    }
+    inputs: AuditInputs, sides: Sides, cluster: KafkaCluster
+) -> tuple[dict[LogKey, tuple[int, int]], list[Finding]]:
+    """What there is to read at one place, and what retention has already removed of it."""
+    places = {tp: key for key, tp in logs(inputs, sides, sides.places.index(cluster.name))}
     ranges = {}
     findings = []
     for tp, log in cluster.log_ends(places).items():
-        side, index, number = places[tp]
-        topic = inputs.topics[index]
-        wanted = (topic.fence_offsets if side == LANDING else topic.mirrored_starts).get(number, 0)
-        ends = topic.landing_ends if side == LANDING else topic.mirrored_ends
+        key, number = places[tp], tp.partition
+        topic = inputs.topics[key.topic]
+        is_own = sides.is_own(key.side)
+        wanted = (topic.fence_offsets if is_own else topic.mirrored_starts).get(number, 0)
+        ends = topic.landing_ends if is_own else topic.mirrored_ends
         if log.start_offset > wanted:
-            findings.append(
-                Finding("unknown", f"{tp}: the log begins at {log.start_offset:,}; what was before is gone")
-            )
+            text = f"the log begins at {log.start_offset:,}; what was before is gone"
+            findings.append(Finding("unknown", f"{_where(inputs, sides, key)}: {text}"))
         start, end = max(wanted, log.start_offset), min(ends.get(number, log.end_offset), log.end_offset)
-        ranges[side, index, number] = start, max(start, end)
+        ranges[key] = start, max(start, end)
     return ranges, findings
 
 
 def named_ranges(
-    inputs: AuditInputs, ranges: Mapping[PartitionKey, tuple[int, int]]
+    inputs: AuditInputs, sides: Sides, ranges: Ranges, cluster: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """The same ranges by topic and partition."""
-    return {_place(inputs, key): span for key, span in ranges.items()}
-
-
-def _place(inputs: AuditInputs, key: PartitionKey) -> TopicPartition:
-    side, index, number = key
-    topic = inputs.topics[index]
-    return TopicPartition(topic.mirrored if side == MIRRORED else topic.name, number)
+    """Those ranges that are at one place, by topic and partition."""
+    return {tp: ranges[key] for key, tp in logs(inputs, sides, cluster) if key in ranges}
 
 
 def unread_partitions(
-    inputs: AuditInputs,
-    rows: Iterable[Mapping[str, Any]],
-    ranges: Mapping[PartitionKey, tuple[int, int]],
-) -> tuple[frozenset[PartitionKey], list[Finding]]:
+    inputs: AuditInputs, sides: Sides, rows: Iterable[Mapping[str, Any]], ranges: Ranges
+) -> tuple[frozenset[LogKey], list[Finding]]:
     """Partitions of which not every record was read, and records that are not the workload's.
 
     `rows` has side, topic, partition, count and foreign, as `record_counts` of `seconds` gives them.
     """
-    counts: dict[PartitionKey, int] = defaultdict(int)
+    counts: dict[tuple[int, int, int], int] = defaultdict(int)
     findings = []
     for row in rows:
-        key = (row["side"], row["topic"], row["partition"])
+        key = LogKey(row["side"], row["topic"], row["partition"])
         counts[key] += row["count"]
         if row["foreign"]:
-            findings.append(
-                Finding("unknown", f"{_place(inputs, key)}: {row['foreign']:,} records of unknown origin")
-            )
+            text = f"{_where(inputs, sides, key)}: {row['foreign']:,} records of unknown origin"
+            findings.append(Finding("unknown", text))
     partitions = set()
-    one_name = {index for index, topic in enumerate(inputs.topics) if topic.name == topic.mirrored}
     for key, (start, end) in ranges.items():
-        side, topic, number = key
-        if topic in one_name:
-            # Both sides are one log: it is looked at once, as a whole.
-            if side == LANDING:
-                continue
-            count = counts[MIRRORED, topic, number] + counts[LANDING, topic, number]
-        else:
-            count = counts[key]
+        # Several sides may be one log, under one name: it is looked at as a whole.
+        name, cluster = log_name(inputs, sides, key.side, key.topic), sides.looked_at[key.side].cluster
+        together = [s for s in sides.at(cluster) if log_name(inputs, sides, s, key.topic) == name]
+        count = sum(counts[side, key.topic, key.partition] for side in together)
         if count != end - start:
             partitions.add(key)
-            findings.append(
-                Finding("unknown", f"{_place(inputs, key)}: {count:,} records read of {end - start:,}")
-            )
+            text = f"{_where(inputs, sides, key)}: {count:,} records read of {end - start:,}"
+            findings.append(Finding("unknown", text))
     return frozenset(partitions), findings
+
+
+def _where(inputs: AuditInputs, sides: Sides, key: LogKey) -> str:
+    """A partition by its name; by its cluster as well where several are looked at."""
+    tp = TopicPartition(log_name(inputs, sides, key.side, key.topic) or "", key.partition)
+    return f"{tp} of {sides.places[sides.looked_at[key.side].cluster]}" if inputs.others else f"{tp}"

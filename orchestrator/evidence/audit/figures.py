@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditedConsumer, AuditInputs, Position
+from orchestrator.evidence.audit.kinds import audited_kind
 from orchestrator.evidence.audit.positions import Positions
 from orchestrator.evidence.audit.result import Finding
 
 Row = Mapping[str, Any]
 PartitionKey = tuple[int, int, int]
-"""Side, index of the topic, partition."""
+"""Side, index of the topic, partition: a `LogKey`."""
 
 
 def rows_of(rows: Iterable[Row], key: str, index: int) -> list[Row]:
@@ -86,7 +88,7 @@ def _topic(rows: Sequence[Row], late: Sequence[Row], side: int, place: str) -> d
         "refused": _sum(rows, "refused"),
         "unserved": _sum(rows, "unserved"),
         "resent_copies": _sum(rows, "resent_copies") if side == LANDING else 0,
-        "partitions": _anomalies(rows, late, place),
+        "partitions": anomalies(rows, late, place),
     }
 
 
@@ -106,7 +108,10 @@ def _unmeasured_topic() -> dict[str, Any]:
     }
 
 
-def _anomalies(rows: Sequence[Row], late: Sequence[Row], place: str) -> list[dict[str, Any]]:
+def anomalies(rows: Sequence[Row], late: Sequence[Row], place: str) -> list[dict[str, Any]]:
+    """`partitions` of a topic of the report: those of the log `place` in which something is not as it should
+    be.
+    """
     reordered = {row["partition"]: row for row in late}
     numbered = {row["partition"]: row for row in rows if row["partition"] is not None}
     found = []
@@ -148,7 +153,7 @@ def _strange_records(rows: Iterable[Row], place: str) -> Iterator[Finding]:
 def consumer_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[str, Any]], list[Finding]]:
     """`consumers` of the report: a row for each partition that a consumer had read, or reads now."""
     positions = {(p.consumer, p.topic, p.partition): p for p in inputs.positions}
-    rows = {(r["consumer"], r["side"], r["topic"], r["partition"]): r for r in measured.readings}
+    rows = {(r["consumer"], r["origin"], r["topic"], r["partition"]): r for r in measured.readings}
     last_acked = {
         (row["topic"], row["partition"]): row["last_acked"]
         for row in measured.mirrored
@@ -216,8 +221,8 @@ def _mirrored_row(
         },
         "skipped": row.get("skipped", 0) if is_measured else None,
         "processed_but_lost": row.get("processed_but_lost", 0) if is_measured else None,
-        "mirrormaker_reread": (
-            row.get("mirrormaker", 0) if is_measured and position.mirrormaker_offset is not None else None
+        ENGINE.reread_key: (
+            row.get("engine", 0) if is_measured and position.engine_offset is not None else None
         ),
         "behind": behind,
         "target_topic": topic.mirrored,
@@ -250,7 +255,7 @@ def _landing_row(
         "reread": {"map": nothing, "position_age": nothing, "uncommitted": nothing},
         "skipped": row.get("skipped", 0) if is_measured else None,
         "processed_but_lost": nothing,
-        "mirrormaker_reread": None,
+        ENGINE.reread_key: None,
         "behind": None,
         "target_topic": topic.name,
         "reason": "written after the move",
@@ -288,7 +293,7 @@ def spark_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[str,
     parts = []
     findings = []
     for index, consumer in enumerate(inputs.consumers):
-        if consumer.kind != "spark":
+        if not audited_kind(consumer.kind).counts_by_key:
             continue
         before = measured.notes.get((index, inputs.life_before))
         after = measured.notes.get((index, inputs.life_after))

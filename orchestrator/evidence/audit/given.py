@@ -40,17 +40,17 @@ def positions_of(
     notes_by_life: Mapping[tuple[int, int], Positions],
     reaches: Mapping[tuple[int, ...], int],
 ) -> DataFrame:
-    """Where each consumer went on, and how far it came, per side, topic and partition."""
+    """Where each consumer went on, and how far it came, per origin, topic and partition."""
     rows: list[tuple[int | None, ...]] = []
     given = {(p.consumer, p.topic, p.partition): p for p in inputs.positions}
     for index, consumer in enumerate(inputs.consumers):
         notes = notes_by_life.get((index, inputs.life_before))
         committed = notes.committed() if notes is not None else {}
-        for side, number, partition in read_by(inputs, consumer):
+        for origin, number, partition in read_by(inputs, consumer):
             topic = inputs.topics[number]
-            key = (index, side, number, partition)
+            key = (index, origin, number, partition)
             reach = reaches.get(key, 0)
-            if side == LANDING:
+            if origin == LANDING:
                 start = topic.fence_offsets.get(partition, 0)
                 rows.append((*key, None, start, None, None, max(reach, start)))
                 continue
@@ -60,20 +60,20 @@ def positions_of(
                 continue
             last = committed.get(TopicPartition(topic.name, partition))
             target = position.target_offset
-            offsets = (position.source_offset, target, last, position.mirrormaker_offset)
+            offsets = (position.source_offset, target, last, position.engine_offset)
             rows.append((*key, *offsets, max(reach, target or 0)))
     schema = (
-        "consumer INT, side INT, topic INT, partition INT, recorded LONG, target LONG, committed LONG, "
-        "mirrormaker LONG, reach LONG"
+        "consumer INT, origin INT, topic INT, partition INT, recorded LONG, target LONG, committed LONG, "
+        "engine LONG, reach LONG"
     )
     return spark.createDataFrame(rows, schema)
 
 
 def reaches_of(inputs: AuditInputs, processed: Iterable[Mapping[str, Any]]) -> dict[tuple[int, ...], int]:
-    """(consumer, side, topic, partition) -> end of what was processed after the move."""
+    """(consumer, origin, topic, partition) -> end of what was processed after the move."""
     reaches: dict[tuple[int, ...], int] = {}
     for row in processed:
         if row["life"] == inputs.life_after and row["topic"] is not None:
-            key = (row["consumer"], row["side"], row["topic"], row["partition"])
+            key = (row["consumer"], row["origin"], row["topic"], row["partition"])
             reaches[key] = max(reaches.get(key, 0), row["offset"] + 1)
     return reaches

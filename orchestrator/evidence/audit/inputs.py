@@ -10,29 +10,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from orchestrator.adapters.files import write_whole
 from orchestrator.errors import AuditError
+from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.topology.model import Replication, Topology
 
-_CONFIG = ConfigDict(extra="forbid")
+_CONFIG = ConfigDict(extra="forbid", validate_by_name=True, validate_by_alias=True)
 
 FILE_NAME = "inputs.json"
 
 MIRRORED, LANDING = 0, 1
-"""Sides of the target: copies of what the source had, and what was written there after the move."""
+"""Of one move the two sides of its target, and their origins: copies of what the source had, and what was
+written there after the move."""
 
 SEEN_WITHIN_S = 120.0
 """A client counts as back after a move if it was seen within this time."""
 
-ACKED, OPEN, FAILED, UNSERVED = 1, 2, 4, 8
+ACKED, OPEN, FAILED, UNSERVED, FENCED = 1, 2, 4, 8, 16
 """What came of a send: acknowledged; no answer, so it may be there or not; refused for certain.
 
 An open or refused one is *unserved* as well where it was answered so (by a refusal, or by a time-out) after
 its producer had been acknowledged in the same life: the producer was there, and its record was not taken.
+*Fenced* is such a one in the last seconds of a life that a move ended.
 """
 
 
@@ -40,16 +44,18 @@ its producer had been acknowledged in the same life: the producer was there, and
 class AuditedTopic:
     """A topic by its name at the source, and the name of its copy at the target.
 
-    After a failover producers write into the topic of the source's name at the target: the landing
-    topic. `fence_offsets` are that topic's ends when it was fenced, per partition; records before
-    them belong to earlier runs and are not looked at. Of an estate that works on, only a part is looked
-    at: of the mirrored topic `[mirrored_starts, mirrored_ends)`, of the landing topic as far as
-    `landing_ends`; without them all that is there.
+    After a failover producers write into the topic of the source's name at the target: the landing topic.
+    `fence_offsets` are that topic's ends when it was fenced, per partition; records before them belong to
+    earlier runs and are not looked at. Of an estate that works on, only a part is looked at: of the mirrored
+    topic `[mirrored_starts, mirrored_ends)`, of the landing topic as far as `landing_ends`; without them all
+    that is there. `copies`: cluster -> origin -> the name of a copy there, for other ways than from the
+    source to the target.
     """
 
     name: str
     mirrored: str
     partitions: int
+    copies: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fence_offsets: Mapping[int, int] = field(default_factory=dict)
     mirrored_starts: Mapping[int, int] = field(default_factory=dict)
     mirrored_ends: Mapping[int, int] = field(default_factory=dict)
@@ -66,7 +72,7 @@ class AuditedProducer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class AuditedConsumer:
-    """A consumer group or a Spark query, with its topics' names at the source.
+    """A consumer of a kind that `kinds` knows, with its topics' names at the source.
 
     `relocated_batch`: of a query, the newest batch in the checkpoint that it was restarted from.
     """
@@ -82,19 +88,53 @@ class Position:
     """Where one consumer went on in one partition, as the failover wrote it.
 
     `source_offset` is the recorded position at the source (the next record to read), `target_offset`
-    what it was translated to; `exact` what the translation claimed. `mirrormaker_offset` is what
-    stood there before: MirrorMaker's own synced offset, None where there was none.
+    what it was translated to; `exact` what the translation claimed. `engine_offset` is what
+    stood there before: the mirror engine's own synced offset, None where there was none. `origin`: where the
+    records of that log were produced; the source of the move where it is empty.
     """
 
     consumer: str
     topic: str
     partition: int
+    origin: str = ""
     source_offset: int | None = None
     position_age_s: float | None = None
     target_offset: int | None = None
     exact: bool = False
-    mirrormaker_offset: int | None = None
+    engine_offset: Annotated[int | None, Field(alias=ENGINE.offset_key)] = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditedPlace:
+    """A cluster whose logs are read. Secrets in `client` are references, never values."""
+
+    cluster: str
+    bootstrap: tuple[str, ...]
+    client: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class AuditedMove:
+    """One of several moves, as it was made: with the nth of them life n + 1 of every client began.
+
+    `mirrored_ends`: topic at the target -> partition -> its end when the mirror was stopped.
+    `reread_at_most`: what the plan said each consumer would read again; None where it could not say.
+    `started_at_s`: when it was commanded (Unix epoch seconds). `is_source_lost`: what had not been copied
+    then arrives later.
+    """
+
+    verb: str
+    run_id: str
+    source: str
+    target: str
+    outcome: str
+    seconds: float
+    is_source_lost: bool
+    started_at_s: float = 0.0
+    positions: tuple[Position, ...] = ()
+    mirrored_ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    reread_at_most: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -103,6 +143,10 @@ class AuditInputs:
 
     `life_before` and `life_after` number the lives of the clients at the source and at the target.
     A client counts as back if it was seen within `seen_within_s` after the fault.
+
+    With `moves` there are several, which led to and fro between the source and the target: lives are counted
+    from 1 on, and all of `others` is looked at beside the target. The fault and `positions` are those of one
+    move.
     """
 
     ledgers: str
@@ -119,11 +163,26 @@ class AuditInputs:
     seen_within_s: float = SEEN_WITHIN_S
     life_before: int = 1
     life_after: int = 2
+    others: tuple[AuditedPlace, ...] = ()
+    moves: tuple[AuditedMove, ...] = ()
+
+    @property
+    def lives(self) -> dict[int, str]:
+        """Each life that is looked at, in order, and the cluster where it was lived."""
+        if not self.moves:
+            return {self.life_before: self.source, self.life_after: self.target}
+        return {1: self.moves[0].source} | {n: move.target for n, move in enumerate(self.moves, 2)}
+
+    @property
+    def places(self) -> tuple[AuditedPlace, ...]:
+        """Every cluster whose logs are read."""
+        target = AuditedPlace(cluster=self.target, bootstrap=self.bootstrap, client=self.client)
+        return target, *self.others
 
     def write(self, folder: Path) -> Path:
         """Write `inputs.json` into a folder; returns its path."""
         path = folder / FILE_NAME
-        write_whole(path, _ADAPTER.dump_json(self, indent=2).decode() + "\n")
+        write_whole(path, _ADAPTER.dump_json(self, indent=2, by_alias=True).decode() + "\n")
         return path
 
     @classmethod
@@ -220,6 +279,6 @@ def _position(
         position_age_s=row.get("position_age_s"),
         target_offset=row.get("target_offset"),
         exact=bool(row.get("exact", False)),
-        mirrormaker_offset=before.get(partition),
+        engine_offset=before.get(partition),
         reason=str(row.get("reason", "")),
     )

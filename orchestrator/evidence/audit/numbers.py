@@ -5,7 +5,7 @@ carries along costs time: two numbers in place of six halve it. Nothing outside 
 
     record   producer, sequence            sequence  < 2^44
     place    partition, offset             ordered like the offsets of a partition; offset < 2^44
-    lane     consumer, side, topic, partition        topic < 2^16, partition < 2^20
+    lane     consumer, origin, topic, partition      origin < 2^4, topic < 2^16, partition < 2^20
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 _WIDE = 1 << 44
 _PARTITIONS = 1 << 20
 _TOPICS = 1 << 16
+_ORIGINS = 1 << 4
 
 
 def record_number() -> Column:
@@ -38,29 +39,29 @@ def place_number() -> Column:
     return f.col("partition").cast("long") * _WIDE + f.col("offset")
 
 
-def partition_of(place: str) -> Column:
+def partition_of(place: str | Column) -> Column:
     """The partition in a place number."""
     return _high(place, _WIDE)
 
 
-def offset_of(place: str) -> Column:
+def offset_of(place: str | Column) -> Column:
     """The offset in a place number."""
-    return f.col(place) % _WIDE
+    return (f.col(place) if isinstance(place, str) else place) % _WIDE
 
 
 def lane_number() -> Column:
-    """`consumer`, `side`, `topic` and `partition`."""
-    reader = f.col("consumer").cast("long") * 2 + f.col("side")
+    """`consumer`, `origin`, `topic` and `partition`."""
+    reader = f.col("consumer").cast("long") * _ORIGINS + f.col("origin")
     return (reader * _TOPICS + f.col("topic")) * _PARTITIONS + f.col("partition")
 
 
 def lane_columns(lane: str) -> list[Column]:
-    """consumer, side, topic and partition of a lane number, under these names."""
-    topics = _high(lane, _PARTITIONS)
+    """consumer, origin, topic and partition of a lane number, under these names."""
+    topics = f.shiftright(lane, _PARTITIONS.bit_length() - 1)
     readers = _high(lane, _PARTITIONS * _TOPICS)
     return [
-        f.floor(readers / 2).cast("int").alias("consumer"),
-        (readers % 2).alias("side"),
+        f.floor(readers / _ORIGINS).cast("int").alias("consumer"),
+        (readers % _ORIGINS).alias("origin"),
         (topics % _TOPICS).cast("int").alias("topic"),
         (f.col(lane) % _PARTITIONS).cast("int").alias("partition"),
     ]
@@ -71,5 +72,5 @@ def key_number(key: str) -> Column:
     return f.when(f.col(key).isNotNull(), f.xxhash64(key))
 
 
-def _high(number: str, width: int) -> Column:
-    return f.shiftright(f.col(number), width.bit_length() - 1).cast("int")
+def _high(number: str | Column, width: int) -> Column:
+    return f.shiftright(number, width.bit_length() - 1).cast("int")

@@ -7,22 +7,22 @@ indexes on the way. The CSV files stay what they are; the packed ones are thrown
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from orchestrator.evidence.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED, AuditInputs
-from orchestrator.evidence.audit.ledgers import END_MARK, batches_path, processed_path, sends_path
+from orchestrator.evidence.audit.inputs import ACKED, FAILED, FENCED, OPEN, UNSERVED, AuditInputs
+from orchestrator.evidence.audit.kinds import ProcessedLedger, audited_kind, whole_lines
+from orchestrator.evidence.audit.ledgers import sends_path
 from orchestrator.evidence.audit.result import Finding
+from orchestrator.evidence.audit.sends import FENCING_MS
+from orchestrator.evidence.audit.sides import Sides, named_at, sides_of
 from orchestrator.evidence.audit.soundness import Soundness
-
-Paths = tuple[Path, Path]
-Pack = Callable[[AuditInputs, Path, Path, tuple[int, int]], tuple[int, int]]
 
 _TEXT, _SMALL, _LARGE = pa.string(), pa.int32(), pa.int64()
 _SENDS = {
@@ -38,16 +38,6 @@ _SENDS = {
     "error": _TEXT,
     "end": _TEXT,
 }
-_PROCESSED = {
-    "topic": _TEXT,
-    "partition": _SMALL,
-    "offset": _LARGE,
-    "producer": _TEXT,
-    "sequence": _LARGE,
-    "life": _SMALL,
-    "at_ms": _LARGE,
-    "end": _TEXT,
-}
 
 
 def pack_ledgers(inputs: AuditInputs, folder: Path, found: Soundness) -> None:
@@ -55,33 +45,34 @@ def pack_ledgers(inputs: AuditInputs, folder: Path, found: Soundness) -> None:
 
     One that does not hold what it should makes its client unsound, with a finding.
     """
-    ledgers = Path(inputs.ledgers)
-    lives = (inputs.life_before, inputs.life_after)
+    ledgers, sides = Path(inputs.ledgers), sides_of(inputs)
     for index, producer in enumerate(inputs.producers):
-        for life in lives:
+        for life in inputs.lives:
             path = sends_path(ledgers, producer.name, life)
             packed = folder / f"sends-{index}-{life}.parquet"
-            key = ("producer", index, life)
-            if path.exists() and not _is_packed(found, pack_sends, inputs, (path, packed), key):
+            pack = partial(pack_sends, inputs, path, packed, (index, life))
+            if path.exists() and not _is_packed(found, inputs, path, ("producer", index, life), pack):
                 found.producers.add(index)
     for index, consumer in enumerate(inputs.consumers):
-        for life in lives:
-            is_query = consumer.kind == "spark"
-            path = (batches_path if is_query else processed_path)(ledgers, consumer.name, life)
-            pack = pack_batches if is_query else pack_processed
+        ledger = audited_kind(consumer.kind).ledger
+        for life in inputs.lives:
+            path = ledger.path(ledgers, consumer.name, life)
             packed = folder / f"processed-{index}-{life}.parquet"
+            pack = partial(pack_processed, inputs, sides, (ledger, path), packed, (index, life))
             key = ("consumer", index, life)
-            is_there = any(path.glob("*.parquet")) if is_query else path.exists()
-            if is_there and not _is_packed(found, pack, inputs, (path, packed), key):
+            if ledger.is_there(path) and not _is_packed(found, inputs, path, key, pack):
                 found.consumers.add(index)
 
 
 def _is_packed(
-    found: Soundness, pack: Pack, inputs: AuditInputs, paths: Paths, key: tuple[str, int, int]
+    found: Soundness,
+    inputs: AuditInputs,
+    ledger: Path,
+    key: tuple[str, int, int],
+    pack: Callable[[], tuple[int, int]],
 ) -> bool:
-    ledger, packed = paths
     try:
-        whole, rows = pack(inputs, ledger, packed, key[1:])
+        whole, rows = pack()
     except (ValueError, KeyError, OSError) as error:
         text = f"{ledger.relative_to(inputs.ledgers)} cannot be understood: {str(error).splitlines()[0]}"
         found.findings.append(Finding("unknown", text))
@@ -102,7 +93,7 @@ def pack_sends(inputs: AuditInputs, ledger: Path, packed: Path, of: tuple[int, i
     that was said of them after the first acknowledgement. Returns the number of lines and of rows. Raises
     `ValueError` where a whole line does not hold what it should.
     """
-    lines = _whole_lines(ledger, _SENDS)
+    lines = whole_lines(ledger, _SENDS)
     events = {name: lines.filter(pc.equal(lines["event"], name)) for name in ("ack", "failed", "timeout")}
     acked = events["ack"]["sequence"].to_numpy()
     failed = np.setdiff1d(events["failed"]["sequence"].to_numpy(), acked)
@@ -110,8 +101,11 @@ def pack_sends(inputs: AuditInputs, ledger: Path, packed: Path, of: tuple[int, i
     still_open = np.setdiff1d(_numbers(lines, "intent"), settled)
     unplaced = np.concatenate([still_open, failed])
     marks = np.repeat([ACKED, OPEN, FAILED], [len(acked), len(still_open), len(failed)])
-    marks[len(acked) :] |= np.where(np.isin(unplaced, _unserved(events)), UNSERVED, 0)
     producer, life = of
+    unserved, fenced = _unserved(events)
+    marks[len(acked) :] |= np.where(np.isin(unplaced, unserved), UNSERVED, 0)
+    if life != max(inputs.lives):
+        marks[len(acked) :] |= np.where(np.isin(unplaced, fenced), FENCED, 0)
     topics = _indexes(events["ack"]["topic"], [topic.name for topic in inputs.topics])
     nothing = pa.nulls(len(unplaced))
     table = pa.table(
@@ -138,14 +132,21 @@ def _numbers(lines: Any, event: str) -> Any:
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
-def _unserved(events: Mapping[str, Any]) -> Any:
-    """Numbers that were refused or timed out after the first acknowledgement of this life."""
-    first_ms = pc.min(events["ack"]["at_ms"])
+def _unserved(events: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Numbers that were refused or timed out after the first acknowledgement of this life; and those of them
+    of which that was said in its last seconds alone.
+    """
+    nothing = np.empty(0, np.int64)
+    acked_ms = events["ack"]["at_ms"]
+    first_ms = pc.min(acked_ms)
     if not first_ms.is_valid:
-        return np.empty(0, np.int64)
+        return nothing, nothing
     answers = [events[name] for name in ("failed", "timeout")]
     later = [rows.filter(pc.greater_equal(rows["at_ms"], first_ms)) for rows in answers]
-    return np.concatenate([rows["sequence"].to_numpy() for rows in later])
+    last = pc.subtract(pc.max(acked_ms), FENCING_MS)
+    in_time = [rows.filter(pc.less(rows["at_ms"], last))["sequence"].to_numpy() for rows in later]
+    unserved = np.concatenate([rows["sequence"].to_numpy() for rows in later])
+    return unserved, np.setdiff1d(unserved, np.concatenate(in_time))
 
 
 def _topics_of(inputs: AuditInputs, producer: int, sequences: Any) -> Any:
@@ -159,32 +160,22 @@ def _chained(first: Any, then: Any) -> Any:
     return pa.chunked_array([*first.chunks, then] if isinstance(first, pa.ChunkedArray) else [first, then])
 
 
-def pack_processed(inputs: AuditInputs, ledger: Path, packed: Path, of: tuple[int, int]) -> tuple[int, int]:
-    """Pack what one group processed. Raises `ValueError` where a whole line does not hold what it should."""
-    return _write_processed(inputs, _whole_lines(ledger, _PROCESSED), packed, of)
-
-
-def pack_batches(inputs: AuditInputs, folder: Path, packed: Path, of: tuple[int, int]) -> tuple[int, int]:
-    """Pack what one Spark query processed: its small files, one a batch, become one. Raises `ValueError`."""
-    batches = [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
-    rows = pa.concat_tables(batches)
-    rows = rows.rename_columns(["life" if name == "record_life" else name for name in rows.column_names])
-    return _write_processed(inputs, rows, packed, of)
-
-
-def _write_processed(inputs: AuditInputs, rows: Any, packed: Path, of: tuple[int, int]) -> tuple[int, int]:
-    """Before the move a consumer reads source topics; they are set beside their mirrored records."""
-    consumer, life = of
-    names = {topic.name: index for index, topic in enumerate(inputs.topics)}
-    if life != inputs.life_before:
-        names |= {topic.mirrored: index for index, topic in enumerate(inputs.topics)}
+def pack_processed(
+    inputs: AuditInputs, sides: Sides, of: tuple[ProcessedLedger, Path], packed: Path, who: tuple[int, int]
+) -> tuple[int, int]:
+    """Pack what one consumer (`who` is its index and the life) processed. Returns the number of lines and of
+    rows. Raises `ValueError` where a whole line does not hold what it should.
+    """
+    (ledger, path), (consumer, life) = of, who
+    rows = ledger.rows(path)
+    names = named_at(inputs, sides, sides.lives[life])
     has_key = "key" in rows.column_names
     table = pa.table(
         {
             "consumer": _constant(consumer, rows),
             "life": _constant(life, rows),
-            "side": _sides(inputs, rows, life),
-            "topic": _named(rows["topic"], names),
+            "origin": _origins(sides, names, rows),
+            "topic": _named(rows["topic"], {name: found[0][1] for name, found in names.items()}),
             "partition": rows["partition"].cast(_SMALL),
             "offset": rows["offset"],
             "producer": _indexes(rows["producer"], [producer.name for producer in inputs.producers]),
@@ -198,25 +189,20 @@ def _write_processed(inputs: AuditInputs, rows: Any, packed: Path, of: tuple[int
     return len(rows), len(rows)
 
 
-def _sides(inputs: AuditInputs, rows: Any, life: int) -> Any:
-    """Where a processed record stands. Where both topics have one name, the life that wrote it decides."""
-    if life == inputs.life_before:
-        return _constant(MIRRORED, rows)
-    if any(topic.name == topic.mirrored for topic in inputs.topics):
-        is_mirrored = pc.less(rows["life"], inputs.life_after)
-    else:
-        is_mirrored = pc.is_in(rows["topic"], value_set=pa.array([t.mirrored for t in inputs.topics]))
-    return pc.if_else(is_mirrored, pa.scalar(MIRRORED, _SMALL), pa.scalar(LANDING, _SMALL))
-
-
-def _whole_lines(ledger: Path, columns: Mapping[str, Any]) -> Any:
-    """The lines of a ledger that are whole: a torn one lacks fields, or its end mark."""
-    table = pyarrow.csv.read_csv(
-        ledger,
-        parse_options=pyarrow.csv.ParseOptions(invalid_row_handler=lambda _row: "skip"),
-        convert_options=pyarrow.csv.ConvertOptions(column_types=dict(columns), strings_can_be_null=True),
-    )
-    return table.filter(pc.equal(table["end"], END_MARK))
+def _origins(sides: Sides, names: Mapping[str, Sequence[tuple[int, int]]], rows: Any) -> Any:
+    """Where processed records were produced. Where several origins have one name, the life that wrote it
+    decides.
+    """
+    known = _named(rows["topic"], {name: found[0][0] for name, found in names.items()})
+    if all(len(found) == 1 for found in names.values()):
+        return known
+    (_, first), *later = sorted(sides.lives.items())
+    lived = _constant(first, rows)
+    for life, place in later:
+        is_since = pc.greater_equal(rows["life"], life)
+        lived = pc.if_else(is_since, pa.scalar(place, _SMALL), lived)
+    shared = pa.array([name for name, found in names.items() if len(found) > 1], _TEXT)
+    return pc.if_else(pc.is_in(rows["topic"], value_set=shared), lived, known)
 
 
 def _named(names: Any, indexes: Mapping[str, int]) -> Any:

@@ -12,6 +12,9 @@ from orchestrator.evidence.audit.clocks import ClockReading
 from orchestrator.evidence.audit.ledgers import END_MARK, POSITIONS_COLUMNS
 from orchestrator.values import TopicPartition
 
+OUTSIDE = "_AUTO_OFFSET_RESET"
+"""The error of a consumer that is to go on at given positions alone, and has none that is in the log."""
+
 
 class PositionEvent(NamedTuple):
     """One line of a positions ledger. `place` and `offset` are None where the event has none."""
@@ -41,6 +44,10 @@ class Positions:
                 found.setdefault(event.place, event.offset)
         return found
 
+    def last_ms(self, event: str) -> int | None:
+        """When an event last happened."""
+        return max((found.at_ms for found in self._of(event)), default=None)
+
     def first_ms(self, event: str) -> int | None:
         """When an event first happened."""
         return next((found.at_ms for found in self._of(event)), None)
@@ -52,6 +59,11 @@ class Positions:
     def errors(self) -> list[str]:
         """Errors by name, each once, in the order of their first time."""
         return list(dict.fromkeys(event.detail for event in self._of("error")))
+
+    def without_position(self) -> list[TopicPartition]:
+        """Partitions in which there was no position, or one outside the log."""
+        found = [e.place for e in self._of("error") if e.detail == OUTSIDE and e.place is not None]
+        return list(dict.fromkeys(found))
 
     def first_offset(self, event: str) -> int | None:
         """The number that the first such event carries."""

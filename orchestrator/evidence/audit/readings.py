@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from orchestrator.evidence.audit.inputs import LANDING, MIRRORED
+from orchestrator.evidence.audit.fates import by_origin
+from orchestrator.evidence.audit.inputs import MIRRORED
 from orchestrator.evidence.audit.numbers import key_number, lane_columns, lane_number, record_number
+from orchestrator.evidence.audit.sides import Sides
 
 # How often a record was processed, in one sum: after the move each time counts 1, before it _FIRST, and
 # where what the consumer keeps still counts it, _KEPT.
@@ -20,59 +22,93 @@ _FIRST, _KEPT = 1 << 20, 1 << 40
 
 
 def readings(
-    fates: DataFrame, processed: DataFrame, subscriptions: DataFrame, relocated: Column, *, before: int
+    fates: DataFrame, processed: DataFrame, subscriptions: DataFrame, relocated: Column, sides: Sides
 ) -> DataFrame:
-    """One row for each record that a consumer read or should have read.
+    """One row for each record that a consumer read or should have read, over all of its lives.
 
-    `copies`: how often it stands at the target on this side, first at `target_offset`. `first`: whether
-    the consumer processed it before the move, `kept`: whether what it keeps since then still counts it
-    (for a Spark query only batches up to the relocated one; `relocated` gives that batch by consumer,
-    null for a group). `again`: how often it processed it after the move.
+    Of each place that is looked at, how often the record of that origin stands there (`copies_…`), where
+    first and last (offsets), and how often the record stands there at all (`all_…`). `read_…`, by the life
+    that a move began, is what `at_move` takes apart; `ever` is how often it was processed in any life.
+    `relocated` gives the batch that a moved Spark query went back to by consumer, null for others.
     `subscriptions` has the columns consumer, topic.
     """
-    there = _present(fates).join(f.broadcast(subscriptions), "topic")
-    is_first = f.col("life") == before
-    is_kept = is_first & (f.col("batch").isNull() | (f.col("batch") <= relocated))
+    there = by_origin(fates, sides).join(f.broadcast(subscriptions), "topic")
+    later = list(sides.lives)[1:]
     nothing = f.lit(None).cast("long")
+    counts = [f"{name}_{place}" for place in sides.clusters for name in ("copies", "first", "last", "all")]
     shown = there.select(
         lane_number().alias("lane"),
         record_number().alias("record"),
-        *("key", "source_offset", "target_offset", "last_offset", "copies"),
-        f.lit(0).cast("long").alias("read"),
+        *("key", "source_offset", "acked_life", *counts),
+        *(f.lit(0).cast("long").alias(f"read_{life}") for life in later),
+        f.lit(0).alias("ever"),
     )
     read = processed.select(
         lane_number().alias("lane"),
         record_number().alias("record"),
         key_number("key").alias("key"),
-        f.when(is_first, f.col("offset")).alias("source_offset"),
-        nothing.alias("target_offset"),
-        nothing.alias("last_offset"),
-        f.lit(0).cast("long").alias("copies"),
-        f.when(is_kept, f.lit(_KEPT)).when(is_first, f.lit(_FIRST)).otherwise(1).cast("long").alias("read"),
+        f.when(f.col("life") < later[0], f.col("offset")).alias("source_offset"),
+        f.lit(None).cast("int").alias("acked_life"),
+        *(
+            (nothing if name.startswith(("first", "last")) else f.lit(0).cast("long")).alias(name)
+            for name in counts
+        ),
+        *(_read(life, relocated).alias(f"read_{life}") for life in later),
+        f.lit(1).alias("ever"),
     )
     # As in `fates`: a record's few rows are brought together before anything is summed.
     each = shown.unionByName(read).repartition("record").groupBy("lane", "record")
     sums = each.agg(
-        f.max("copies").alias("copies"),
-        f.min("target_offset").alias("target_offset"),
-        f.max("last_offset").alias("last_offset"),
-        f.max("source_offset").alias("source_offset"),
-        f.max("key").alias("key"),
-        f.sum("read").alias("read"),
+        *(
+            (f.min if name.startswith("first") else f.max)(name).alias(name)
+            for name in (*counts, "source_offset", "acked_life", "key")
+        ),
+        *(f.sum(name).alias(name) for name in (*(f"read_{life}" for life in later), "ever")),
     )
-    return sums.select(
-        *lane_columns("lane"),
-        *("copies", "target_offset", "last_offset", "source_offset", "key"),
-        (f.col("read") >= _FIRST).alias("first"),
-        (f.col("read") >= _KEPT).alias("kept"),
-        (f.col("read") % _FIRST).alias("again"),
+    return sums.select(*lane_columns("lane"), *sums.columns[2:])
+
+
+def _read(life: int, relocated: Column) -> Column:
+    """How a time that a record was processed counts for the move that began a life."""
+    is_first = f.col("life") < life
+    is_kept = is_first & (f.col("batch").isNull() | (f.col("batch") <= relocated))
+    is_again = f.col("life") == life
+    counts = f.when(is_kept, f.lit(_KEPT)).when(is_first, f.lit(_FIRST)).when(is_again, 1).otherwise(0)
+    return counts.cast("long")
+
+
+def at_move(read: DataFrame, life: int, target: int) -> DataFrame:
+    """The rows of `readings` as the move that began a life, at a place, finds them.
+
+    `copies`: how often the record stands at the target on this side, first at `target_offset`. `first`:
+    whether the consumer processed it before the move, `kept`: whether what it keeps since then still counts
+    it (for a Spark query only batches up to the relocated one). `again`: how often it processed it in that
+    life.
+    """
+    is_first, times = times_processed(life)
+    return read.select(
+        *("consumer", "origin", "topic", "partition", "key", "source_offset"),
+        f.col(f"copies_{target}").alias("copies"),
+        f.col(f"first_{target}").alias("target_offset"),
+        f.col(f"last_{target}").alias("last_offset"),
+        is_first.alias("first"),
+        (f.col(f"read_{life}") >= _KEPT).alias("kept"),
+        times.alias("again"),
     )
+
+
+def times_processed(life: int) -> tuple[Column, Column]:
+    """Of a row of `readings`: whether it was processed before the move that began a life, and how often in
+    it.
+    """
+    counted = f.col(f"read_{life}")
+    return counted >= _FIRST, counted % _FIRST
 
 
 def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
-    """Per consumer, side, topic and partition: what was read again and why, skipped, or read and lost.
+    """Per consumer, origin, topic and partition: what was read again and why, skipped, or read and lost.
 
-    `positions` has the columns consumer, side, topic, partition, recorded, target, committed, mirrormaker
+    `positions` has the columns consumer, origin, topic, partition, recorded, target, committed, engine
     and reach (offsets; null where unknown). `reach` is the end of what the consumer has read on this side
     after the move: what it did not process before that end it `skipped`, what comes after is `unread`.
     A record processed again is explained by the first that fits: its
@@ -80,8 +116,8 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
     (`position_age`), or beyond (`uncommitted`). Without a recorded position it is `unexplained`, and
     so is one that was processed more often after the move than it stands there (`twice`).
     """
-    joined = read.join(f.broadcast(positions), ["consumer", "side", "topic", "partition"], "left")
-    mirrored, there = f.col("side") == MIRRORED, f.col("copies") > 0
+    joined = read.join(f.broadcast(positions), ["consumer", "origin", "topic", "partition"], "left")
+    mirrored, there = f.col("origin") == MIRRORED, f.col("copies") > 0
     first, again = f.col("first"), f.col("again") > 0
     offset = f.col("source_offset")
     reread = mirrored & first & again
@@ -91,7 +127,7 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
     is_unread = f.col("target_offset") >= f.coalesce("reach", f.lit(0))
     is_explained = f.col("recorded").isNotNull() & offset.isNotNull()
     passed_over = mirrored & there & (offset >= f.col("recorded")) & (f.col("last_offset") < f.col("target"))
-    return joined.groupBy("consumer", "side", "topic", "partition").agg(
+    return joined.groupBy("consumer", "origin", "topic", "partition").agg(
         f.count_if(reread & is_explained & by_map).alias("map"),
         f.count_if(reread & is_explained & ~by_map & by_age).alias("position_age"),
         f.count_if(reread & is_explained & ~by_map & ~by_age).alias("uncommitted"),
@@ -104,9 +140,7 @@ def reading_figures(read: DataFrame, positions: DataFrame) -> DataFrame:
         f.count_if(mirrored & ~there & f.col("kept")).alias("processed_but_lost"),
         f.count_if(passed_over).alias("passed_over"),
         f.count_if(~there & again).alias("not_there"),
-        f.count_if(mirrored & there & first & (f.col("last_offset") >= f.col("mirrormaker"))).alias(
-            "mirrormaker"
-        ),
+        f.count_if(mirrored & there & first & (f.col("last_offset") >= f.col("engine"))).alias("engine"),
     )
 
 
@@ -154,22 +188,3 @@ def count_differences(expected: DataFrame, final: DataFrame) -> DataFrame:
             "first_difference"
         ),
     )
-
-
-def _present(fates: DataFrame) -> DataFrame:
-    """Records of the target, once for each side they are on."""
-    mirrored = fates.where(f.col("copies") > 0).select(
-        f.lit(MIRRORED).alias("side"),
-        f.col("target_partition").alias("partition"),
-        *("topic", "producer", "sequence", "key", "source_offset", "target_offset", "last_offset", "copies"),
-    )
-    landing = fates.where(f.col("landed") > 0).select(
-        f.lit(LANDING).alias("side"),
-        f.col("landing_partition").alias("partition"),
-        *("topic", "producer", "sequence", "key"),
-        f.lit(None).cast("long").alias("source_offset"),
-        f.col("landing_offset").alias("target_offset"),
-        f.col("landing_offset").alias("last_offset"),
-        f.col("landed").alias("copies"),
-    )
-    return mirrored.unionByName(landing)

@@ -18,7 +18,8 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """The parts that an audit contributes to a report, with the report's own keys.
+    """The parts that an audit contributes to a report, with the report's own keys. `moves`: `MoveFigures` of
+    several.
 
     A figure that could not be measured is None, never 0, and a finding says why.
     """
@@ -28,10 +29,11 @@ class AuditResult:
     spark: Sequence[Mapping[str, Any]] = ()
     rto: Mapping[str, Any] = field(default_factory=dict)
     series: Mapping[str, Any] = field(default_factory=dict)
+    moves: Sequence[Any] = ()
     findings: Sequence[Finding] = ()
 
     def parts(self) -> dict[str, Any]:
-        """clusters, consumers, spark, rto and series, ready for `report.json`."""
+        """clusters, consumers, spark, rto, series and moves, ready for `report.json`."""
         parts = asdict(self)
         del parts["findings"]
         return parts

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +19,46 @@ from pyspark.sql import functions as f
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.spark import translated_spark_errors
 from orchestrator.errors import AuditError, ClusterError
-from orchestrator.evidence.audit import fates, figures, readings, seconds, series, tables, timing
-from orchestrator.evidence.audit.extent import named_ranges, ranges_to_read, unread_partitions
-from orchestrator.evidence.audit.figures import Measured, PartitionKey, Unmeasured
+from orchestrator.evidence.audit import fates, figures, move_sums, readings, seconds, series, tables, timing
+from orchestrator.evidence.audit.extent import Ranges, named_ranges, ranges_to_read, unread_partitions
+from orchestrator.evidence.audit.figures import Measured, Row, Unmeasured
 from orchestrator.evidence.audit.given import positions_of, reaches_of, relocated_batches, subscriptions
-from orchestrator.evidence.audit.inputs import MIRRORED, AuditInputs
+from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditInputs
+from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.moves import Moved, Returned
 from orchestrator.evidence.audit.packing import pack_ledgers
+from orchestrator.evidence.audit.positions import OUTSIDE
 from orchestrator.evidence.audit.result import AuditResult, Finding
+from orchestrator.evidence.audit.sides import LogKey, Sides, sides_of
 from orchestrator.evidence.audit.soundness import Soundness, not_read, soundness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The audit's sources as DataFrames, with the columns of `tables`; `ranges` is what was to be read.
-
-    `ranges`: (side, topic, partition) -> (first offset, end offset) of the target's logs.
+    """The audit's sources as DataFrames, with the columns of `tables`; `ranges` is what was to be read of the
+    logs of each place.
     """
 
     records: DataFrame
     sends: DataFrame
     processed: DataFrame
     counts: DataFrame
-    ranges: Mapping[PartitionKey, tuple[int, int]]
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What is known before records are compared: the clients' own rows a second, and what is not whole."""
+
+    sends: Sequence[Row]
+    processed: Sequence[Row]
+    found: Soundness
+    unmeasured: Unmeasured
 
 
 def run_audit(spark: SparkSession, inputs: AuditInputs) -> AuditResult:
-    """Audit one move. What cannot be read ends in findings `unknown`, never in an exception of Spark's or
-    Kafka's."""
+    """Audit one move, or several. What cannot be read ends in findings `unknown`, never in an exception of
+    Spark's or Kafka's."""
     found = soundness(inputs)
     try:
         with _packed(inputs, found) as packed:
@@ -69,13 +83,24 @@ def _packed(inputs: AuditInputs, found: Soundness) -> Iterator[Path]:
 
 
 def _audit(spark: SparkSession, inputs: AuditInputs, packed: Path, found: Soundness) -> AuditResult:
-    cluster = KafkaCluster(inputs.target, inputs.bootstrap, inputs.client)
-    ranges, purged = ranges_to_read(inputs, cluster)
+    sides = sides_of(inputs)
+    ranges: dict[LogKey, tuple[int, int]] = {}
+    purged: list[Finding] = []
+    records = []
+    for place in inputs.places:
+        cluster, number = (
+            KafkaCluster(place.cluster, place.bootstrap, place.client),
+            sides.places.index(place.cluster),
+        )
+        there, gone = ranges_to_read(inputs, sides, cluster)
+        ranges |= there
+        purged += gone
+        named = named_ranges(inputs, sides, there, number)
+        with translated_spark_errors(f"cluster {place.cluster}", "auditing"):
+            records.append(tables.read_records(spark, inputs, sides, number, cluster.properties, named))
     with translated_spark_errors(f"cluster {inputs.target}", "auditing"):
         sources = Tables(
-            records=tables.read_target_records(
-                spark, inputs, cluster.properties, named_ranges(inputs, ranges)
-            ),
+            records=reduce(DataFrame.unionByName, records),
             sends=tables.read_packed(spark, packed, "sends", tables.SENDS_SCHEMA),
             processed=tables.read_packed(spark, packed, "processed", tables.PROCESSED_SCHEMA),
             counts=tables.read_counts(spark, inputs),
@@ -93,6 +118,7 @@ def audit_tables(
 ) -> AuditResult:
     """The audit proper, on DataFrames wherever they come from."""
     fault_ms = int((inputs.fault_at_s or 0) * 1000)
+    sides = sides_of(inputs)
     records = sources.records.persist()
     # Two at a time: while one plans, which takes one core, the other computes.
     with ThreadPoolExecutor(2, thread_name_prefix="audit") as pool:
@@ -102,7 +128,7 @@ def audit_tables(
             reading = pool.submit(
                 lambda: _collected(seconds.processed_per_second(sources.processed, fault_ms))
             )
-            partitions, unread = unread_partitions(inputs, counting.result(), sources.ranges)
+            partitions, unread = unread_partitions(inputs, sides, counting.result(), sources.ranges)
             sends, processed = acking.result(), reading.result()
             _compare(found, inputs, sends, processed)
             unmeasured = Unmeasured(
@@ -110,12 +136,23 @@ def audit_tables(
                 consumers=frozenset(found.consumers),
                 partitions=partitions,
             )
-            positions = positions_of(spark, inputs, found.notes, reaches_of(inputs, processed))
-            collected = _measured(spark, inputs, replace(sources, records=records), positions, pool)
+            seen = _Seen(sends=sends, processed=processed, found=found, unmeasured=unmeasured)
+            compared = _several if inputs.moves else _one
+            result = compared(spark, inputs, sides, replace(sources, records=records), seen, pool)
         finally:
             records.unpersist()
+    return replace(result, findings=(*findings, *found.findings, *unread, *result.findings))
+
+
+def _one(  # noqa: PLR0917 - what a comparison is made of
+    spark: SparkSession, inputs: AuditInputs, sides: Sides, sources: Tables, seen: _Seen, pool: Executor
+) -> AuditResult:
+    """One change of life, whose source may be gone: what was lost, and why what was read again was."""
+    found, processed, unmeasured = seen.found, seen.processed, seen.unmeasured
+    positions = positions_of(spark, inputs, found.notes, reaches_of(inputs, processed))
+    collected = _measured(spark, inputs, sides, sources, positions, pool)
     measured = Measured(**collected, notes=found.notes, unmeasured=unmeasured)
-    acks = [row for row in sends if row["count"]]
+    acks = [row for row in seen.sends if row["count"]]
     clusters, strange_records = figures.cluster_parts(inputs, measured)
     consumers, strange_readings = figures.consumer_parts(inputs, measured)
     queries, strange_counts = figures.spark_parts(inputs, measured)
@@ -132,9 +169,6 @@ def audit_tables(
         rto=rto,
         series=series.series_part(inputs, acks, processed, ends),
         findings=(
-            *findings,
-            *found.findings,
-            *unread,
             *strange_records,
             *strange_readings,
             *strange_counts,
@@ -144,32 +178,84 @@ def audit_tables(
     )
 
 
-def _measured(
-    spark: SparkSession, inputs: AuditInputs, sources: Tables, positions: DataFrame, pool: Executor
+def _measured(  # noqa: PLR0917 - what a comparison is made of
+    spark: SparkSession,
+    inputs: AuditInputs,
+    sides: Sides,
+    sources: Tables,
+    positions: DataFrame,
+    pool: Executor,
 ) -> dict[str, list[dict[str, Any]]]:
     """The tables of `Measured`, collected."""
     before, after = inputs.life_before, inputs.life_after
-    fate = fates.record_fates(sources.records, sources.sends, before=before).persist()
+    fate = fates.record_fates(sources.records, sources.sends, sides).persist()
     try:
         relocated = relocated_batches(inputs)
-        read = readings.readings(
-            fate, sources.processed, subscriptions(spark, inputs), relocated, before=before
+        everything = readings.readings(
+            fate, sources.processed, subscriptions(spark, inputs), relocated, sides
         )
-        queries = [index for index, consumer in enumerate(inputs.consumers) if consumer.kind == "spark"]
-        expected = readings.expected_counts(read.where(f.col("consumer").isin(queries)))
+        read = readings.at_move(everything, after, sides.places.index(inputs.target))
+        counting = [
+            index
+            for index, consumer in enumerate(inputs.consumers)
+            if audited_kind(consumer.kind).counts_by_key
+        ]
+        expected = readings.expected_counts(read.where(f.col("consumer").isin(counting)))
         final = readings.final_counts(sources.counts, relocated, before=before, after=after)
         # This one fills the cache that the others read.
-        mirrored = _collected(fates.mirrored_figures(fate))
+        mirrored = _collected(fates.copied_figures(fate, sides, MIRRORED))
         wanted = {
             "readings": readings.reading_figures(read, positions),
-            "landing": fates.landing_figures(fate),
-            "reordered": fates.reordered_figures(fate),
-            "counts": readings.count_differences(expected, final) if queries else None,
+            "landing": fates.own_figures(fate, sides, LANDING),
+            "reordered": fates.reordered_figures(fate, sides),
+            "counts": readings.count_differences(expected, final) if counting else None,
         }
         jobs = {name: pool.submit(_collected, table) for name, table in wanted.items() if table is not None}
         return {"mirrored": mirrored, "counts": [], **{name: job.result() for name, job in jobs.items()}}
     finally:
         fate.unpersist()
+
+
+def _several(  # noqa: PLR0917 - what a comparison is made of
+    spark: SparkSession, inputs: AuditInputs, sides: Sides, sources: Tables, seen: _Seen, pool: Executor
+) -> AuditResult:
+    """Several changes of life, with all places there in the end: what is missing, and where positions led."""
+    fate = fates.record_fates(sources.records, sources.sends, sides).persist()
+    try:
+        here = move_sums.with_behind(fates.by_origin(fate, sides), spark, inputs, sides)
+        everything = readings.readings(
+            fate, sources.processed, subscriptions(spark, inputs), relocated_batches(inputs), sides
+        )
+        read = move_sums.with_behind(everything, spark, inputs, sides)
+        first, *others = sides.clusters
+        # This one fills the cache that the others read.
+        filling = _collected(fates.place_figures(fate, sides, first))
+        wanted = {
+            "reordered": fates.reordered_figures(fate, sides),
+            "late": move_sums.late_figures(here, inputs),
+            "positions": move_sums.position_figures(here, spark, inputs, sides),
+            "readings": move_sums.return_figures(read, inputs, sides),
+        }
+        jobs = {name: pool.submit(_collected, table) for name, table in wanted.items() if table is not None}
+        places = {n: pool.submit(_collected, fates.place_figures(fate, sides, n)) for n in others}
+        (late,) = jobs.pop("late").result()
+        returned = Returned(
+            inputs,
+            sides,
+            Moved(
+                places={first: filling, **{number: job.result() for number, job in places.items()}},
+                late=late,
+                **{name: job.result() for name, job in jobs.items()},
+                acks=seen.sends,
+                processed=seen.processed,
+                notes=seen.found.notes,
+                clocks=seen.found.clocks,
+                unmeasured=seen.unmeasured,
+            ),
+        )
+    finally:
+        fate.unpersist()
+    return returned.result()
 
 
 def _compare(
@@ -192,7 +278,7 @@ def _client_errors(inputs: AuditInputs, found: Soundness) -> list[Finding]:
     findings = []
     for index, consumer in enumerate(inputs.consumers):
         notes = found.notes.get((index, inputs.life_after))
-        if notes is not None and "_AUTO_OFFSET_RESET" in notes.errors():
+        if notes is not None and OUTSIDE in notes.errors():
             text = f"{consumer.name}: a position was missing or outside the log at {inputs.target}"
             findings.append(Finding("invalid", text))
     return findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from orchestrator.evidence.audit.inputs import ACKED
+from orchestrator.evidence.audit.inputs import ACKED, FENCED, UNSERVED
 
 
 def record_counts(records: DataFrame) -> DataFrame:
@@ -19,16 +19,20 @@ def record_counts(records: DataFrame) -> DataFrame:
 def acks_per_second(sends: DataFrame, fault_ms: int) -> DataFrame:
     """Per producer, life, topic, partition and second after the fault: acknowledgements.
 
-    `rows` counts what was not acknowledged as well, in rows without a second.
+    `rows` counts what was not acknowledged as well, in rows without a second; `unserved` what is marked so,
+    and not as fenced.
     """
     return sends.groupBy("producer", "life", "topic", "partition", _second(fault_ms)).agg(
-        f.count("*").alias("rows"), f.count_if(f.col("mark") == ACKED).alias("count"), *_of_second()
+        f.count("*").alias("rows"),
+        f.count_if(f.col("mark") == ACKED).alias("count"),
+        f.count_if(f.col("mark").bitwiseAND(UNSERVED | FENCED) == UNSERVED).alias("unserved"),
+        *_of_second(),
     )
 
 
 def processed_per_second(processed: DataFrame, fault_ms: int) -> DataFrame:
-    """Per consumer, life, side, topic, partition and second after the fault: records processed."""
-    return processed.groupBy("consumer", "life", "side", "topic", "partition", _second(fault_ms)).agg(
+    """Per consumer, life, origin, topic, partition and second after the fault: records processed."""
+    return processed.groupBy("consumer", "life", "origin", "topic", "partition", _second(fault_ms)).agg(
         f.count("*").alias("count"), *_of_second()
     )
 

@@ -18,7 +18,7 @@ def series_part(
 ) -> dict[str, Any]:
     """`series` of the report, a point a second, relative to the fault.
 
-    `acks` and `processed` have one row for each client, life, side, topic, partition and `second`
+    `acks` and `processed` have one row for each client, life, topic, partition and `second`
     (relative to the fault), with `count`, the largest `offset`, `first_ms` and `last_ms`. `mirrored_ends`:
     (topic, partition) -> end of the mirrored log, which stands still after the move.
     """
@@ -124,7 +124,7 @@ def _lags(
     read: dict[PartitionKey, dict[int, int]] = defaultdict(dict)
     for row in rows:
         if row["life"] == life:
-            offsets = read[row["side"], row["topic"], row["partition"]]
+            offsets = read[row["origin"], row["topic"], row["partition"]]
             offsets[row["second"]] = max(offsets.get(row["second"], 0), row["offset"] + 1)
     positions: dict[PartitionKey, int] = dict(starts)
     ends: dict[PartitionKey, int] = dict(fixed_ends)

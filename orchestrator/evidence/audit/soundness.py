@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from orchestrator.evidence.audit.clocks import ClockReading
 from orchestrator.evidence.audit.inputs import AuditInputs
-from orchestrator.evidence.audit.ledgers import (
-    Completeness,
-    batches_path,
-    completeness,
-    positions_path,
-    processed_path,
-    sends_path,
-)
+from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.ledgers import Completeness, completeness, positions_path, sends_path
 from orchestrator.evidence.audit.positions import Positions, read_positions
 from orchestrator.evidence.audit.result import Finding
 from orchestrator.evidence.audit.sends import SendNotes, missing_end, read_send_notes
@@ -45,20 +40,21 @@ def soundness(inputs: AuditInputs) -> Soundness:
     """Look at every ledger that the inputs name."""
     found = Soundness()
     folder = Path(inputs.ledgers)
-    lives = (inputs.life_before, inputs.life_after)
+    lives = list(inputs.lives)
     for index, producer in enumerate(inputs.producers):
         notes = [_sends(found, ("producer", index, life), producer.name, folder) for life in lives]
-        if None in notes or _is_cut_off(found, inputs, producer.name, notes):
+        if None in notes or _is_cut_off(found, lives, producer.name, notes):
             found.producers.add(index)
     for index, consumer in enumerate(inputs.consumers):
+        ledger = audited_kind(consumer.kind).ledger
         for life in lives:
             is_sound = _note(found, index, life, positions_path(folder, consumer.name, life), consumer.name)
-            if consumer.kind == "spark":
-                is_sound &= _batches(found, batches_path(folder, consumer.name, life), consumer.name)
-            else:
-                path = processed_path(folder, consumer.name, life)
+            path = ledger.path(folder, consumer.name, life)
+            if ledger.is_of_lines:
                 is_sound &= _count(found, ("consumer", index, life), path, consumer.name)
-            if not is_sound:
+            problems = [Finding("unknown", f"{consumer.name}: {text}") for text in ledger.problems(path)]
+            found.findings += problems
+            if problems or not is_sound:
                 found.consumers.add(index)
     return found
 
@@ -100,13 +96,14 @@ def _sends(found: Soundness, key: tuple[str, int, int], name: str, folder: Path)
     return notes
 
 
-def _is_cut_off(found: Soundness, inputs: AuditInputs, name: str, notes: Sequence[SendNotes | None]) -> bool:
-    before, after = notes
-    problem = missing_end(before, after) if before is not None and after is not None else ""
-    if problem:
-        text = f"{name}: {sends_path(Path(), name, inputs.life_before).name} {problem}"
-        found.findings.append(Finding("unknown", text))
-    return bool(problem)
+def _is_cut_off(found: Soundness, lives: Sequence[int], name: str, notes: Sequence[SendNotes | None]) -> bool:
+    problems = [
+        f"{name}: {sends_path(Path(), name, life).name} {problem}"
+        for life, (before, after) in zip(lives, pairwise(notes), strict=False)
+        if before is not None and after is not None and (problem := missing_end(before, after))
+    ]
+    found.findings += [Finding("unknown", text) for text in problems]
+    return bool(problems)
 
 
 def _note(found: Soundness, index: int, life: int, path: Path, name: str) -> bool:
@@ -133,20 +130,3 @@ def _looked_at(found: Soundness, path: Path, name: str) -> Completeness | None:
         text = f"{name}: {whole.torn} lines of {path.name} are torn; killed writers explain {whole.starts}"
         found.findings.append(Finding("unknown", text))
     return whole
-
-
-def _batches(found: Soundness, folder: Path, name: str) -> bool:
-    numbers = sorted(_numbers(folder))
-    if not numbers:
-        found.findings.append(Finding("unknown", f"{name}: no batch in {folder.name}"))
-        return False
-    missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
-    if missing:
-        text = f"{name}: {folder.name} lacks {len(missing)} batches, the first is {missing[0]}"
-        found.findings.append(Finding("unknown", text))
-    return not missing
-
-
-def _numbers(folder: Path) -> Iterator[int]:
-    for path in folder.glob("batch-*.parquet"):
-        yield int(path.stem.removeprefix("batch-"))

@@ -1,12 +1,12 @@
-"""The target's records and the packed ledgers as DataFrames with small, equal columns.
+"""Records of the places and the packed ledgers as DataFrames with small, equal columns.
 
 Names become indexes into `AuditInputs` (producers, consumers, topics): grouping millions of rows by
-numbers costs half of what it costs by strings. `side` tells where a record is: `MIRRORED` in the
-copy of a source topic, `LANDING` in the topic that producers write into after the move.
+numbers costs half of what it costs by strings. `side` tells where a record is and `origin` where it was
+produced (see `sides`); where a record was processed follows from the life.
 
     records    side, topic, partition, offset, key, producer, sequence, resent
     sends      producer, life, mark, sequence, topic, partition, offset, at_ms
-    processed  consumer, life, side, topic, partition, offset, producer, sequence, key, at_ms, batch
+    processed  consumer, life, origin, topic, partition, offset, producer, sequence, key, at_ms, batch
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from orchestrator.adapters.spark import kafka_options, offsets_json
-from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditInputs
+from orchestrator.evidence.audit.fates import place_of_life
+from orchestrator.evidence.audit.inputs import AuditInputs
+from orchestrator.evidence.audit.kinds import audited_kind
 from orchestrator.evidence.audit.ledgers import END_MARK, sink_path
+from orchestrator.evidence.audit.sides import Sides, named_at
 from orchestrator.values import TopicPartition
 
 SENDS_SCHEMA = (
     "producer INT, life INT, mark INT, sequence LONG, topic INT, partition INT, offset LONG, at_ms LONG"
 )
 PROCESSED_SCHEMA = (
-    "consumer INT, life INT, side INT, topic INT, partition INT, offset LONG, producer INT, sequence LONG, "
+    "consumer INT, life INT, origin INT, topic INT, partition INT, offset LONG, producer INT, sequence LONG, "
     "key STRING, at_ms LONG, batch LONG"
 )
 COUNTS_SCHEMA = "consumer INT, life INT, batch LONG, key STRING, count LONG"
@@ -36,13 +39,15 @@ COUNTS_SCHEMA = "consumer INT, life INT, batch LONG, key STRING, count LONG"
 _COUNTS_FILE = "key STRING, count LONG, batch LONG, life INT, end STRING"
 
 
-def read_target_records(
+def read_records(  # noqa: PLR0917 - where, and what of it
     spark: SparkSession,
     inputs: AuditInputs,
+    sides: Sides,
+    cluster: int,
     properties: Mapping[str, Any],
     ranges: Mapping[TopicPartition, tuple[int, int]],
 ) -> DataFrame:
-    """`records` of each range `[start, end)` at the target, read by Spark's Kafka source.
+    """`records` of each range `[start, end)` at one place, read by Spark's Kafka source.
 
     A record that no producer of the inputs wrote has no `producer`.
     """
@@ -57,11 +62,10 @@ def read_target_records(
         .load()
     )
     fields = f.split(f.col("value").cast("string"), ",", 6)
-    mirrored = {topic.mirrored: index for index, topic in enumerate(inputs.topics)}
-    landing = {topic.name: index for index, topic in enumerate(inputs.topics)}
+    names = named_at(inputs, sides, cluster)
     return raw.select("*", fields.alias("fields")).select(
-        _side(inputs, f.col("topic"), f.col("fields")[2].cast("int")).alias("side"),
-        _index(f.col("topic"), mirrored | landing).alias("topic"),
+        _side(sides, cluster, names, f.col("fields")[2].cast("int")).alias("side"),
+        _index(f.col("topic"), {name: found[0][1] for name, found in names.items()}).alias("topic"),
         "partition",
         "offset",
         f.col("key").cast("string").alias("key"),
@@ -79,7 +83,7 @@ def read_packed(spark: SparkSession, folder: Path, kind: str, schema: str) -> Da
 
 
 def read_counts(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
-    """What each Spark query wrote into its sink: every changed count of every batch."""
+    """What each consumer that counts by key wrote into its sink: every changed count of every batch."""
     parts = [
         spark.read.schema(_COUNTS_FILE)
         .option("header", True)
@@ -89,17 +93,24 @@ def read_counts(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
         .where(f.col("end") == END_MARK)
         .select(f.lit(index).alias("consumer"), "life", "batch", "key", "count")
         for index, consumer in enumerate(inputs.consumers)
-        if consumer.kind == "spark"
+        if audited_kind(consumer.kind).counts_by_key
         and any((sink := sink_path(Path(inputs.ledgers).absolute(), consumer.name)).rglob("*.csv"))
     ]
     return _union(spark, parts, COUNTS_SCHEMA)
 
 
-def _side(inputs: AuditInputs, topic: Column, life: Column) -> Column:
-    """Where a record of the target is. Where both topics have one name, the life that wrote it decides."""
-    if any(t.name == t.mirrored for t in inputs.topics):
-        return f.when(life < inputs.life_after, MIRRORED).otherwise(LANDING)
-    return f.when(topic.isin([t.mirrored for t in inputs.topics]), MIRRORED).otherwise(LANDING)
+def _side(sides: Sides, cluster: int, names: Mapping[str, Sequence[tuple[int, int]]], life: Column) -> Column:
+    """Where a record of a place is. Where several sides have one name, the life that wrote it decides."""
+    chosen = f.lit(None).cast("int")
+    for origin, side in ((sides.looked_at[side].origin, side) for side in sides.at(cluster)):
+        known = {name: [found for found, _ in there] for name, there in names.items()}
+        alone = [name for name, origins in known.items() if origins == [origin]]
+        shared = [name for name, origins in known.items() if origin in origins and len(origins) > 1]
+        is_here = f.col("topic").isin(alone)
+        if shared:
+            is_here |= f.col("topic").isin(shared) & (place_of_life(sides, life) == origin)
+        chosen = f.when(is_here, side).otherwise(chosen)
+    return chosen
 
 
 def _producer_indexes(inputs: AuditInputs) -> dict[str, int]:

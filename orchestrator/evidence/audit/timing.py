@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.evidence.audit.clocks import Clocks, reading_at
 from orchestrator.evidence.audit.figures import Row, Unmeasured, rows_of
@@ -28,6 +28,21 @@ class Pause:
     seconds: float | None
     offsets_s: tuple[float | None, float | None] = (None, None)
     plus_minus_s: float | None = None
+
+    @property
+    def is_disagreeing(self) -> bool:
+        """Whether it ended before it began: clocks disagree, or a client worked at both sides at once."""
+        return self.seconds is not None and self.seconds < 0
+
+
+class Change(NamedTuple):
+    """Two lives that follow each other. A client that had ended by itself, or was not seen in the first, is
+    out of service since `began_ms` (Unix epoch milliseconds; None: since no known moment).
+    """
+
+    before: int
+    after: int
+    began_ms: float | None
 
 
 def rto_part(
@@ -57,14 +72,16 @@ def rto_part(
         if index in unmeasured.consumers:
             continue
         before = notes.get((index, inputs.life_before))
-        ended_ms = before.first_ms("stop") if before is not None else None
+        ended_ms = before.last_ms("stop") if before is not None else None
         rows = rows_of(processed, "consumer", index)
-        consumers[consumer.name] = _pause(inputs, rows, ("consumer", index), clocks, ended_ms=ended_ms)
+        consumers[consumer.name] = out_of_service(
+            rows, ("consumer", index), clocks, _change(inputs), ended_ms=ended_ms
+        )
     findings = [
         *_disagreeing(inputs, by_topic),
         *_disagreeing(inputs, {n: {"": p} for n, p in consumers.items()}),
     ]
-    known = {name: pause for name, pause in {**producers, **consumers}.items() if not _is_disagreeing(pause)}
+    known = {name: pause for name, pause in {**producers, **consumers}.items() if not pause.is_disagreeing}
     is_whole = len(known) == len(inputs.producers) + len(inputs.consumers)
     seen = [pause.seconds for pause in known.values() if pause.seconds is not None]
     first_ack, first_record = _after_decision_s(inputs, acks), _after_decision_s(inputs, processed)
@@ -76,9 +93,7 @@ def rto_part(
         "per_consumer": {name: pause.seconds for name, pause in consumers.items() if name in known},
         "per_topic": {
             name: {
-                topic: pause.seconds
-                for topic, pause in pauses.items()
-                if topic and not _is_disagreeing(pause)
+                topic: pause.seconds for topic, pause in pauses.items() if topic and not pause.is_disagreeing
             }
             for name, pauses in by_topic.items()
         },
@@ -96,35 +111,39 @@ def _topic_pauses(
     """Of each topic in which the producer was acknowledged in either life; of none at all under ""."""
     client, rows = ("producer", producer), rows_of(acks, "producer", producer)
     pauses = {
-        topic.name: _pause(inputs, own, client, clocks)
+        topic.name: out_of_service(own, client, clocks, _change(inputs))
         for index, topic in enumerate(inputs.topics)
         if (own := rows_of(rows, "topic", index))
     }
-    return pauses or {"": _pause(inputs, rows, client, clocks)}
+    return pauses or {"": out_of_service(rows, client, clocks, _change(inputs))}
 
 
-def _pause(
-    inputs: AuditInputs,
+def _change(inputs: AuditInputs) -> Change:
+    fault_ms = None if inputs.fault_at_s is None else inputs.fault_at_s * 1000
+    return Change(inputs.life_before, inputs.life_after, fault_ms)
+
+
+def out_of_service(
     rows: Sequence[Row],
     client: tuple[str, int],
     clocks: Clocks,
+    change: Change,
     *,
     ended_ms: int | None = None,
 ) -> Pause:
-    last: float | None = max(
-        (row["last_ms"] for row in rows if row["life"] == inputs.life_before), default=None
-    )
-    first: float | None = min(
-        (row["first_ms"] for row in rows if row["life"] == inputs.life_after), default=None
-    )
-    fault_ms = None if inputs.fault_at_s is None else inputs.fault_at_s * 1000
-    is_from_fault = fault_ms is not None and (last is None or (ended_ms is not None and ended_ms < fault_ms))
-    if is_from_fault:
-        last = fault_ms
+    """How long a client was out of service; `rows` have life, first_ms and last_ms, `ended_ms` is when it had
+    ended by itself in the older life.
+    """
+    last: float | None = max((row["last_ms"] for row in rows if row["life"] == change.before), default=None)
+    first: float | None = min((row["first_ms"] for row in rows if row["life"] == change.after), default=None)
+    began_ms = change.began_ms
+    had_ended = began_ms is not None and (last is None or (ended_ms is not None and ended_ms < began_ms))
+    if had_ended:
+        last = began_ms
     if first is None or last is None:
         return Pause(seconds=None)
-    before = None if is_from_fault else reading_at(clocks.get((*client, inputs.life_before), ()), last)
-    after = reading_at(clocks.get((*client, inputs.life_after), ()), first)
+    before = None if had_ended else reading_at(clocks.get((*client, change.before), ()), last)
+    after = reading_at(clocks.get((*client, change.after), ()), first)
     if before is None or after is None:
         return Pause(seconds=round((first - last) / 1000, 3))
     milliseconds = first + after.offset_ms - last - before.offset_ms
@@ -141,23 +160,20 @@ def _longest(pauses: Iterable[Pause]) -> Pause:
     for pause in found:
         if pause.seconds is None:
             return pause
-    return min(found, key=lambda pause: (not _is_disagreeing(pause), -(pause.seconds or 0.0)))
-
-
-def _is_disagreeing(pause: Pause) -> bool:
-    return pause.seconds is not None and pause.seconds < 0
+    return min(found, key=lambda pause: (not pause.is_disagreeing, -(pause.seconds or 0.0)))
 
 
 def _disagreeing(inputs: AuditInputs, clients: Mapping[str, Mapping[str, Pause]]) -> Iterator[Finding]:
     for name, pauses in clients.items():
         for topic, pause in pauses.items():
-            if pause.seconds is not None and pause.seconds < 0:
+            if pause.is_disagreeing:
                 where = f" in {topic}" if topic else ""
                 yield Finding(
                     "unknown",
                     f"{name}: its first success{where} at {inputs.target} bears a time"
-                    f" {-pause.seconds:.3f} s before its last one at {inputs.source}: the clocks disagree,"
-                    " or it worked at both sides at once; how long it was out of service is not known",
+                    f" {-(pause.seconds or 0):.3f} s before its last one at {inputs.source}: the clocks"
+                    " disagree, or it worked at both sides at once; how long it was out of service is not"
+                    " known",
                 )
 
 

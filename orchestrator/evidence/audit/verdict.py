@@ -31,7 +31,7 @@ def judge(
     that it would read again at most, None where the plan could not say. `is_drained`: whether every
     consumer had read to the end when the audit began.
     """
-    findings = [
+    return _verdict(
         *result.findings,
         *_topics(result.clusters),
         *_untaken(result.clusters, source),
@@ -40,8 +40,31 @@ def judge(
         *_rereads(result.consumers, predicted_reread or {}),
         *_queries(result.spark),
         *_clients(result.rto),
-        *_circumstances(result, is_fault_verified, is_drained),
+        *_measured(result),
+        *_circumstances(is_fault_verified, is_drained),
+    )
+
+
+def judge_moves(
+    result: AuditResult, *, is_fault_verified: bool | None, is_drained: bool | None
+) -> tuple[Verdict, list[str]]:
+    """The same for moves to and fro, whose audit holds each against what its own plan had stated."""
+    empty = [
+        Finding("unknown", f"{name} of {cluster}: nothing was acknowledged")
+        for cluster, evidence in result.clusters.items()
+        for name, topic in evidence["topics"].items()
+        if topic["acked"] == 0
     ]
+    return _verdict(
+        *result.findings,
+        *_topics(result.clusters),
+        *empty,
+        *_circumstances(is_fault_verified, is_drained),
+    )
+
+
+def _verdict(*findings: Finding) -> tuple[Verdict, list[str]]:
+    """Invalid over unknown over valid, and every reason once, the gravest first."""
     invalid = list(dict.fromkeys(found.reason for found in findings if found.verdict == "invalid"))
     unknown = list(dict.fromkeys(found.reason for found in findings if found.verdict == "unknown"))
     verdict: Verdict = "invalid" if invalid else "unknown" if unknown else "valid"
@@ -197,13 +220,14 @@ def _clients(rto: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding("invalid", f"{name}: seen again only after {seconds:.1f} s (limit {limit:g} s)")
 
 
-def _circumstances(
-    result: AuditResult, is_fault_verified: bool | None, is_drained: bool | None
-) -> Iterator[Finding]:
+def _measured(result: AuditResult) -> Iterator[Finding]:
     if not any(evidence["topics"] for evidence in result.clusters.values()):
         yield Finding("unknown", "nothing was acknowledged: an empty drill shows nothing")
     if not result.consumers:
         yield Finding("unknown", "no consumer was measured")
+
+
+def _circumstances(is_fault_verified: bool | None, is_drained: bool | None) -> Iterator[Finding]:
     if not is_fault_verified:
         yield Finding("unknown", "it was not verified that the fault took effect")
     if not is_drained:

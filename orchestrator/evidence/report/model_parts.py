@@ -80,7 +80,8 @@ class MoveEvidence:
     `read_again`: processed before and after the move, `read_again_at_most` as the plan had said;
     `read_again_late`: the late ones among what was processed twice. `pause_s`: the longest time without an
     acknowledgement of any producer in any of its topics, None where one was not seen again;
-    `consumer_pause_s`: the same of consumers and processed records (None as well in older reports).
+    `consumer_pause_s`: the same of consumers and processed records (None as well in older reports). Figures
+    that rest on what could not be read are None.
     """
 
     verb: str
@@ -91,14 +92,14 @@ class MoveEvidence:
     seconds: Seconds
     pause_s: float | None
     consumer_pause_s: float | None = None
-    late: Count
+    late: Count | None
     positions: Count
     exact: Count
-    wrong: Count
-    skipped: Count
-    read_again: Count
+    wrong: Count | None
+    skipped: Count | None
+    read_again: Count | None
     read_again_at_most: Count | None
-    read_again_late: Count
+    read_again_late: Count | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
