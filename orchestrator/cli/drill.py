@@ -79,8 +79,8 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
     if cycles > 1 and verb != "failback":
         raise UsageError(f"--cycles {cycles}", f"a {verb} is rehearsed once", "take --verb failback")
-    if verb == "failback" and sabotage is not None:
-        raise UsageError(f"--sabotage {sabotage}", "is not rehearsed on the way back", "take --verb failover")
+    if cycles > 1 and sabotage is not None:
+        raise UsageError(f"--sabotage {sabotage}", "breaks the way back for what follows", "take --cycles 1")
     options = DrillOptions(
         out=out,
         verb=verb,

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
 from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.moves.request import FailoverRequest, SwitchoverRequest
 from orchestrator.moves.support import refuse_unsupported
@@ -163,7 +164,8 @@ class Drill:
         self._work(simulation)
         facts.lost_dc = lost_dc
         if options.sabotage.withdraws_a_right:
-            facts.notes.append(f"sabotage: {withdraw_a_right(simulation.topology, self.mirror)}")
+            done = withdraw_a_right(simulation.topology, self.mirror, self.mirror.target)
+            facts.notes.append(f"sabotage: {done}")
         if options.verb == "switchover":
             facts.fault_at_s = time.time()
             facts.failover = self._switch_over(simulation, evidence)
@@ -190,7 +192,7 @@ class Drill:
 
     def _work(self, simulation: Simulation) -> None:
         """Start the applications, and wait until each is where the scenario wants it to be."""
-        scenario = self.options.sabotage.applied_to(self.options.scenario)
+        scenario = self.options.sabotage.applied_to(self.options.scenario, self.options.verb)
         begin_work(simulation, scenario, self.tell.stage)
         self._mark("applications at work")
         began_at_s, deadline = time.time(), time.monotonic() + scenario.steady_s
@@ -252,7 +254,7 @@ class Drill:
             request,
             on_plan=self._take_plan,
             on_event=self._followed(simulation, self.mirror.target),
-            offset_shift=self.options.sabotage.offset_shift,
+            offset_shift=self.options.sabotage.offset_shift if self.options.verb == "failover" else 0,
             folder=folder,
         )
 
@@ -313,7 +315,7 @@ class Drill:
         if sabotage.doubles_records:
             facts.notes.append(f"sabotage: {double_records(simulation.cluster(mirror.target), mirror)}")
         if sabotage.hides_a_ledger:
-            facts.notes.append(f"sabotage: hidden {hide_a_ledger(simulation, mirror)}")
+            facts.notes.append(f"sabotage: hidden {hide_a_ledger(simulation, mirror, LIFE_AT_SOURCE)}")
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
         inputs = run_inputs(
             simulation.topology, mirror, failover, ledgers=simulation.ledgers, fault_at_s=facts.fault_at_s

@@ -7,7 +7,6 @@ import os
 from pyspark.sql import SparkSession
 
 from orchestrator.evidence.audit.ledgers import sends_path
-from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
 from orchestrator.evidence.run_audit import audit_session
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Replication
@@ -24,9 +23,9 @@ def start_spark(simulation: Simulation, master: str) -> SparkSession:
             del os.environ[variable]
 
 
-def hide_a_ledger(simulation: Simulation, mirror: Replication) -> str:
-    """Sabotage: take the first producer's ledger away. Returns its path."""
+def hide_a_ledger(simulation: Simulation, mirror: Replication, life: int) -> str:
+    """Sabotage: take the first producer's ledger of one life away. Returns its path."""
     producer = simulation.topology.producers_of(mirror.source)[0]
-    path = sends_path(simulation.ledgers, producer.name, LIFE_AT_SOURCE)
+    path = sends_path(simulation.ledgers, producer.name, life)
     path.rename(path.with_suffix(".hidden"))
     return str(path)

@@ -13,14 +13,17 @@ from typing import Any
 
 from orchestrator.errors import SimulationError
 from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
+from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
-from orchestrator.simulation.drill_audit import start_spark
+from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.workload.install import stop_consumers, stop_producers
+from orchestrator.simulation.sabotage import NONE, double_records, shifted_once_placed, withdraw_a_right
+from orchestrator.simulation.workload.install import applied_groups, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.verbs.live.failback_procedure import run_failback
@@ -29,13 +32,15 @@ from orchestrator.verbs.live.run_result import RunResult
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
+_ACCEPTED_REREAD = 20_000
 
 
 @dataclass(slots=True)
 class ReturnDrill(Drill):
     """One rehearsal there and back. Use `run`."""
 
-    results: list[RunResult] = field(default_factory=list)
+    results: list[FailoverResult] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         home, standby = self.mirror.source, self.mirror.target
@@ -48,6 +53,9 @@ class ReturnDrill(Drill):
             self._take(self._fail_over(simulation, facts.lost_dc, folder))
             self._work_on(simulation, standby)
             self._return(simulation, facts.lost_dc)
+            if self.options.sabotage.withdraws_a_right:
+                done = withdraw_a_right(simulation.topology, self.mirror, home)
+                facts.notes.append(f"sabotage: {done}")
             self._take(self._fail_back(simulation, evidence, cycle))
             self._work_on(simulation, home)
         facts.failover = self.results[-1]
@@ -80,14 +88,21 @@ class ReturnDrill(Drill):
         request = FailbackRequest(
             to=self.mirror.source,
             acknowledge=ACKNOWLEDGED,
+            # Where records are lost on purpose, positions behind them have no exact place.
+            accept_reread=_ACCEPTED_REREAD if self.options.sabotage.connector_overrides else 0,
             by="drill",
             reason="rehearsal of the way back",
         )
+        on_event = self._followed(simulation, self.mirror.source)
+        if shift := self.options.sabotage.offset_shift:
+            groups = applied_groups(simulation.topology.consumers_of(self.mirror.source))
+            home = simulation.cluster(self.mirror.source)
+            on_event = shifted_once_placed(home, groups, shift, self.broken, on_event)
         return run_failback(
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self._followed(simulation, self.mirror.source),
+            on_event=on_event,
             folder=evidence.folder / "runs" / f"{cycle}-failback",
         )
 
@@ -108,7 +123,9 @@ class ReturnDrill(Drill):
             self.tell.stage(f"at {cluster}", f"still behind: {behind or 'nobody'}")
             return not behind and seen_s >= since_s
 
-        problem = f"the applications did not catch up at {cluster}"
+        # What was broken on purpose is for the audit to find, however the applications fare.
+        is_broken = cluster == self.mirror.source and self.options.sabotage is not NONE
+        problem = None if is_broken else f"the applications did not catch up at {cluster}"
         self._await(f"at {cluster}", is_settled, _SETTLED_TIMEOUT_S, problem)
 
     @property
@@ -135,10 +152,24 @@ class ReturnDrill(Drill):
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 
+    def _break(self, simulation: Simulation, facts: DrillFacts) -> None:
+        """Sabotage of what the audit looks at: copies at home, or a ledger of the life at the standby."""
+        sabotage, mirror = self.options.sabotage, self.mirror
+        if sabotage.offset_shift and not self.broken:
+            raise SimulationError("sabotage", "no position could be shifted", "nothing was broken")
+        facts.notes += [f"sabotage: {done}" for done in self.broken]
+        if sabotage.doubles_records:
+            doubled = double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))
+            facts.notes.append(f"sabotage: {doubled}")
+        if sabotage.hides_a_ledger:
+            hidden = hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)
+            facts.notes.append(f"sabotage: hidden {hidden}")
+
     def _compare(
         self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
     ) -> DrillOutcome:
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
+        self._break(simulation, facts)
         results = [result.as_json() for result in self.results]
         inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
         spark = session.result()

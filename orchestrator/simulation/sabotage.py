@@ -1,8 +1,11 @@
-"""Breaking a drill on purpose, to show that its checks can fail. Every kind is named in the report."""
+"""Breaking a drill on purpose, to show that its checks can fail. Every kind is named in the report.
+
+Of a rehearsal there and back the way back is broken: the failover before it is as it should be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +16,14 @@ from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.replication.engine import engine_of
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
+from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
+from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.verbs import MovingVerb
 from orchestrator.values import TopicPartition
 
 _FILTER = {
@@ -28,6 +37,7 @@ _FILTER = {
 _SHIFT_RECORDS = 50
 _MARK_EVERY = 500
 _COPIED_RECORDS = 20
+_HELD_RECORDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +45,9 @@ class Sabotage:
     """What is broken, and where it takes hold.
 
     `offset_shift` moves every written group offset forward, `connector_overrides` go into the mirror,
-    `doubles_records` writes some mirrored records a second time, `hides_a_ledger` takes one ledger away
-    from the audit, `withdraws_a_right` takes a producer's right to write one of its topics at the target.
+    `doubles_records` writes some mirrored records a second time, `hides_a_ledger` takes one ledger away from
+    the audit, `withdraws_a_right` takes a producer's right to write one of its topics at the cluster that the
+    move leads to.
     """
 
     kind: str
@@ -46,9 +57,19 @@ class Sabotage:
     hides_a_ledger: bool = False
     withdraws_a_right: bool = False
 
-    def applied_to(self, scenario: Scenario) -> Scenario:
-        """The scenario with the marks that the sabotaged mirror looks for."""
-        return replace(scenario, sabotage_every=_MARK_EVERY) if self.connector_overrides else scenario
+    def applied_to(self, scenario: Scenario, verb: MovingVerb) -> Scenario:
+        """The scenario with the marks that the sabotaged mirror looks for, in the life before the broken
+        move.
+
+        On the way back groups are behind the end when they leave: a position of one that has read everything
+        cannot be shifted over records.
+        """
+        is_back = verb == "failback"
+        if self.connector_overrides:
+            life = LIFE_AT_TARGET if is_back else LIFE_AT_SOURCE
+            return replace(scenario, sabotage_every=_MARK_EVERY, sabotage_life=life)
+        held = _HELD_RECORDS if self.offset_shift and is_back else 0
+        return replace(scenario, hold_after_records=held) if held else scenario
 
 
 NONE = Sabotage("none")
@@ -70,14 +91,14 @@ def sabotage_named(kind: str | None) -> Sabotage:
     return KINDS[kind]
 
 
-def withdraw_a_right(topology: Topology, mirror: Replication) -> str:
-    """Take the first producer's right to write its last topic at the mirror's target; returns what was done.
+def withdraw_a_right(topology: Topology, mirror: Replication, at: str) -> str:
+    """Take the right of the source's first producer to write its last topic at a cluster.
 
-    Raises `SimulationError` where it has none there.
+    Returns what was done, for the report. Raises `SimulationError` where it has none there.
     """
     producer = topology.producers_of(mirror.source)[0]
-    topic, target = producer.topics[-1], topology.clusters[mirror.target]
-    admin = JavaAdmin(mirror.target, target.bootstrap, target.client)
+    topic, cluster = producer.topics[-1], topology.clusters[at]
+    admin = JavaAdmin(at, cluster.bootstrap, cluster.client)
     rules = [
         rule
         for rule in admin.acls() or ()
@@ -85,11 +106,9 @@ def withdraw_a_right(topology: Topology, mirror: Replication) -> str:
         and (rule.resource_type, rule.resource_name) == ("TOPIC", topic)
     ]
     if not rules:
-        raise SimulationError(
-            f"producer {producer.name}", f"has no right on {topic} of {mirror.target} to lose"
-        )
+        raise SimulationError(f"producer {producer.name}", f"has no right on {topic} of {at} to lose")
     admin.delete_acls(rules)
-    return f"{producer.name} may not write {topic} at {mirror.target} any more"
+    return f"{producer.name} may not write {topic} at {at} any more"
 
 
 def sabotage_mirror(topology: Topology, mirror: Replication, overrides: Mapping[str, str]) -> str:
@@ -114,3 +133,24 @@ def double_records(cluster: KafkaCluster, mirror: Replication) -> dict[str, Any]
         topic, number = partition
         produce_records(cluster.name, cluster.properties, topic, copies, partition=number)
     return {"partition": str(partition), "first_copy_at": end, "records": _COPIED_RECORDS}
+
+
+def shifted_once_placed(
+    cluster: KafkaCluster, groups: Sequence[str], records: int, done: list[str], on_event: OnEvent
+) -> OnEvent:
+    """`on_event`, beside which positions of these groups move forward once a run has recorded its primary.
+
+    By then they are written, and nobody has been started. What was done is added to `done`: what goes wrong
+    here ends no run.
+    """
+
+    def take(event: RunEvent) -> None:
+        if (event.kind, event.step, event.outcome) == ("step-outcome", RECORD_PRIMARY, "ok"):
+            for group, offsets in cluster.committed(groups).items():
+                ends = cluster.end_offsets(offsets)
+                shifted = {tp: min(offset + records, ends[tp]) for tp, offset in offsets.items()}
+                cluster.write_group_offsets(group, shifted)
+                done.append(f"{group} goes on {records} records too far")
+        on_event(event)
+
+    return take

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.drill.rehearsal import rehearse
+from tests.drill.rehearsal import Rehearsal, rehearse
 from tests.faults.estate import SMALL
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
@@ -85,3 +85,60 @@ def test_accepting_the_loss_lets_it_pass(tmp_path: Path) -> None:
     """A person's word on a number of records takes the budget's place."""
     rehearsal = rehearse(tmp_path, "--accept-loss", "100000", max_loss_records=0)
     assert rehearsal.status == 0, rehearsal.report.get("reasons") or rehearsal.stderr
+
+
+def _sabotaged_way_back(tmp_path: Path, kind: str, file: Path = SMALL) -> Rehearsal:
+    words = ("--verb", "failback", "--scenario", "tiny", "--sabotage", kind)
+    return rehearse(tmp_path, *words, file=file, timeout_s=1700)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("offsets", "records were never processed ("),
+        ("duplicates", "orders of west: 20 records there more than once (east.orders-0: 20"),
+    ],
+)
+def test_a_sabotaged_way_back_is_invalid_and_names_the_partitions(
+    tmp_path: Path, kind: str, words: str
+) -> None:
+    """The failover before it is as it should be; what is broken on the way back is found, and where."""
+    rehearsal = _sabotaged_way_back(tmp_path, kind)
+    reasons = rehearsal.report["reasons"]
+    assert rehearsal.status == 1, reasons or rehearsal.stderr
+    assert rehearsal.report["verdict"] == "invalid"
+    assert [move["verb"] for move in rehearsal.report["moves"]] == ["failover", "failback"]
+    named = [reason for reason in reasons if words in reason]
+    assert named, reasons
+    assert any("orders-" in reason for reason in named)
+
+
+def test_records_that_the_mirror_back_drops_are_holes_at_home(tmp_path: Path) -> None:
+    """None of them is called a tail: everything had been copied when the audit began."""
+    rehearsal = _sabotaged_way_back(tmp_path, "records")
+    west = rehearsal.report["clusters"]["west"]["topics"]
+    assert rehearsal.status == 1, rehearsal.report["reasons"] or rehearsal.stderr
+    assert any("below the replicated position (east." in reason for reason in rehearsal.report["reasons"])
+    assert any(topic["lost"]["hole"] > 0 for topic in west.values()), rehearsal.report["reasons"]
+    assert all(anomaly["topic"].startswith("east.") for t in west.values() for anomaly in t["partitions"])
+
+
+def test_a_ledger_of_the_life_at_the_standby_that_is_gone_is_unknown(tmp_path: Path) -> None:
+    """No record is called lost, or read again, for want of it."""
+    rehearsal = _sabotaged_way_back(tmp_path, "ledger")
+    assert rehearsal.report["verdict"] == "unknown", rehearsal.report["reasons"]
+    assert rehearsal.status == 7
+    assert any("no ledger life-2.csv" in reason for reason in rehearsal.report["reasons"])
+
+
+def test_a_topic_that_nobody_may_write_at_home_is_named(tmp_path: Path) -> None:
+    """The way back itself ends well."""
+    data = yaml.safe_load(SMALL.read_text(encoding="utf-8"))
+    data["producers"] = [data["producers"][0] | {"topics": ["orders", "payments"]}]
+    file = tmp_path / "two-topics.yaml"
+    file.write_text(yaml.safe_dump(data), encoding="utf-8")
+    rehearsal = _sabotaged_way_back(tmp_path, "rights", file)
+    reasons = rehearsal.report["reasons"]
+    assert rehearsal.status == 1, reasons or rehearsal.stderr
+    assert "move 2 (failback): checkout in payments was not seen both before it and after it" in reasons

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar, cast
 
 import pytest
 
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import GateRefusedError, SimulationError, UsageError
 from orchestrator.evidence.report import parse_report
 from orchestrator.replication.source_gaps import TopicWriters
+from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
-from orchestrator.simulation.sabotage import NONE, sabotage_named
+from orchestrator.simulation.sabotage import NONE, sabotage_named, shifted_once_placed
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
 from orchestrator.topology.loading import load_topology
-from orchestrator.values import LogEnd
+from orchestrator.values import LogEnd, TopicPartition
 from tests.planning.pictures import MIRROR, history, topology
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
@@ -62,8 +67,46 @@ def test_an_unknown_sabotage_or_scenario_names_those_that_there_are() -> None:
 
 def test_only_a_filtering_mirror_needs_marked_records() -> None:
     """The sabotage of records marks some for the mirror to drop; the others leave the load alone."""
-    assert sabotage_named("records").applied_to(SMALL).sabotage_every
-    assert sabotage_named("offsets").applied_to(SMALL) == SMALL
+    assert sabotage_named("records").applied_to(SMALL, "failover").sabotage_every
+    assert sabotage_named("offsets").applied_to(SMALL, "failover") == SMALL
+
+
+def test_on_the_way_back_it_is_the_life_at_the_standby_that_is_prepared() -> None:
+    """Records are marked there alone, and groups leave something to be passed over."""
+    marked = sabotage_named("records").applied_to(SMALL, "failback")
+    assert (SMALL.sabotage_life, marked.sabotage_life) == (1, 2)
+    assert sabotage_named("offsets").applied_to(SMALL, "failback").hold_after_records > 0
+    assert sabotage_named("rights").applied_to(SMALL, "failback") == SMALL
+
+
+def test_positions_are_shifted_once_they_are_written_and_nobody_reads_yet() -> None:
+    """Not beyond the end of the log, and at no other step."""
+    orders, payments = TopicPartition("orders", 0), TopicPartition("payments", 0)
+
+    class Cluster:
+        written: ClassVar[dict[str, dict[TopicPartition, int]]] = {}
+
+        def committed(self, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
+            return {group: {orders: 100, payments: 990} for group in groups}
+
+        def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+            return dict.fromkeys(partitions, 1_000)
+
+        def write_group_offsets(self, group: str, offsets: dict[TopicPartition, int]) -> None:
+            self.written[group] = offsets
+
+    told: list[RunEvent] = []
+    done: list[str] = []
+    take = shifted_once_placed(cast("KafkaCluster", Cluster()), ["billing"], 50, done, told.append)
+    event = RunEvent(
+        run_id="1", sequence=1, at_s=1.0, kind="step-outcome", step="write-offsets", outcome="ok"
+    )
+    take(event)
+    assert (Cluster.written, done) == ({}, [])
+    take(replace(event, sequence=2, step="record-primary"))
+    assert Cluster.written == {"billing": {orders: 150, payments: 1_000}}
+    assert len(told) == 2
+    assert done == ["billing goes on 50 records too far"]
 
 
 def test_a_refused_failover_has_a_report_of_its_own() -> None:

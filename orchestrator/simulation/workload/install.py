@@ -31,6 +31,8 @@ from orchestrator.simulation.backend import Host
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
 from orchestrator.topology.consumer_kinds import kind_named
+from orchestrator.simulation.site import Program, Site
+from orchestrator.simulation.workload.scenario import Role, Scenario
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery
 
@@ -60,8 +62,14 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             if consumer.canary:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
-            role = roles.get(consumer.name, AT_END)
-            programs[place.dc].append(program_of(simulation, consumer, place, role))
+            if consumer.kind == "spark":
+                query = _query_config(simulation, site, consumer, place)
+                programs[place.dc].append(_program(site, "spark", consumer.name, query))
+                continue
+            role = Role(name="after the move", hold_lag_records=scenario.hold_after_records)
+            played = roles[consumer.name] if place.life == LIFE_AT_SOURCE else role
+            group = _consumer_config(simulation, consumer, place, played)
+            programs[place.dc].append(_program(site, "consumer", consumer.name, group))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
 
@@ -163,28 +171,19 @@ def _producer_config(
         preload_records=scenario.preload_records(share) if is_first else 0,
         go_on_when=str(word_to_go_on(simulation)) if is_first else "",
         value_size_bytes=scenario.value_size_bytes,
-        sabotage_every=scenario.sabotage_every if is_first else None,
+        sabotage_every=scenario.sabotage_every if place.life == scenario.sabotage_life else None,
         later={"preload_records": 0, "go_on_when": "", "sabotage_every": None},
     )
 
 
-def group_program(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> Program:
-    """See `Simulated`."""
-    config = _consumer_config(simulation, consumer, place, role)
-    return _program(simulation.sites[place.dc], "consumer", consumer.name, config)
+def _consumer_config(
+    simulation: Simulation, consumer: Consumer, place: Place, played: Role
+) -> ConsumerConfig:
+    """It plays its role in its first life there, and reads to the end in later ones.
 
-
-def query_program(simulation: Simulation, consumer: SparkQuery, place: Place, role: Role) -> Program:  # noqa: ARG001
-    """See `Simulated`. It gets the Java that the servers run on, wherever that was found."""
-    site = simulation.sites[place.dc]
-    program = _program(site, "spark", consumer.name, _query_config(simulation, site, consumer, place))
-    return replace(program, environment={**program.environment, "JAVA_HOME": str(find_java().home)})
-
-
-def _consumer_config(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> ConsumerConfig:
-    """At the source it plays its role; after a move it reads to the end, from nothing but given positions."""
+    After a move it goes on from nothing but given positions.
+    """
     is_first = place.life == LIFE_AT_SOURCE
-    played = role if is_first else AT_END
     topology = simulation.topology
     at_end = {"hold_lag_records": 0, "max_rate_records_per_s": None, "stop_after_records": None}
     back = topics_read_back(topology, consumer) if is_first else topics_read(consumer, place.mirror)

@@ -31,14 +31,14 @@ AT_END = Role(name="at the end")
 class Scenario:
     """One rehearsal's load.
 
-    `records_before` are written as fast as the cluster takes them, then `rate_records_per_s` in
-    total go on through the fault: `steady_s` seconds before it and `after_s` seconds after the
-    failover. The mirror stalls for the last `mirror_stall_s` seconds before the fault, as a link to a
-    dying site does, so that there is something to lose.
-    `roles` are given to the consumer groups in file order; those beyond are at the end.
-    `seed` decides which of `keys` keys each record has, and so where it goes.
-    With `sabotage_every` N, each producer marks each Nth record after the preload for a mirror
-    that loses marked ones.
+    `records_before` are written as fast as the cluster takes them, then `rate_records_per_s` in total go on
+    through the fault: `steady_s` seconds before it and `after_s` seconds after the failover. The mirror
+    stalls for the last `mirror_stall_s` seconds before the fault, as a link to a dying site does, so that
+    there is something to lose. `roles` are given to the consumer groups in file order; those beyond are at
+    the end. After the move they stay `hold_after_records` behind the end, so that a way back finds something
+    to be read. `seed` decides which of `keys` keys each record has, and so where it goes. With
+    `sabotage_every` N, each producer marks each Nth record after the preload, in its life `sabotage_life`,
+    for a mirror that loses marked ones.
     """
 
     name: str
@@ -52,6 +52,8 @@ class Scenario:
     seed: int = 0
     value_size_bytes: int = 100
     sabotage_every: int | None = None
+    sabotage_life: int = 1
+    hold_after_records: int = 0
 
     def shares(self, producers: Sequence[str]) -> Mapping[str, float]:
         """Which part of the load each producer carries: the first the most (1, 1/2, 1/3, … of it)."""
