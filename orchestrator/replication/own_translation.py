@@ -17,6 +17,6 @@ class OwnTranslation(NamedTuple):
     reread_key: str
 
 
-MIRRORMAKER2 = OwnTranslation(
+BUILT_IN = OwnTranslation(
     engine="MirrorMaker", offset_key="mirrormaker_offset", reread_key="mirrormaker_reread"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from orchestrator.replication.own_translation import MIRRORMAKER2
+from orchestrator.replication.own_translation import BUILT_IN
 
 
 class AuditedEngine(Protocol):
@@ -23,4 +23,4 @@ class AuditedEngine(Protocol):
         """In `report.json`, of a row of `consumers`: what would have been read again from there."""
 
 
-ENGINE: AuditedEngine = MIRRORMAKER2
+ENGINE: AuditedEngine = BUILT_IN

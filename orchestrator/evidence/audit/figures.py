@@ -68,7 +68,7 @@ def cluster_parts(inputs: AuditInputs, measured: Measured) -> tuple[dict[str, An
             found = rows_of(rows, "topic", index)
             late = [row for row in measured.reordered if (row["side"], row["topic"]) == (side, index)]
             place = topic.mirrored if side == MIRRORED else topic.name
-            topics[topic.name] = _unmeasured_topic() if index in missing else _topic(found, late, side, place)
+            topics[topic.name] = unmeasured_topic() if index in missing else _topic(found, late, side, place)
             if index not in missing:
                 findings += _strange_records(found, place)
         clusters.setdefault(cluster, {"topics": {}})["topics"] |= topics
@@ -92,7 +92,8 @@ def _topic(rows: Sequence[Row], late: Sequence[Row], side: int, place: str) -> d
     }
 
 
-def _unmeasured_topic() -> dict[str, Any]:
+def unmeasured_topic() -> dict[str, Any]:
+    """A topic of the report of which some ledger or log could not be read whole."""
     return {
         "acked": None,
         "present": None,

@@ -123,6 +123,16 @@ def audited_kind(name: str) -> AuditedKind:
     return KINDS[name]
 
 
+def title_of(name: str) -> str:
+    """What one of a kind is, in a report; its name where nobody here knows the kind (any more)."""
+    return KINDS[name].title if name in KINDS else name
+
+
+def mark_of(name: str) -> str:
+    """What stands behind the name of one of a kind in a narrow table."""
+    return KINDS[name].mark if name in KINDS else f" ({name})"
+
+
 def whole_lines(ledger: Path, columns: Mapping[str, Any]) -> pa.Table:
     """The lines of a ledger that are whole: a torn one lacks fields, or its end mark."""
     table = pyarrow.csv.read_csv(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.evidence.audit.clocks import Clocks
-from orchestrator.evidence.audit.figures import Row, Unmeasured, anomalies, rows_of
+from orchestrator.evidence.audit.figures import Row, Unmeasured, anomalies, rows_of, unmeasured_topic
 from orchestrator.evidence.audit.inputs import AuditedMove, AuditInputs, Position
 from orchestrator.evidence.audit.positions import Positions
 from orchestrator.evidence.audit.result import AuditResult, Finding
@@ -123,9 +123,7 @@ class Returned:
 
     def _topic(self, cluster: int, index: int) -> dict[str, Any]:
         if index in self._unmeasured_topics(cluster):
-            nothing = {"present": None, "absent": None}
-            figures = dict.fromkeys(("acked", "present", "quarantined", "duplicates", "reordered"))
-            return {**figures, "lost": {"tail": None, "hole": None}, "indeterminate": nothing}
+            return unmeasured_topic()
         rows = rows_of(self.moved.places[cluster], "topic", index)
         late = rows_of(self.moved.reordered, "topic", index)
         sides = self.sides.at(cluster)
@@ -162,8 +160,8 @@ class Returned:
 
     def _move(self, life: int, move: AuditedMove) -> MoveFigures:
         wrong = list(self._wrong(life, move))
-        is_read = self._is_read()
-        is_looked_at = not self.moved.unmeasured.partitions
+        unmeasured, is_read = self.moved.unmeasured, self._is_read()
+        is_looked_at = not unmeasured.partitions
         readings = self.moved.readings
         stated = [move.reread_at_most.get(consumer.name) for consumer in self.inputs.consumers]
         return MoveFigures(
@@ -173,9 +171,9 @@ class Returned:
             target=move.target,
             outcome=move.outcome,
             seconds=move.seconds,
-            pause_s=_longest(self._producer_pauses(life)),
-            consumer_pause_s=_longest(self._consumer_pauses(life)),
-            late=self.moved.late[f"late_{life}"] if self._is_read() else None,
+            pause_s=_longest(self._producer_pauses(life), len(unmeasured.producers)),
+            consumer_pause_s=_longest(self._consumer_pauses(life), len(unmeasured.consumers)),
+            late=self.moved.late[f"late_{life}"] if is_read else None,
             positions=len(move.positions),
             exact=sum(position.exact for position in move.positions),
             wrong=len(wrong) if is_looked_at else None,
@@ -308,7 +306,7 @@ class Returned:
         return "; ".join(f"{place}: {count:,}" for place, count in sorted(counts) if count)
 
 
-def _longest(pauses: Mapping[str, Pause]) -> float | None:
-    """None where one is not known, or is none."""
+def _longest(pauses: Mapping[str, Pause], unmeasured: int) -> float | None:
+    """None where one is not known, or is none, or where some clients are not measured."""
     known = [pause.seconds for pause in pauses.values() if pause.seconds is not None and pause.seconds >= 0]
-    return max(known, default=None) if len(known) == len(pauses) else None
+    return max(known, default=None) if len(known) == len(pauses) and not unmeasured else None

@@ -34,7 +34,6 @@ def readings(
     """
     there = by_origin(fates, sides).join(f.broadcast(subscriptions), "topic")
     later = list(sides.lives)[1:]
-    nothing = f.lit(None).cast("long")
     counts = [f"{name}_{place}" for place in sides.clusters for name in ("copies", "first", "last", "all")]
     shown = there.select(
         lane_number().alias("lane"),
@@ -43,19 +42,7 @@ def readings(
         *(f.lit(0).cast("long").alias(f"read_{life}") for life in later),
         f.lit(0).alias("ever"),
     )
-    read = processed.select(
-        lane_number().alias("lane"),
-        record_number().alias("record"),
-        key_number("key").alias("key"),
-        f.when(f.col("life") < later[0], f.col("offset")).alias("source_offset"),
-        f.lit(None).cast("int").alias("acked_life"),
-        *(
-            (nothing if name.startswith(("first", "last")) else f.lit(0).cast("long")).alias(name)
-            for name in counts
-        ),
-        *(_read(life, relocated).alias(f"read_{life}") for life in later),
-        f.lit(1).alias("ever"),
-    )
+    read = _read(processed, relocated, later, counts)
     # As in `fates`: a record's few rows are brought together before anything is summed.
     each = shown.unionByName(read).repartition("record").groupBy("lane", "record")
     sums = each.agg(
@@ -68,7 +55,25 @@ def readings(
     return sums.select(*lane_columns("lane"), *sums.columns[2:])
 
 
-def _read(life: int, relocated: Column) -> Column:
+def _read(processed: DataFrame, relocated: Column, later: Sequence[int], counts: Sequence[str]) -> DataFrame:
+    """A row each time that a record was processed, in the columns of what is there."""
+    nothing = f.lit(None).cast("long")
+    return processed.select(
+        lane_number().alias("lane"),
+        record_number().alias("record"),
+        key_number("key").alias("key"),
+        f.when(f.col("life") < later[0], f.col("offset")).alias("source_offset"),
+        f.lit(None).cast("int").alias("acked_life"),
+        *(
+            (nothing if name.startswith(("first", "last")) else f.lit(0).cast("long")).alias(name)
+            for name in counts
+        ),
+        *(_times(life, relocated).alias(f"read_{life}") for life in later),
+        f.lit(1).alias("ever"),
+    )
+
+
+def _times(life: int, relocated: Column) -> Column:
     """How a time that a record was processed counts for the move that began a life."""
     is_first = f.col("life") < life
     is_kept = is_first & (f.col("batch").isNull() | (f.col("batch") <= relocated))

@@ -110,7 +110,7 @@ def take_evidence(
 
 def _one_numbering(inputs: AuditInputs, lives: Mapping[Canary, int]) -> Iterator[Finding]:
     """Under one name for both sides a record's life tells its side, and lives are numbered by producer."""
-    numbers = {lives[client] for client in lives if client.kind == "producers"}
+    numbers = {lives[client] for client in lives if client.folder == "producers"}
     if len(numbers) > 1 and any(topic.name == topic.mirrored for topic in inputs.topics):
         text = "producers are at different lives, and topics have one name at both sides: which side a record"
         yield Finding("unknown", f"{text} was written at cannot be told")

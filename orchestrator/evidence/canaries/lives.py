@@ -16,7 +16,7 @@ from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 class Canary(NamedTuple):
     """One client: its folder in the ledgers, and its name."""
 
-    kind: Literal["producers", "consumers"]
+    folder: Literal["producers", "consumers"]
     name: str
 
 
@@ -41,7 +41,7 @@ def lives_after(inputs: AuditInputs, ledgers: Path, first: int, from_s: float) -
 
 
 def _life_after(client: Canary, ledgers: Path, first: int, between_ms: tuple[float, float]) -> int:
-    known = lives(ledgers, client.kind, client.name)
+    known = lives(ledgers, client.folder, client.name)
     there = [life for life in known if life % PLACES == first % PLACES]
     from_ms, until_ms = between_ms
     for life in there:
@@ -54,7 +54,7 @@ def _life_after(client: Canary, ledgers: Path, first: int, between_ms: tuple[flo
 
 
 def _begun_ms(client: Canary, ledgers: Path, life: int) -> int | None:
-    is_producer = client.kind == "producers"
+    is_producer = client.folder == "producers"
     try:
         path = (sends_path if is_producer else positions_path)(ledgers, client.name, life)
         with path.open(encoding="utf-8") as lines:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.evidence.audit.engines import ENGINE
+from orchestrator.evidence.audit.kinds import mark_of
 from orchestrator.evidence.report import figures
 from orchestrator.evidence.report.document import parse_report
 from orchestrator.evidence.report.model import Report, Verdict
@@ -144,19 +146,19 @@ def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
         "by\nmap",
         "by\nage",
         "not\ncommitted",
-        "MirrorMaker\nwould",
+        f"{ENGINE.engine}\nwould",
         "skipped",
     )
     table = _table("Consumers, in records", "consumer", headings)
     for row in rows:
         table.add_row(
-            Text(row.name + (" (Spark)" if row.kind == "spark" else "")),
+            Text(row.name + mark_of(row.kind)),
             _number(row.behind),
             Text(_number(row.reread.total), style="bold"),
             _number(row.reread.map),
             _number(row.reread.position_age),
             _number(row.reread.uncommitted),
-            _number(row.mirrormaker, unknown="–"),
+            _number(row.engine, unknown="–"),
             _zero(row.skipped),
         )
     return table

@@ -43,7 +43,7 @@ def parse_report(data: Mapping[str, Any] | str) -> Report:
 
 def dump_report(report: Report) -> dict[str, Any]:
     """The report as plain data: what `parse_report` reads back as equal. `format_version` stands first."""
-    data: dict[str, Any] = _ADAPTER.dump_python(report, mode="json")
+    data: dict[str, Any] = _ADAPTER.dump_python(report, mode="json", by_alias=True)
     return data
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.report.model_parts import (
     MODEL_CONFIG,
     CanaryEvidence,
@@ -184,12 +185,12 @@ class ConsumerPartition:
     """One partition of one consumer: where it stood, where it went on, and what that cost.
 
     `source_offset` is the position that was known at the surviving side, `position_age_s` how old it
-    was at the loss, `behind` how many records were still to be read then. `mirrormaker_reread` is
-    what MirrorMaker's own synced offset would have read again.
+    was at the loss, `behind` how many records were still to be read then. `engine_reread` is
+    what the mirror engine's own synced offset would have read again.
     """
 
     name: str
-    kind: Literal["group", "spark"]
+    kind: str
     source: str
     topic: str
     partition: Count
@@ -200,7 +201,7 @@ class ConsumerPartition:
     reread: Reread
     skipped: Count | None
     processed_but_lost: Count | None
-    mirrormaker_reread: Count | None = None
+    engine_reread: Annotated[Count | None, Field(alias=ENGINE.reread_key)] = None
     behind: Count | None = None
     target_topic: str | None = None
     reason: str = ""

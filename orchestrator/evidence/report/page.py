@@ -13,6 +13,8 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from orchestrator.evidence.audit.engines import ENGINE
+from orchestrator.evidence.audit.kinds import title_of
 from orchestrator.evidence.report import figures
 from orchestrator.evidence.report.model import Report, Scalar
 from orchestrator.evidence.report.plots import (
@@ -78,7 +80,9 @@ def _environment() -> Environment:
         relative=figures.relative,
         joined=figures.joined,
         counted=figures.counted,
+        kind_title=title_of,
     )
+    environment.globals["engine"] = ENGINE.engine
     return environment
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.evidence.audit.kinds import title_of
 from orchestrator.evidence.report.charts import Axis, area_path, line_path, time_axis, value_axis
 from orchestrator.evidence.report.model import Report
 from orchestrator.evidence.report.summary import consumer_rows, phase_spans, topic_rows
@@ -51,7 +52,7 @@ class ClientPlots:
     """All plots of one client (or of all clients of a kind together), on the page's common time axis."""
 
     name: str
-    kind: str
+    title: str
     outage: Outage | None
     plots: tuple[Plot, ...]
 
@@ -74,15 +75,15 @@ def loss_axis(report: Report) -> Axis:
 
 
 def reread_axis(report: Report) -> Axis:
-    """Records, up to the most that any consumer read again, or would have by MirrorMaker's offsets."""
+    """Records, up to the most that any consumer read again, or would have by the mirror engine's offsets."""
     rows = consumer_rows(report)
-    return value_axis([*(row.reread.total for row in rows), *(row.mirrormaker for row in rows)], most_ticks=6)
+    return value_axis([*(row.reread.total for row in rows), *(row.engine for row in rows)], most_ticks=6)
 
 
 def client_plots(report: Report) -> tuple[ClientPlots, ...]:
     """One entry for each producer and each consumer that has a series, producers first."""
     x = common_axis(report)
-    kinds = {row.name: "Spark query" if row.kind == "spark" else "group" for row in consumer_rows(report)}
+    titles = {row.name: title_of(row.kind) for row in consumer_rows(report)}
     producers = (
         ClientPlots(
             series.name,
@@ -95,7 +96,7 @@ def client_plots(report: Report) -> tuple[ClientPlots, ...]:
     consumers = (
         ClientPlots(
             series.name,
-            kinds.get(series.name, "consumer"),
+            titles.get(series.name, "consumer"),
             _outage(report.rto.per_consumer, series.name),
             (
                 _plot(series.name, "processed", series.t_s, series.processed_per_s, x),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.report.figures import counted, duration, joined, moment, number, share
 from orchestrator.evidence.report.model import Report, Verdict
 from orchestrator.evidence.report.summary import (
@@ -150,10 +151,10 @@ def _reread(report: Report, figures: Totals) -> str:
     if compared is None:
         return f"{ours}."
     if compared.consumers == len(consumers):
-        return f"{ours}; from MirrorMaker's own offsets it would have been {number(compared.mirrormaker)}."
+        return f"{ours}; from {ENGINE.engine}'s own offsets it would have been {number(compared.engine)}."
     return (
-        f"{ours}. For the {number(compared.consumers)} of them that MirrorMaker translates, its own offsets "
-        f"would have meant {number(compared.mirrormaker)} instead of {number(compared.ours)}."
+        f"{ours}. For the {number(compared.consumers)} of them that {ENGINE.engine} translates, its own "
+        f"offsets would have meant {number(compared.engine)} instead of {number(compared.ours)}."
     )
 
 

@@ -47,7 +47,7 @@ class ConsumerRow:
     behind: int | None
     reread: Reread
     predicted: PredictedReread | None
-    mirrormaker: int | None
+    engine: int | None
     skipped: int | None
     processed_but_lost: int | None
     position_age_s: float | None
@@ -61,10 +61,10 @@ class ConsumerRow:
 
     @property
     def saved(self) -> int | None:
-        """Records that MirrorMaker's own offset would have read again, and this did not."""
-        if self.mirrormaker is None or self.reread.total is None:
+        """Records that the mirror engine's own offset would have read again, and this did not."""
+        if self.engine is None or self.reread.total is None:
             return None
-        return self.mirrormaker - self.reread.total
+        return self.engine - self.reread.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Comparison:
 
     consumers: int
     ours: int
-    mirrormaker: int
+    engine: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _consumer_row(report: Report, name: str, rows: list[ConsumerPartition]) -> C
             uncommitted=total(row.reread.uncommitted for row in rows),
         ),
         predicted=report.predicted.reread.get(name),
-        mirrormaker=total(row.mirrormaker_reread for row in at_source),
+        engine=total(row.engine_reread for row in at_source),
         skipped=total(row.skipped for row in rows),
         processed_but_lost=total(row.processed_but_lost for row in rows),
         position_age_s=max(ages, default=None),
@@ -203,9 +203,9 @@ def totals(report: Report) -> Totals:
 
 def _comparison(consumers: Iterable[ConsumerRow]) -> Comparison | None:
     pairs = [
-        (row.reread.total, row.mirrormaker)
+        (row.reread.total, row.engine)
         for row in consumers
-        if row.reread.total is not None and row.mirrormaker is not None
+        if row.reread.total is not None and row.engine is not None
     ]
     if not pairs:
         return None

@@ -114,7 +114,7 @@ def test_totals_equal_the_rows() -> None:
     assert figures.acked == sum(row.evidence.acked or 0 for row in topic_rows(report))
     assert figures.reread == sum(row.reread.total or 0 for row in consumer_rows(report))
     assert figures.comparison is not None
-    assert figures.comparison.mirrormaker == 176 + 310 + 6_343 + 49_979 + 449 + 24_077
+    assert figures.comparison.engine == 176 + 310 + 6_343 + 49_979 + 449 + 24_077
     assert figures.comparison.consumers == 6
 
 
@@ -130,9 +130,9 @@ def test_landing_topics_hide_no_figure() -> None:
     """A partition without a position at the source has no figure of MirrorMaker's; the consumer still has."""
     rows = {row.name: row for row in consumer_rows(parse_report(valid_report()))}
 
-    assert rows["fraud"].mirrormaker == 6_343
+    assert rows["fraud"].engine == 6_343
     assert rows["fraud"].topics == ("orders", "payments")
-    assert rows["revenue"].mirrormaker is None
+    assert rows["revenue"].engine is None
 
 
 def test_lag_at_the_fault_comes_from_the_series_where_rows_do_not_say() -> None:
