@@ -139,7 +139,7 @@ def _placed(
         )
 
 
-def _query_rows(mirror: Replication, run: FailoverResult) -> list[dict[str, Any]]:
+def _query_rows(mirror: Replication, run: RunResult) -> list[dict[str, Any]]:
     """Positions of relocated Spark queries as rows like those of groups."""
     return [
         {"group": row["query"], "source": mirror.source, **position}

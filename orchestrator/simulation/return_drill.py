@@ -39,7 +39,7 @@ _ACCEPTED_REREAD = 20_000
 class ReturnDrill(Drill):
     """One rehearsal there and back. Use `run`."""
 
-    results: list[FailoverResult] = field(default_factory=list)
+    results: list[RunResult] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:

@@ -14,11 +14,10 @@ from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster
-from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
-from orchestrator.replication.engine import engine_of
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.replication.engine import engine_of
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.workload.scenario import Scenario

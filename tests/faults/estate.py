@@ -22,10 +22,8 @@ from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.runs.live.history import coordination_of
 from orchestrator.runs.live.journal import lock_path
 from orchestrator.simulation.drill import only_datacenter
-from orchestrator.simulation.return_audit import AuditedReturns, audit_returns
-from orchestrator.simulation.running import Simulation, open_simulation
 from orchestrator.simulation.drill_audit import start_spark
-from orchestrator.simulation.simulation import Simulation, open_simulation
+from orchestrator.simulation.running import Simulation, open_simulation
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags
 from tests.drill.rehearsal import ROOT, processes_of

@@ -31,8 +31,6 @@ from orchestrator.simulation.backend import Host
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
 from orchestrator.topology.consumer_kinds import kind_named
-from orchestrator.simulation.site import Program, Site
-from orchestrator.simulation.workload.scenario import Role, Scenario
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery
 
@@ -49,6 +47,7 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
     topology = simulation.topology
     shares = scenario.shares([producer.name for producer in topology.producers if not producer.canary])
     roles = scenario.roles_of(applied_groups(topology.consumers))
+    after = Role(name="after the move", hold_lag_records=scenario.hold_after_records)
     for producer in topology.producers:
         for place in places(topology, producer.cluster):
             site = simulation.sites[place.dc]
@@ -62,14 +61,9 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             if consumer.canary:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
-            if consumer.kind == "spark":
-                query = _query_config(simulation, site, consumer, place)
-                programs[place.dc].append(_program(site, "spark", consumer.name, query))
-                continue
-            role = Role(name="after the move", hold_lag_records=scenario.hold_after_records)
-            played = roles[consumer.name] if place.life == LIFE_AT_SOURCE else role
-            group = _consumer_config(simulation, consumer, place, played)
-            programs[place.dc].append(_program(site, "consumer", consumer.name, group))
+            is_first = place.life == LIFE_AT_SOURCE
+            role = roles.get(consumer.name, AT_END) if is_first else after
+            programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
 
@@ -77,7 +71,7 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
 class Simulated(Protocol):
     """How one application of a kind is installed at one of its sites: its program, with what it reads there.
 
-    `role`: how it behaves before the fault. Raises as `install_workload` does.
+    `role`: how it behaves in its first life there. Raises as `install_workload` does.
     """
 
     def __call__(self, simulation: Simulation, consumer: Any, place: Place, role: Role) -> Program: ...
@@ -174,6 +168,19 @@ def _producer_config(
         sabotage_every=scenario.sabotage_every if place.life == scenario.sabotage_life else None,
         later={"preload_records": 0, "go_on_when": "", "sabotage_every": None},
     )
+
+
+def group_program(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> Program:
+    """See `Simulated`."""
+    config = _consumer_config(simulation, consumer, place, role)
+    return _program(simulation.sites[place.dc], "consumer", consumer.name, config)
+
+
+def query_program(simulation: Simulation, consumer: SparkQuery, place: Place, role: Role) -> Program:  # noqa: ARG001
+    """See `Simulated`. It gets the Java that the servers run on, wherever that was found."""
+    site = simulation.sites[place.dc]
+    program = _program(site, "spark", consumer.name, _query_config(simulation, site, consumer, place))
+    return replace(program, environment={**program.environment, "JAVA_HOME": str(find_java().home)})
 
 
 def _consumer_config(

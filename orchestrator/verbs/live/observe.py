@@ -37,8 +37,6 @@ from orchestrator.snapshot.live.asking import (
     probe_source,
     words_of_guards,
 )
-from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, Asking, asked
-from orchestrator.snapshot.live.by_time import samples_for
 from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, left_cluster
 from orchestrator.snapshot.live.reader import read_samples, samples_for
 from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe, topic_states
