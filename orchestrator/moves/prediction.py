@@ -53,6 +53,8 @@ class PartitionLoss:
 
     `passed_over`: records of which no copy is known although the mirror has passed them, for the topic was
     made anew at the source or the copy at the target, or the target's log lost its end; in `at_most`.
+    `to_be_copied`: records of a log that can be read which the mirror still copies in the move; in `at_most`
+    for the case that it does not come to that.
     """
 
     at_least: int
@@ -61,6 +63,7 @@ class PartitionLoss:
     sampled_end: int | None = None
     replicated: int | None = None
     passed_over: int = 0
+    to_be_copied: int = 0
     reason: str = ""
 
 
@@ -211,6 +214,7 @@ def _live_loss(read: SampledEnd, replicated: int | None, passed_over: int, is_dr
         sampled_end=log.end_offset,
         replicated=copied,
         passed_over=passed_over,
+        to_be_copied=waiting if is_drained else 0,
     )
 
 

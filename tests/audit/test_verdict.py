@@ -173,6 +173,17 @@ def test_a_prediction_that_is_too_wide_is_invalid() -> None:
     assert "too wide" in reasons[0]
 
 
+def test_what_the_mirror_copied_in_the_move_is_no_width() -> None:
+    """Of a side that answers in part the prediction counts it, for nobody knows that it will be copied."""
+    bounds = deepcopy(BOUNDS)
+    bounds["orders"] |= {"at_most": 30 + 75 + 1 + 500, "to_be_copied_records": 500}
+    assert verdict_of(good_parts(), predicted_loss=bounds) == ("valid", [])
+    bounds["orders"]["at_most"] += 1
+    found, reasons = verdict_of(good_parts(), predicted_loss=bounds)
+    assert found == "invalid"
+    assert "+ 500 to be copied" in reasons[0]
+
+
 def test_indeterminate_records_give_slack_at_the_lower_end_only() -> None:
     """They may have been in the log whose end was sampled, but nobody was told about them."""
     assert verdict_of(_set(f"{TOPIC}/lost", {"tail": 6, "hole": 0}))[0] == "valid"

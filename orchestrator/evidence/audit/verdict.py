@@ -26,10 +26,10 @@ def judge(
 ) -> tuple[Verdict, list[str]]:
     """Judge one drill. Returns the verdict and its reasons, the gravest first.
 
-    `predicted_loss` is topic -> {at_least, at_most, rate_records_per_s, sample_age_s,
-    flush_interval_s}, for each topic produced at cluster `source`. `predicted_reread` is consumer -> records
-    that it would read again at most, None where the plan could not say. `is_drained`: whether every
-    consumer had read to the end when the audit began.
+    `predicted_loss` is topic -> {at_least, at_most, rate_records_per_s, sample_age_s, flush_interval_s,
+    to_be_copied_records (0 if it is left out)}, for each topic produced at cluster `source`.
+    `predicted_reread` is consumer -> records that it would read again at most, None where the plan could not
+    say. `is_drained`: whether every consumer had read to the end when the audit began.
     """
     return _verdict(
         *result.findings,
@@ -158,12 +158,15 @@ def _tightness(name: str, bounds: Mapping[str, Any], slack: int) -> Iterator[Fin
     if rate is None or age is None or flush is None:
         yield Finding("unknown", f"{name}: the prediction does not say how tight it has to be")
         return
-    limit = rate * (age + flush) + _ROUNDING_RECORDS
+    # Of a side that answers in part the plan counts what the mirror copies in the move.
+    still_copied = bounds.get("to_be_copied_records") or 0
+    limit = rate * (age + flush) + still_copied + _ROUNDING_RECORDS
     if slack > limit:
         yield Finding(
             "invalid",
             f"{name}: the prediction was too wide: {slack:,} records above the truth, where "
-            f"{rate:,.0f}/s × ({age:.1f} s + {flush:.1f} s) = {limit:,.0f} are allowed",
+            f"{rate:,.0f}/s × ({age:.1f} s + {flush:.1f} s)"
+            f"{f' + {still_copied:,} to be copied' if still_copied else ''} = {limit:,.0f} are allowed",
         )
 
 

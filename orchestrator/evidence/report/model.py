@@ -121,7 +121,10 @@ class ClusterEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class PredictedLoss:
-    """What the plan said one topic would lose, in records. The last three say why that much."""
+    """What the plan said one topic would lose, in records. The rest says why that much.
+
+    `to_be_copied_records`: what the mirror was to copy in the move, of a side that answered in part.
+    """
 
     expected: Count
     at_most: Count
@@ -129,6 +132,7 @@ class PredictedLoss:
     rate_records_per_s: Seconds | None = None
     sample_age_s: Seconds | None = None
     flush_interval_s: Seconds | None = None
+    to_be_copied_records: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)

@@ -169,12 +169,15 @@ def facts_of_loss(s: Situation) -> dict[str, Any]:
 
 
 def _grounds_by_topic(s: Situation, found: LossPrediction) -> dict[str, dict[str, float | None]]:
-    """How tight the upper bound has to be: rate × (age of the newest sample + flush interval)."""
+    """How tight the upper bound has to be: rate × (age of the newest sample + flush interval), and what the
+    mirror still copies in the move.
+    """
     return {
         name: {
             "rate_records_per_s": topic.rate_records_per_s,
             "sample_age_s": topic.sample_age_s,
             "flush_interval_s": s.mirror.offset_flush_interval_s,
+            "to_be_copied_records": sum(part.to_be_copied for part in topic.partitions.values()),
         }
         for name, topic in found.topics.items()
     }
