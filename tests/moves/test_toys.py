@@ -420,11 +420,11 @@ def test_a_mirror_that_its_engine_cannot_run_is_refused_with_what_that_lacks(tmp
 
 
 def test_status_asks_no_connect_of_an_engine_that_has_no_need_of_it(tmp_path: Path) -> None:
-    """Nothing is said to be wrong with what is not there."""
+    """What the engine says itself is told, and nothing is wrong with what is not there."""
     estate = ready_for("switchover", tmp_path)
     assert not any(cluster.has_connect for cluster in estate.topology.clusters.values())
     mirror = status_of(estate)["mirror"]
-    assert (mirror["states"], mirror["problems"]) == ({}, [])
+    assert (mirror["states"], mirror["problems"]) == ({"copier-west": "RUNNING"}, [])
 
 
 def test_a_port_has_one_who_brings_it(tmp_path: Path) -> None:
