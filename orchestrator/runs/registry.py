@@ -79,6 +79,10 @@ class Registry:
         except DcctlError:
             return None
 
+    def not_understood(self, plan: Plan) -> list[str]:
+        """The ids of the steps of a plan that are of another version, or of a package that is not there."""
+        return [step.id for step in plan.steps if self.understood(step) is None]
+
     def holds(self, step: Step) -> Iterable[Held]:
         """What a step's effect keeps from working; nothing for a step of another version."""
         effect = self.understood(step)

@@ -25,7 +25,6 @@ from orchestrator.runs.engine import (
 )
 from orchestrator.runs.estate_record import ClusterIds
 from orchestrator.runs.gate import closed_text
-from orchestrator.runs.held import Holdings
 from orchestrator.runs.live.holds import brake_of
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.runs.live.own_playbooks import refuse_missing_hooks, with_absolute_hooks
@@ -48,9 +47,10 @@ from orchestrator.runs.overrides import (
 )
 from orchestrator.runs.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.runs.prices import grown_since
+from orchestrator.runs.registry import Registry
 from orchestrator.runs.same_clusters import IDS_TO_REMEMBER
 from orchestrator.runs.where_now import where_now
-from orchestrator.runs.words import NO_WORDS, Typed, Words, words_given
+from orchestrator.runs.words import NO_WORDS, Typed, words_given
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
@@ -205,7 +205,7 @@ def resume_procedure(
     procedure: Procedure[E, P],
     run_id: str,
     *,
-    effects: Words,
+    effects: Registry,
     words: Typed = NO_WORDS,
     down: Collection[str] = (),
     said: str = "",
@@ -224,7 +224,7 @@ def resume_procedure(
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"resume {run_id}", None, on_event) as run:
-        plan, records = _taken_up(run, procedure)
+        plan, records = _taken_up(run, procedure, effects)
         state = state_from_journal(plan, run_id, records)
         given = words_given(state, words, said, effects)
         on_plan(plan)
@@ -261,7 +261,7 @@ def abort_procedure(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
-    effects: Holdings,
+    effects: Registry,
 ) -> Ended:
     """Take a run back: the compensations of what was done, in reverse order.
 
@@ -272,7 +272,7 @@ def abort_procedure(
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
-        plan, records = _taken_up(run, procedure)
+        plan, records = _taken_up(run, procedure, effects)
         on_plan(plan)
         state = state_from_journal(plan, run_id, records)
         refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
@@ -313,7 +313,7 @@ def _opened(
     )
 
 
-def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[RunEvent]]:
+def _taken_up(run: Run[E], procedure: Procedure[E, P], effects: Registry) -> tuple[Plan, Sequence[RunEvent]]:
     """Plan and records of an interrupted run, read under the lock: until now another may have gone on."""
     records = run.earlier_records()
     plan = plan_of_run(records)
@@ -326,6 +326,13 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P]) -> tuple[Plan, Sequence[R
             f"run {run.run_id}",
             f"{began} began it, whose steps dcctl {__version__} does not take up. The run stays as it was",
             f"end it by resume or abort with {began}",
+        )
+    if unknown := effects.not_understood(plan):
+        raise GateRefusedError(
+            f"run {run.run_id}",
+            f"this dcctl, with the packages that it has, does not understand its steps {listed(unknown)}. "
+            "The run stays as it was",
+            "end it by resume or abort with the dcctl and the packages that began it",
         )
     if plan.topology_digest != digest(dump_topology(procedure.topology)):
         raise GateRefusedError(

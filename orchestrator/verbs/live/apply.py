@@ -18,8 +18,11 @@ from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.apply_procedure import LayoutProcedure
 from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.registration import EFFECTS
+from orchestrator.wording import listed
 
 _NOTHING_SAID = ApplyRequest()
+_PLAN_AGAIN = "make the plan again: dcctl plan FILE -o PLAN"
 
 
 def plan_apply(topology: Topology, request: ApplyRequest = _NOTHING_SAID) -> Plan:
@@ -79,7 +82,10 @@ def read_plan(file: Path) -> Plan | None:
     if plan.dcctl_version != __version__:
         made_by = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
         said = f"is stale: {made_by} made it, and this is dcctl {__version__}"
-        raise GateRefusedError(str(file), said, "make the plan again: dcctl plan FILE -o PLAN")
+        raise GateRefusedError(str(file), said, _PLAN_AGAIN)
+    if unknown := EFFECTS.not_understood(plan):
+        said = f"is stale: this dcctl does not understand its steps {listed(unknown)}"
+        raise GateRefusedError(str(file), said, _PLAN_AGAIN)
     return plan
 
 
