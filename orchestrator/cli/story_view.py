@@ -164,7 +164,10 @@ def render_loss(losses: Mapping[str, Any], console: Console) -> None:
 
 
 def _ended(story: Story, console: Console) -> None:
-    render_loss(story["loss"], console)
+    if story["loss"] is None:
+        console.print(f"\n[bold]Lost[/] {_UNKNOWN} unknown: {escape(story['loss_unknown'])}")
+    else:
+        render_loss(story["loss"], console)
     reason = f": {story['outcome_reason']}" if story["outcome_reason"] else ""
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
     is_open = story["outcome"] in ("incomplete", "unknown", "open")

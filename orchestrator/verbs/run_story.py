@@ -26,7 +26,8 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `effects`: those of whoever takes part in it.
+    which it waits, see `runs.word`. `loss` is None where this dcctl cannot read what was counted;
+    `loss_unknown` says why. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -75,23 +76,30 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        return {"where_now": "", "held": None, "waits_for": [], "stays": [], "loss": {}}
+        unread = {"loss": None, "loss_unknown": "the plan of this run cannot be read"}
+        return {"where_now": "", "held": None, "waits_for": [], "stays": [], **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
         "held": held_rows(state, effects),
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
-        "loss": _loss(state, effects),
+        **_loss(state, effects),
     }
 
 
-def _loss(state: RunState, effects: Registry) -> Mapping[str, Any]:
-    """What was counted as lost, partition by partition; empty where nothing was."""
+def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
+    """What was counted as lost, partition by partition; empty where nothing was, None where nobody knows."""
     if state.plan.dcctl_version != __version__:
-        return loss_of_earlier(state.results)
-    counted = effects.told(state.plan, state.results, LOSS)
-    return {topic: found for one in counted for topic, found in one.loss.items()}
+        return {"loss": loss_of_earlier(state.results), "loss_unknown": ""}
+    try:
+        counted = effects.told(state.plan, state.results, LOSS)
+    except DcctlError as error:
+        return {"loss": None, "loss_unknown": f"{error.subject}: {error.problem}"}
+    return {
+        "loss": {topic: found for one in counted for topic, found in one.loss.items()},
+        "loss_unknown": "",
+    }
 
 
 def _who(first: RunEvent, plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.run_result import run_result
 from orchestrator.verbs.live.runs import resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
-from orchestrator.verbs.registration import effects_with
+from orchestrator.verbs.registration import EFFECTS, effects_with
 from orchestrator.verbs.run_story import run_story
 from orchestrator.watch.status import mirror_status
 from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
@@ -222,6 +223,20 @@ def dies(estate: ToyEstate, verb: str, is_it: Callable[[Entry], bool]) -> tuple[
     estate.restart_dcctl()
     (run_id,) = ids
     return procedure, run_id
+
+
+@pytest.mark.parametrize("go_on", [resume_procedure, partial(abort_procedure, reason="ada: no")])
+def test_without_the_package_that_brought_its_steps_a_run_stays_as_it_was(
+    go_on: Callable[..., Ended], tmp_path: Path
+) -> None:
+    """Those steps would only be missed on the way; nothing is done before."""
+    estate = ready_for("switchover", tmp_path)
+    procedure, run_id = dies(estate, "switchover", lambda entry: entry.verb == "place tally")
+    did = len(estate.record.entries)
+    with pytest.raises(GateRefusedError, match=f"{run_id}: .* does not understand .*tallies"):
+        go_on(procedure, run_id, effects=EFFECTS)
+    assert len(estate.record.entries) == did
+    assert resume_procedure(procedure, run_id, effects=effects_with(procedure.them)).end is not None
 
 
 def status_of(estate: ToyEstate) -> dict[str, Any]:

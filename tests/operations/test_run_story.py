@@ -17,6 +17,7 @@ from orchestrator.verbs.run_story import run_story
 from tests.engine.any_world import AnyWorld
 from tests.engine.crashes import ABORT, run_inline, run_until
 from tests.engine.test_failover_crashes import PLAN as FAILOVER
+from tests.engine.test_sick_crashes import FENCED as LEAVING
 from tests.planning.test_switchover import PLAN as SWITCHOVER
 
 
@@ -196,3 +197,22 @@ def test_an_aborted_run_names_who_wanted_it() -> None:
     world.crash_at = -1
     run_inline(SWITCHOVER, world, undo=ABORT)
     assert f"↶ taken back: {ABORT.reason}" in shown(a_journal(SWITCHOVER, world))
+
+
+def test_a_loss_that_cannot_be_read_is_unknown_and_hides_nothing_else() -> None:
+    """Another build of this version has left it, or a hand: the rest of the night is told all the same."""
+    world = AnyWorld(plan=LEAVING)
+    run_inline(LEAVING, world)
+    (counted,) = LEAVING.told["loss"]
+    records = [
+        replace(record, data={"result": {"loss": "much"}})
+        if record.step == counted and record.data
+        else record
+        for record in a_journal(LEAVING, world)
+    ]
+    story = run_story(records)
+    assert story["loss"] is None
+    assert f"step {counted}, its result" in story["loss_unknown"]
+    said = shown(records)
+    assert f"Lost ? unknown: step {counted}, its result" in said
+    assert "Ended ok" in said

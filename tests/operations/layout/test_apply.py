@@ -176,6 +176,16 @@ def test_an_old_plan_has_expired(world: Rehearsal, tmp_path: Path) -> None:
         run_apply(world.topology, given=plan)
 
 
+def test_a_plan_with_a_step_that_this_dcctl_does_not_have_is_stale(tmp_path: Path, world: Rehearsal) -> None:
+    """An action of that name there was once; the ids of steps say nothing of it."""
+    file = tmp_path / "plan.json"
+    plan = plan_apply(world.topology)
+    last = replace(plan.steps[-1], action="resume-connectors")
+    write_plan(replace(plan, steps=(*plan.steps[:-1], last)), file)
+    with pytest.raises(GateRefusedError, match=f"is stale: .* does not understand its steps {last.id}"):
+        read_plan(file)
+
+
 def test_a_plan_of_another_verb_is_told_as_such(tmp_path: Path, world: Rehearsal) -> None:
     """And what is no plan at all is left to whoever reads topologies."""
     file = tmp_path / "plan.json"
