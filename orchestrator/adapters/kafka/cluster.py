@@ -230,7 +230,7 @@ class KafkaCluster:
     ) -> None:
         """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is.
 
-        A broker knows each that was made before this ends: in KRaft mode the controller's answer comes first.
+        A broker knows each before this ends, those of others too: in KRaft mode the controller answers first.
         `assignments` gives the brokers of each partition of those topics for which Kafka shall not choose.
         """
         if not topics:
@@ -250,17 +250,15 @@ class KafkaCluster:
             for name, (partitions, replicas, config) in topics.items()
         ]
         futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
-        made: set[str] = set()
         for name, future in futures.items():
             try:
                 future.result(timeout_s + 5)
-                made.add(name)
             except KafkaException as error:
                 if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                     raise cluster_error(
                         f"{self.subject}, topic {name}", "creating it", error.args[0]
                     ) from None
-        self._await_known(made, timeout_s)
+        self._await_known(set(topics), timeout_s)
 
     def _await_known(self, made: set[str], timeout_s: float) -> None:
         deadline = monotonic() + timeout_s
@@ -268,7 +266,7 @@ class KafkaCluster:
             if monotonic() > deadline:
                 raise ClusterError(
                     f"{self.subject}, topics {listed(sorted(made))}",
-                    f"the controller has made them, but {timeout_s:g} s later no broker knows them",
+                    f"the controller has them, but {timeout_s:g} s later no broker knows them",
                     "look into the brokers' logs, and run the same command again",
                 )
             sleep(_KNOWN_AGAIN_S)
