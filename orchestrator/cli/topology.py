@@ -83,10 +83,10 @@ def rules(as_json: bool = JSON) -> None:
     """List every rule that `validate` checks: id, severity, what it asks for, and why."""
     from rich.table import Table
 
-    from orchestrator.cli.output import emit
-    from orchestrator.topology.consumer_kinds import all_rules
+    from orchestrator.cli.output import emit, print_error
+    from orchestrator.topology.consumer_kinds import all_rules, broken_extensions
 
-    found = all_rules()
+    found, broken = all_rules(), broken_extensions()
 
     def render(console: Console) -> None:
         table = Table("id", "severity", "what it asks for, and why", box=None, pad_edge=False)
@@ -94,6 +94,8 @@ def rules(as_json: bool = JSON) -> None:
             colour = "red" if rule.severity == "error" else "yellow"
             table.add_row(rule.id, f"[{colour}]{rule.severity}[/]", f"{rule.title}.\n[dim]{rule.reason}[/]")
         console.print(table)
+        for error in broken:
+            print_error(error)
 
     errors = sum(rule.severity == "error" for rule in found)
     emit(
@@ -101,10 +103,14 @@ def rules(as_json: bool = JSON) -> None:
             "rules": [
                 {"id": rule.id, "severity": rule.severity, "title": rule.title, "reason": rule.reason}
                 for rule in found
-            ]
+            ],
+            "broken": [
+                {"subject": error.subject, "problem": error.problem, "hint": error.hint} for error in broken
+            ],
         },
         as_json=as_json,
-        summary=f"{len(found)} rules: {errors} errors, {len(found) - errors} warnings",
+        summary=f"{len(found)} rules: {errors} errors, {len(found) - errors} warnings"
+        + (f"; extensions that cannot be used: {len(broken)}" if broken else ""),
         render=render,
     )
 
@@ -113,6 +119,10 @@ def schema() -> None:
     """Print the JSON Schema of topology files, for editors."""
     import json
 
+    from orchestrator.cli.output import print_error
+    from orchestrator.topology.consumer_kinds import broken_extensions
     from orchestrator.topology.loading import topology_schema
 
+    for error in broken_extensions():
+        print_error(error)
     typer.echo(json.dumps(topology_schema(), indent=2))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.ports import Looks
@@ -104,6 +104,7 @@ Reread = Mapping[str, Mapping[str, int | None]]
 """Records that each consumer reads again: by the map, by the age of its position, and at most."""
 
 
+@runtime_checkable
 class Kind(Protocol):
     """A kind of applications: what is judged and foretold of those that go one way, and their steps.
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.extensions import load
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.lag import lag_records
 from orchestrator.replication.made_anew import MadeAnew
@@ -277,10 +276,7 @@ def engine_named(name: str) -> Engine:
         raise DcctlError(
             f"mirror engine {name}", "no engine has this name", "install the package that brings it"
         )
-    found = load(declared.engine)
-    if not isinstance(found, Engine):
-        raise DcctlError(f"mirror engine {name}", f"{declared.engine} is no engine")
-    return found
+    return ENGINES.part(name, declared.engine, Engine)
 
 
 def all_engines() -> tuple[Engine, ...]:

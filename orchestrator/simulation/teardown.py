@@ -126,9 +126,9 @@ def _folders() -> list[Path]:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether nothing runs of it; of a back end that is not installed any more nobody knows."""
+    """Whether nothing runs of it; of a back end that is not installed any more, or broken, nobody knows."""
     state = _state(folder)
-    if state is not None and state.backend not in BACKENDS.names():
+    if state is not None and state.backend not in BACKENDS.all():
         return False
     return not any(backend.is_running(folder) for backend in _backends_of(folder))
 

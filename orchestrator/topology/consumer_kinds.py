@@ -77,9 +77,16 @@ def kind_named(name: str) -> ConsumerKind:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule that there is, those of each kind and each mirror engine behind the others."""
+    """Every rule that there is, those of each kind and each mirror engine behind the others; without those
+    that `broken_extensions` tells of.
+    """
     declared: list[ConsumerKind | DeclaredEngine] = [*KINDS.all().values(), *ENGINES.all().values()]
     return (*RULES, *(rule for one in declared for rule in one.rules))
+
+
+def broken_extensions() -> tuple[DcctlError, ...]:
+    """Why kinds and mirror engines of installed packages cannot be used, one error each."""
+    return (*KINDS.broken(), *ENGINES.broken())
 
 
 _OF_ANY_KIND = TypeAdapter(Consumer)
@@ -110,8 +117,12 @@ class Entries:
 
     @cached_property
     def _kinds_by_key(self) -> dict[str, ConsumerKind]:
-        kinds = reversed(list(KINDS.all().values()))
+        kinds = reversed(list(self._usable.values()))
         return {key: kind for kind in kinds for key in kind.entry.__dataclass_fields__}
+
+    @cached_property
+    def _usable(self) -> Mapping[str, ConsumerKind]:
+        return KINDS.all()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -158,7 +169,7 @@ class Entries:
         if not name or name in self._kinds:
             return self._kinds.get(name)
         close = difflib.get_close_matches(name, self.names, n=1)
-        return KINDS.get(close[0]) if close else None
+        return self._usable.get(close[0]) if close else None
 
 
 def _consumers_in(data: Any) -> list[Any]:

@@ -127,7 +127,9 @@ def dump_topology(topology: Topology) -> dict[str, Any]:
 
 
 def topology_schema() -> dict[str, Any]:
-    """JSON Schema of the file (draft 2020-12), for editors. Kinds that packages bring are in it."""
+    """JSON Schema of the file (draft 2020-12), for editors. Kinds that packages bring are in it, but for
+    those that `broken_extensions` tells of.
+    """
     entries = {name: TypeAdapter(kind.entry) for name, kind in KINDS.all().items()}
     asked: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [("", "validation", _ADAPTER)]
     asked += [(name, "validation", adapter) for name, adapter in entries.items()]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from orchestrator.applications.producers.kind import Producers
 from orchestrator.errors import DcctlError
-from orchestrator.extensions import load
 from orchestrator.moves.clients import StopAnswering, StopClients
 from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS
@@ -33,7 +31,7 @@ def _in_moves(name: str) -> Kind:
         raise DcctlError(
             f"kind {name}", "cannot be moved", "take its applications out of the file to move others"
         )
-    return cast("Kind", load(kind.takes_part)())
+    return KINDS.made(name, kind.takes_part, Kind)
 
 
 def _engines(names: Iterable[str]) -> tuple[MirrorEngine, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from orchestrator.extensions import load
 from orchestrator.snapshot.samples import Word
-from orchestrator.topology.consumer_kinds import by_kind
+from orchestrator.topology.consumer_kinds import KINDS, by_kind
 from orchestrator.topology.model import Consumer
 
 
+@runtime_checkable
 class Keeping(Protocol):
     """Follows the applications of one kind, in threads of its own.
 
@@ -28,9 +28,12 @@ class Keeping(Protocol):
 
 
 def keepings_of(consumers: Sequence[Consumer], watcher: str, log: Any) -> tuple[Keeping, ...]:
-    """One for each kind that keeps something and has an application among these."""
+    """One for each kind that keeps something and has an application among these.
+
+    Raises `DcctlError` where what a kind refers to is nothing of the sort.
+    """
     return tuple(
-        load(kind.kept_by)(members, watcher, log)
+        KINDS.made(kind.name, kind.kept_by, Keeping, members, watcher, log)  # type: ignore[type-abstract]
         for kind, members in by_kind(consumers).items()
         if kind.kept_by
     )

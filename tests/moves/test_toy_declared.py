@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 import structlog
 import yaml
 
+from orchestrator.cli.main import run
 from orchestrator.errors import DcctlError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.evidence.clients.places import places
@@ -34,6 +36,7 @@ from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import keepings_of
 from orchestrator.watch.recorder import SourceReading
+from tests.moves import toy_declared
 from tests.moves.toy_declared import DeclaredTallies, Tally
 from tests.moves.toy_world import AWAY, HOME, REQUESTS, TALLIES, ToyEstate, wrong
 from tests.operations.layout.memory_run import rehearse
@@ -109,6 +112,58 @@ def test_without_its_package_the_kind_is_unknown(package: Path) -> None:
     (package / "toys-1.0.dist-info" / "entry_points.txt").unlink()
     (told,) = problems(FILE)
     assert 'consumers[3].kind is "toy"; expected one of group, spark' in told
+
+
+def test_another_package_that_is_wrong_stops_nobody(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files without its kind are read and told what is wrong with them; listings name it."""
+    lines = "[dcctl.kinds]\ntoy = tests.moves.toy_declared:TOY\ntoys = no_such_module:it\n"
+    (package / "toys-1.0.dist-info" / "entry_points.txt").write_text(lines)
+    assert check_text(FILE, "f").topology is not None
+    (told,) = problems(FILE.replace("kind: toy", "kind: toyz"))
+    assert "expected one of group, spark, toy, toys" in told
+    assert "Consumer-toy" in topology_schema()["$defs"]
+    assert run(["rules", "--json"]) == 0
+    (broken,) = json.loads(capsys.readouterr().out)["broken"]
+    assert broken["subject"] == "extension toys of dcctl.kinds"
+    assert run(["rules"]) == 0
+    assert "extension toys of dcctl.kinds" in capsys.readouterr().err
+    with pytest.raises(DcctlError, match="package toys names no_such_module:it, which cannot be imported"):
+        check_text(FILE.replace("kind: toy", "kind: toys"), "f")
+
+
+@pytest.mark.parametrize(
+    ("part", "reference", "said"),
+    [
+        ("takes_part", "fractions:Fraction", "what fractions:Fraction makes is no Kind"),
+        ("takes_part", "no_such_module:it", "package toys names no_such_module:it, which cannot be imported"),
+        (
+            "kept_by",
+            "orchestrator.values:listed",
+            "package toys names orchestrator.values:listed, which cannot",
+        ),
+        ("kept_by", "tests.moves.test_toy_declared:nothing", "test_toy_declared:nothing makes is no Keeping"),
+        ("simulated", "math:pi", "package toys is wrong: math:pi is no Simulated"),
+    ],
+)
+def test_what_it_refers_to_is_looked_at_before_it_serves(
+    part: str, reference: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever asks for a part of the kind is told whose it is and what it had to be."""
+    monkeypatch.setattr(toy_declared, "TOY", replace(toy_declared.TOY, **{part: reference}))
+    file, simulation = topology(), SimpleNamespace(ledgers=tmp_path)
+    tally, (place, *_) = file.consumers[-1], places(file, "west")
+    with pytest.raises(DcctlError, match=said):
+        {
+            "takes_part": lambda: participants_of(file),
+            "kept_by": lambda: keepings_of([tally], "w", None),
+            "simulated": lambda: program_of(simulation, tally, place, AT_END),  # type: ignore[arg-type]
+        }[part]()
+
+
+def nothing(*_given: object) -> None:
+    """What makes nothing."""
 
 
 def test_editors_know_its_keys() -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
@@ -25,12 +25,11 @@ from orchestrator.evidence.clients.config import (
     properties_text,
 )
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
-from orchestrator.extensions import load
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import Host
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
-from orchestrator.topology.consumer_kinds import kind_named
+from orchestrator.topology.consumer_kinds import KINDS, kind_named
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery
 
@@ -68,6 +67,7 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
         simulation.sites[dc].add_programs(found)
 
 
+@runtime_checkable
 class Simulated(Protocol):
     """How one application of a kind is installed at one of its sites: its program, with what it reads there.
 
@@ -82,7 +82,7 @@ def program_of(simulation: Simulation, consumer: Consumer, place: Place, role: R
     simulated = kind_named(consumer.kind).simulated
     if not simulated:
         raise SimulationError(f"consumer {consumer.name}", f"a {consumer.noun} cannot be simulated")
-    install: Simulated = load(simulated)
+    install = KINDS.part(consumer.kind, simulated, Simulated)  # type: ignore[type-abstract]
     return install(simulation, consumer, place, role)
 
 
