@@ -36,11 +36,13 @@ def audit(
 
     from orchestrator.cli.output import emit
     from orchestrator.evidence.audit.inputs import AuditInputs
+    from orchestrator.evidence.audit.kinds import audited_kinds
     from orchestrator.evidence.audit.run import run_audit
     from orchestrator.evidence.audit.verdict import judge, judge_moves
     from orchestrator.evidence.run_audit import audit_session
 
     inputs = AuditInputs.read(folder)
+    audited_kinds(inputs.consumers)  # one that is not known is told before a session is begun
     stated = _stated(folder)
     with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
         spark = audit_session(master, Path(scratch))

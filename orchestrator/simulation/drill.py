@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from orchestrator.errors import DcctlError, SimulationError
+from orchestrator.evidence.audit.kinds import audited_kind
 from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
 from orchestrator.evidence.run_audit import run_inputs
@@ -128,6 +129,8 @@ class Drill:
         refuse_unsupported(self.topology, "drill")
         refuse_impossible(backend_named(self.options.backend), *self.faults)
         mirror, options = self.mirror, self.options
+        for consumer in self.topology.consumers_of(mirror.source):
+            audited_kind(consumer.kind)
         evidence = Evidence.begin(options.out, self.topology.name, time.time())
         facts = DrillFacts(
             topology=self.topology,

@@ -32,7 +32,8 @@ class ConsumerKind:
 
     By reference: `takes_part` is its class in moves (`moves.participants.Kind`); `kept_by` what a watcher
     keeps of it beside committed offsets (`watch.keeping.Keeping`); `simulated` makes its program in a
-    simulation (`simulation.workload.install.Simulated`). What is left out it has no need of.
+    simulation (`simulation.workload.install.Simulated`); `audited` is what an audit reads of it
+    (`evidence.audit.kinds.AuditedKind`). What is left out it has no need of.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ConsumerKind:
     takes_part: str = ""
     kept_by: str = ""
     simulated: str = ""
+    audited: str = ""
 
 
 GROUP = ConsumerKind(
@@ -49,6 +51,7 @@ GROUP = ConsumerKind(
     entry=Consumer,
     takes_part="orchestrator.applications.groups.kind:ConsumerGroups",
     simulated="orchestrator.simulation.workload.install:group_program",
+    audited="orchestrator.evidence.audit.kinds:BY_LINES",
 )
 
 KINDS = Extensions(

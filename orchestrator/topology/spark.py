@@ -157,4 +157,5 @@ SPARK = ConsumerKind(
     takes_part="orchestrator.applications.spark.kind:SparkQueries",
     kept_by="orchestrator.applications.spark.live.copies:CopyKeeper",
     simulated="orchestrator.simulation.workload.install:query_program",
+    audited="orchestrator.evidence.audit.kinds:BY_BATCHES",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from orchestrator.evidence.audit.inputs import AuditedPlace, AuditInputs
-from orchestrator.evidence.audit.kinds import KINDS
+from orchestrator.evidence.audit.kinds import BY_LINES
 from orchestrator.evidence.audit.ledgers import PROCESSED_COLUMNS
 from orchestrator.evidence.audit.packing import pack_processed
 from orchestrator.evidence.audit.sides import LogKey, log_name, logs, named_at, sides_of
@@ -74,7 +74,7 @@ def _origins(folder: Path, inputs: AuditInputs, life: int, read: list[tuple[str,
     lines = [f"{topic},0,{number},checkout,{number},{of},1000,." for number, (topic, of) in enumerate(read)]
     ledger.write_text("\n".join([",".join(PROCESSED_COLUMNS), *lines, ""]), encoding="utf-8")
     packed = folder / "packed.parquet"
-    found = pack_processed(inputs, sides_of(inputs), (KINDS["group"].ledger, ledger), packed, (0, life))
+    found = pack_processed(inputs, sides_of(inputs), (BY_LINES.ledger, ledger), packed, (0, life))
     assert found == (len(read), len(read))
     return list(pq.read_table(packed)["origin"].to_pylist())
 

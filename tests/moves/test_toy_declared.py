@@ -37,7 +37,7 @@ from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import keepings_of
 from orchestrator.watch.recorder import SourceReading
 from tests.moves import toy_declared
-from tests.moves.toy_declared import DeclaredTallies, Tally
+from tests.moves.toy_declared import DeclaredTallies, Tally, install
 from tests.moves.toy_world import AWAY, HOME, REQUESTS, TALLIES, ToyEstate, wrong
 from tests.operations.layout.memory_run import rehearse
 
@@ -51,10 +51,7 @@ FILE = SICK.replace("failover:\n", f"{ENTRY}failover:\n")
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder into which the package of the toys is installed, as pip leaves it."""
     folder = tmp_path / "site-packages"
-    installed = folder / "toys-1.0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text("[dcctl.kinds]\ntoy = tests.moves.toy_declared:TOY\n")
+    install(folder)
     monkeypatch.syspath_prepend(str(folder))
     return folder
 

@@ -12,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 from pydantic.dataclasses import dataclass
 
+from orchestrator.evidence.audit.kinds import AuditedKind
 from orchestrator.evidence.clients.places import Place
 from orchestrator.ports.program import Program
 from orchestrator.simulation.running import Simulation
@@ -110,6 +112,41 @@ def tally_program(simulation: Simulation, tally: Tally, place: Place, role: Role
     )
 
 
+SHEET = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "producer": pa.string(),
+        "sequence": pa.int64(),
+        "life": pa.int32(),
+        "at_ms": pa.int64(),
+    }
+)
+
+
+class Sheets:
+    """See `evidence.audit.kinds.ProcessedLedger`: a sheet of each life, with what was counted as JSON lines."""
+
+    is_of_lines = False
+
+    def path(self, ledgers: Path, consumer: str, life: int) -> Path:
+        return ledgers / "consumers" / consumer / f"sheet-{life}.jsonl"
+
+    def is_there(self, path: Path) -> bool:
+        return path.exists()
+
+    def problems(self, path: Path) -> Iterator[str]:
+        if not path.exists():
+            yield f"no {path.name}"
+
+    def rows(self, path: Path) -> pa.Table:
+        return pa.Table.from_pylist([json.loads(line) for line in path.open(encoding="utf-8")], SHEET)
+
+
+AUDITED = AuditedKind(ledger=Sheets())
+
+
 class DeclaredTallies(ToyApplications):
     """See `moves.participants.Kind`: the tallies of the file. `memory`: where those of a test are."""
 
@@ -131,4 +168,14 @@ TOY = ConsumerKind(
     takes_part=f"{__name__}:DeclaredTallies",
     kept_by=f"{__name__}:Notebooks",
     simulated=f"{__name__}:tally_program",
+    audited=f"{__name__}:AUDITED",
 )
+
+
+def install(folder: Path) -> Path:
+    """Put the package of the toys into a folder of packages, as pip leaves it; returns what describes it."""
+    installed = folder / "toys-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[dcctl.kinds]\ntoy = {__name__}:TOY\n")
+    return installed

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditedConsumer, AuditInputs, Position
-from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.kinds import audited_kinds
 from orchestrator.evidence.audit.positions import Positions
 from orchestrator.evidence.audit.result import Finding
 
@@ -293,8 +293,8 @@ def spark_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[str,
     compared = {row["consumer"]: row for row in measured.counts}
     parts = []
     findings = []
-    for index, consumer in enumerate(inputs.consumers):
-        if not audited_kind(consumer.kind).counts_by_key:
+    for index, consumer, kind in audited_kinds(inputs.consumers):
+        if not kind.counts_by_key:
             continue
         before = measured.notes.get((index, inputs.life_before))
         after = measured.notes.get((index, inputs.life_after))

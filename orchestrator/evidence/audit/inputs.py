@@ -71,7 +71,7 @@ class AuditedProducer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class AuditedConsumer:
-    """A consumer of a kind that `kinds` knows, with its topics' names at the source.
+    """A consumer, its kind as the file names it, with its topics' names at the source.
 
     `relocated_batch`: of a query, the newest batch in the checkpoint that it was restarted from.
     """

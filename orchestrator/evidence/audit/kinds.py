@@ -1,12 +1,12 @@
-"""What the audit has to know of a kind of consumer, and the kinds that dcctl brings.
+"""What the audit has to know of a kind of consumer: its ledger, and its rule beside those that hold for all.
 
-A kind has a name in the topology file, a title for people, a ledger of what it processed, and its rule beside
-those that hold for all. A new one is one entry of `KINDS`.
+A kind refers to it where it is declared (`ConsumerKind.audited`), and is found there by the name that the
+file gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,8 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from orchestrator.errors import AuditError
+from orchestrator.errors import AuditError, DcctlError
+from orchestrator.evidence.audit.inputs import AuditedConsumer
 from orchestrator.evidence.audit.ledgers import END_MARK, batches_path, processed_path
+from orchestrator.topology.consumer_kinds import KINDS, kind_named
+from orchestrator.topology.model import Consumer
 
 
 class ProcessedLedger(Protocol):
@@ -43,16 +46,13 @@ class ProcessedLedger(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedKind:
-    """One kind. `title`: what one of them is, in reports; `mark`: what stands behind its name in a narrow
-    table.
+    """One kind: what each of its consumers keeps in each of its lives.
 
-    `counts_by_key`: it keeps a count of its records by key in a sink of files, goes on from the batch that it
-    was relocated to, and the audit holds these counts against the records.
+    `counts_by_key`: a count of its records by key in a sink of files as well. It goes on from the batch that
+    it was relocated to, and the audit holds these counts against the records.
     """
 
-    title: str
     ledger: ProcessedLedger
-    mark: str = ""
     counts_by_key: bool = False
 
 
@@ -109,28 +109,51 @@ class Batches:
         return rows.rename_columns(["life" if name == "record_life" else name for name in rows.column_names])
 
 
-KINDS: Mapping[str, AuditedKind] = {
-    "group": AuditedKind(title="group", ledger=Lines()),
-    "spark": AuditedKind(title="Spark query", mark=" (Spark)", ledger=Batches(), counts_by_key=True),
-}
-"""By the name of the topology file."""
+BY_LINES = AuditedKind(ledger=Lines())
+BY_BATCHES = AuditedKind(ledger=Batches(), counts_by_key=True)
 
 
 def audited_kind(name: str) -> AuditedKind:
-    """The kind of that name. Raises `AuditError` where none is known."""
-    if name not in KINDS:
-        raise AuditError(f"kind {name}", "nobody says what ledger it keeps", f"known are: {', '.join(KINDS)}")
-    return KINDS[name]
+    """The kind of that name. Raises `AuditError` where nobody says what ledger it keeps."""
+    try:
+        kind = kind_named(name)
+        if kind.audited:
+            return KINDS.part(name, kind.audited, AuditedKind)
+    except DcctlError as error:
+        problem = f"nobody says what ledger it keeps: {error.problem}"
+        raise AuditError(f"kind {name}", problem, error.hint) from None
+    raise AuditError(
+        f"kind {name}", "nobody says what ledger it keeps", "its declaration lacks a reference `audited`"
+    )
+
+
+def audited_kinds(consumers: Iterable[AuditedConsumer]) -> list[tuple[int, AuditedConsumer, AuditedKind]]:
+    """Each with its index and its kind. Raises as `audited_kind`."""
+    numbered = list(enumerate(consumers))
+    kinds = {name: audited_kind(name) for name in dict.fromkeys(one.kind for _, one in numbered)}
+    return [(index, one, kinds[one.kind]) for index, one in numbered]
 
 
 def title_of(name: str) -> str:
-    """What one of a kind is, in a report; its name where nobody here knows the kind (any more)."""
-    return KINDS[name].title if name in KINDS else name
+    """What one of a kind is, in a report; its name where nothing here brings the kind (any more)."""
+    entry = _entry(name)
+    return name if entry is None else entry.noun
 
 
 def mark_of(name: str) -> str:
     """What stands behind the name of one of a kind in a narrow table."""
-    return KINDS[name].mark if name in KINDS else f" ({name})"
+    entry = _entry(name)
+    mark = name if entry is None else entry.mark
+    return f" ({mark})" if mark else ""
+
+
+def _entry(name: str) -> type[Consumer] | None:
+    """The class of its entries in a file. A report is shown whatever is wrong with a package."""
+    try:
+        kind = KINDS.get(name)
+    except DcctlError:
+        return None
+    return None if kind is None else kind.entry
 
 
 def whole_lines(ledger: Path, columns: Mapping[str, Any]) -> pa.Table:

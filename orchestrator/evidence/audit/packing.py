@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from orchestrator.evidence.audit.inputs import ACKED, FAILED, FENCED, OPEN, UNSERVED, AuditInputs
-from orchestrator.evidence.audit.kinds import ProcessedLedger, audited_kind, whole_lines
+from orchestrator.evidence.audit.kinds import ProcessedLedger, audited_kinds, whole_lines
 from orchestrator.evidence.audit.ledgers import sends_path
 from orchestrator.evidence.audit.result import Finding
 from orchestrator.evidence.audit.sends import FENCING_MS
@@ -53,8 +53,8 @@ def pack_ledgers(inputs: AuditInputs, folder: Path, found: Soundness) -> None:
             pack = partial(pack_sends, inputs, path, packed, (index, life))
             if path.exists() and not _is_packed(found, inputs, path, ("producer", index, life), pack):
                 found.producers.add(index)
-    for index, consumer in enumerate(inputs.consumers):
-        ledger = audited_kind(consumer.kind).ledger
+    for index, consumer, kind in audited_kinds(inputs.consumers):
+        ledger = kind.ledger
         for life in inputs.lives:
             path = ledger.path(ledgers, consumer.name, life)
             packed = folder / f"processed-{index}-{life}.parquet"

@@ -24,7 +24,7 @@ from orchestrator.evidence.audit.extent import Ranges, named_ranges, ranges_to_r
 from orchestrator.evidence.audit.figures import Measured, Row, Unmeasured
 from orchestrator.evidence.audit.given import positions_of, reaches_of, relocated_batches, subscriptions
 from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditInputs
-from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.kinds import audited_kinds
 from orchestrator.evidence.audit.moves import Moved, Returned
 from orchestrator.evidence.audit.packing import pack_ledgers
 from orchestrator.evidence.audit.positions import OUTSIDE
@@ -58,7 +58,8 @@ class _Seen:
 
 def run_audit(spark: SparkSession, inputs: AuditInputs) -> AuditResult:
     """Audit one move, or several. What cannot be read ends in findings `unknown`, never in an exception of
-    Spark's or Kafka's."""
+    Spark's or Kafka's. Raises `AuditError` for a kind of consumers of which no ledger is known.
+    """
     found = soundness(inputs)
     try:
         with _packed(inputs, found) as packed:
@@ -195,11 +196,7 @@ def _measured(  # noqa: PLR0917 - what a comparison is made of
             fate, sources.processed, subscriptions(spark, inputs), relocated, sides
         )
         read = readings.at_move(everything, after, sides.places.index(inputs.target))
-        counting = [
-            index
-            for index, consumer in enumerate(inputs.consumers)
-            if audited_kind(consumer.kind).counts_by_key
-        ]
+        counting = [index for index, _, kind in audited_kinds(inputs.consumers) if kind.counts_by_key]
         expected = readings.expected_counts(read.where(f.col("consumer").isin(counting)))
         final = readings.final_counts(sources.counts, relocated, before=before, after=after)
         # This one fills the cache that the others read.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orchestrator.evidence.audit.clocks import ClockReading
 from orchestrator.evidence.audit.inputs import AuditInputs
-from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.kinds import audited_kinds
 from orchestrator.evidence.audit.ledgers import Completeness, completeness, positions_path, sends_path
 from orchestrator.evidence.audit.positions import Positions, read_positions
 from orchestrator.evidence.audit.result import Finding
@@ -37,16 +37,16 @@ class Soundness:
 
 
 def soundness(inputs: AuditInputs) -> Soundness:
-    """Look at every ledger that the inputs name."""
-    found = Soundness()
+    """Look at every ledger that the inputs name. Raises `AuditError` for a kind that keeps none."""
+    found, consumers = Soundness(), audited_kinds(inputs.consumers)
     folder = Path(inputs.ledgers)
     lives = list(inputs.lives)
     for index, producer in enumerate(inputs.producers):
         notes = [_sends(found, ("producer", index, life), producer.name, folder) for life in lives]
         if None in notes or _is_cut_off(found, lives, producer.name, notes):
             found.producers.add(index)
-    for index, consumer in enumerate(inputs.consumers):
-        ledger = audited_kind(consumer.kind).ledger
+    for index, consumer, kind in consumers:
+        ledger = kind.ledger
         for life in lives:
             is_sound = _note(found, index, life, positions_path(folder, consumer.name, life), consumer.name)
             path = ledger.path(folder, consumer.name, life)

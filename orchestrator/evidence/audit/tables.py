@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from orchestrator.adapters.spark import kafka_options, offsets_json
 from orchestrator.evidence.audit.fates import place_of_life
 from orchestrator.evidence.audit.inputs import AuditInputs
-from orchestrator.evidence.audit.kinds import audited_kind
+from orchestrator.evidence.audit.kinds import audited_kinds
 from orchestrator.evidence.audit.ledgers import END_MARK, sink_path
 from orchestrator.evidence.audit.sides import Sides, named_at
 from orchestrator.values import TopicPartition
@@ -92,8 +92,8 @@ def read_counts(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
         .csv(str(sink))
         .where(f.col("end") == END_MARK)
         .select(f.lit(index).alias("consumer"), "life", "batch", "key", "count")
-        for index, consumer in enumerate(inputs.consumers)
-        if audited_kind(consumer.kind).counts_by_key
+        for index, consumer, kind in audited_kinds(inputs.consumers)
+        if kind.counts_by_key
         and any((sink := sink_path(Path(inputs.ledgers).absolute(), consumer.name)).rglob("*.csv"))
     ]
     return _union(spark, parts, COUNTS_SCHEMA)
