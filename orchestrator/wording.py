@@ -1,4 +1,4 @@
-"""How lists are put into words, wherever a message has more to tell than anybody reads."""
+"""How lists, numbers and ages are put into words."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def listed(items: Iterable[str], at_most: int = 5, more: str = "more", separator
 def counted(count: int | None) -> str:
     """A number, which may not be known."""
     return "unknown" if count is None else f"{count:,}"
+
+
+def short_age(seconds: float) -> str:
+    """An age in the unit that fits: `3.4 s`, `12 min`, `5 h`."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 def with_file(text: str, file: str) -> str:

@@ -26,11 +26,12 @@ def status(
     from orchestrator.cli.status_view import render_status
     from orchestrator.watch.status import topology_status
 
-    found = topology_status(given_topology(file), target or None)
+    topology = given_topology(file)
+    found = topology_status(topology, target or None)
     summary = "; ".join(headline(mirror) for mirror in found["mirrors"])
     emit(
         found,
         as_json=as_json,
         summary=summary if as_json else "",
-        render=lambda console: render_status(found, console),
+        render=lambda console: render_status(found, console, topology.consumers),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -10,12 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.cli.status_headline import has_price, headline
+from orchestrator.moves.in_status import Told
 from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
 from orchestrator.runs.gate import by_cause, hints_of
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.word import rows_by_word
-from orchestrator.wording import counted, listed
+from orchestrator.topology.model import Consumer
+from orchestrator.watch.status_parts import status_parts
+from orchestrator.wording import counted, listed, short_age
 
 _LISTED = 8
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
@@ -26,8 +29,9 @@ _CLOSED = {
 }
 
 
-def render_status(status: Mapping[str, Any], console: Console) -> None:
-    """Who keeps our hands off, who is fenced, then every mirror."""
+def render_status(status: Mapping[str, Any], console: Console, consumers: Iterable[Consumer] = ()) -> None:
+    """Who keeps our hands off, who is fenced, then every mirror. `consumers`: those of the file."""
+    parts = status_parts(consumers).values()
     for hold in status.get("holds") or ():
         console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
     if status.get("holds_problem"):
@@ -37,7 +41,7 @@ def render_status(status: Mapping[str, Any], console: Console) -> None:
     if status.get("fences_problem") and status["fences_problem"] != status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether a fence stands: {escape(status['fences_problem'])}")
     for mirror in status["mirrors"]:
-        _render_mirror(mirror, console)
+        _render_mirror(mirror, [part.row(**row) for part in parts for row in mirror[part.key]], console)
 
 
 def _fence(fence: Mapping[str, Any]) -> str:
@@ -59,7 +63,8 @@ def _fence(fence: Mapping[str, Any]) -> str:
     )
 
 
-def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
+def _render_mirror(mirror: Mapping[str, Any], told: Sequence[Told], console: Console) -> None:
+    """`told`: what kinds tell of their applications."""
     console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror))}[/]")
     for line in _who_works_where(mirror):
         console.print(f"  {line}")
@@ -70,7 +75,7 @@ def _render_mirror(mirror: Mapping[str, Any], console: Console) -> None:
     for place, what in mirror["mirror"]["gaps"].items():
         console.print(f"            [red]{escape(place)}: {escape(what)}[/]")
     if has_price(mirror):
-        _render_price(mirror, console)
+        _render_price(mirror, told, console)
 
 
 def _colour(mirror: Mapping[str, Any]) -> str:
@@ -83,12 +88,12 @@ def _colour(mirror: Mapping[str, Any]) -> str:
     return "red" if mirror["lost_between_s"] else "yellow" if mirror["would_refuse"] else "green"
 
 
-def _render_price(mirror: Mapping[str, Any], console: Console) -> None:
+def _render_price(mirror: Mapping[str, Any], told: Sequence[Told], console: Console) -> None:
     """What would be lost and read again if the source were lost now, and what would refuse a failover."""
     console.print(_loss_table(mirror))
-    if mirror["groups"] or mirror["spark"]:
-        console.print(_consumer_table(mirror))
-        for note in _notes(mirror):
+    if mirror["groups"] or told:
+        console.print(_consumer_table(mirror, told))
+        for note in _notes(mirror, told):
             console.print(f"  [yellow]![/] {escape(note)}")
     closed = by_cause(GateResult(**gate) for gate in mirror["would_refuse"])
     for outcome, (title, mark) in _CLOSED.items():
@@ -170,7 +175,7 @@ def _said(age_s: float | None) -> str:
     """How long ago a guard has said something that it would have said again by now."""
     if age_s is None:
         return ", said at an unknown time, for its clock is ahead of this machine's; nothing since"
-    return f", said {_age(age_s)} ago; nothing since"
+    return f", said {short_age(age_s)} ago; nothing since"
 
 
 def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:
@@ -189,20 +194,20 @@ def _watcher(mirror: Mapping[str, Any]) -> str:
     if watcher["problem"]:
         return f"[red]{escape(watcher['problem'])}[/]"
     if watcher.get("clock_ahead_s", 0.0) > CLOCKS_APART_S:
-        ahead = _age(watcher["clock_ahead_s"])
+        ahead = short_age(watcher["clock_ahead_s"])
         return f"[red]its clock is {ahead} ahead of this machine's: no age can be told; set both right[/]"
     if watcher["round_age_s"] is None:
         return "[red]never ran here[/]"
     age, aim = watcher["round_age_s"], watcher.get("aim_s")
     if mirror["source_answers"] and aim and _SLOW_S < age < _SILENT_S:
-        return f"[yellow]the watcher is slow: last round {_age(age)} ago, aim {aim:g} s[/]"
+        return f"[yellow]the watcher is slow: last round {short_age(age)} ago, aim {aim:g} s[/]"
     good = watcher["good_round_age_s"]
-    source = "never saw the source answer" if good is None else f"source seen {_age(good)} ago"
+    source = "never saw the source answer" if good is None else f"source seen {short_age(good)} ago"
     foreign = watcher["unreadable_records"]
     odd = (
         f"; [yellow]{foreign:,} records not understood: does a newer version watch too?[/]" if foreign else ""
     )
-    return f"last round {_age(watcher['round_age_s'])} ago, {source}{odd}"
+    return f"last round {short_age(watcher['round_age_s'])} ago, {source}{odd}"
 
 
 def _mirror(mirror: Mapping[str, Any]) -> str:
@@ -214,7 +219,7 @@ def _mirror(mirror: Mapping[str, Any]) -> str:
     states = f"[red]{escape(', '.join(bad))}[/]" if bad else "runs"
     heartbeat = mirror["heartbeat_age_s"]
     none = "no heartbeat" if mirror.get("heartbeat_at_s") is None else "heartbeat of unknown age"
-    beat = none if heartbeat is None else f"heartbeat {_age(heartbeat)} ago"
+    beat = none if heartbeat is None else f"heartbeat {short_age(heartbeat)} ago"
     lag = mirror["lag_records"]
     behind = f"{sum(lag.values()):,} records behind" if lag else "lag not known"
     return f"{states}, {behind}, {beat}"
@@ -228,33 +233,23 @@ def _loss_table(mirror: Mapping[str, Any]) -> Table:
     return table
 
 
-def _consumer_table(mirror: Mapping[str, Any]) -> Table:
+def _consumer_table(mirror: Mapping[str, Any], told: Iterable[Told]) -> Table:
     table = _table("Consumers", "consumer", "position is", "would read again", "by translation")
     for group in mirror["groups"]:
         age = group["position_age_s"]
         table.add_row(
             escape(group["group"]),
-            "unknown" if age is None else f"{_age(age)} old",
+            "unknown" if age is None else f"{short_age(age)} old",
             _at_most(group["reread"]),
             counted(group["reread"].get("map")),
         )
-    for query in mirror["spark"]:
-        table.add_row(
-            escape(query["query"]),
-            _copy_age(query["batch"], query["age_s"]),
-            _at_most(query["reread"]),
-            counted(query["reread"].get("map")),
-        )
+    for one in told:
+        reread = _at_most(one.reread), counted(one.reread.get("map"))
+        table.add_row(escape(one.application), escape(one.position), *reread)
     return table
 
 
-def _copy_age(batch: int | None, age_s: float | None) -> str:
-    if batch is None:
-        return "no copy"
-    return f"batch {batch}, " + ("age unknown" if age_s is None else f"{_age(age_s)} old")
-
-
-def _notes(mirror: Mapping[str, Any]) -> list[str]:
+def _notes(mirror: Mapping[str, Any], told: Iterable[Told]) -> list[str]:
     """What the table has no room for: the first thing about each consumer that is not as it should be."""
     notes = []
     for group in mirror["groups"]:
@@ -262,12 +257,7 @@ def _notes(mirror: Mapping[str, Any]) -> list[str]:
             notes.append(f"{group['group']}: {group['without_translation'][0]}")
         elif group["partitions"] > group["exact"]:
             notes.append(f"{group['group']}: {group['exact']} of {group['partitions']} partitions exact")
-    for query in mirror["spark"]:
-        behind = (query["source_batch"] or 0) - (query["batch"] or 0)
-        if query["problem"] or behind > 0:
-            late = f"the copy is {behind} {'batch' if behind == 1 else 'batches'} behind"
-            notes.append(f"{query['query']}: {query['problem'] or late}")
-    return notes
+    return notes + [f"{one.application}: {one.note}" for one in told if one.note]
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -280,9 +270,3 @@ def _table(title: str, *columns: str) -> Table:
 def _at_most(reread: Mapping[str, int | None]) -> str:
     at_most = reread.get("at_most")
     return "unknown" if at_most is None else f"at most {at_most:,}"
-
-
-def _age(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -44,7 +44,7 @@ def watch(  # noqa: PLR0917 - typer passes them by name
         if metrics_port:
             from orchestrator.watch.metrics import serve_metrics
 
-            serve_metrics(watchers, metrics_port, metrics_address)
+            serve_metrics(watchers, metrics_port, metrics_address, topology.consumers)
         copiers = [FactCopier(topology, mirror, log, known) for mirror in mirrors if topology.coordination]
         for copier in copiers:
             threading.Thread(target=copier.run, name="facts", daemon=True).start()

@@ -33,7 +33,8 @@ class ConsumerKind:
     By reference: `takes_part` is its class in moves (`moves.participants.Kind`); `kept_by` what a watcher
     keeps of it beside committed offsets (`watch.keeping.Keeping`); `simulated` makes its program in a
     simulation (`simulation.workload.install.Simulated`); `audited` is what an audit reads of it
-    (`evidence.audit.kinds.AuditedKind`). What is left out it has no need of.
+    (`evidence.audit.kinds.AuditedKind`); `in_status` is what `status` and metrics tell of it beside committed
+    offsets (`moves.in_status.StatusPart`). What is left out it has no need of.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ConsumerKind:
     kept_by: str = ""
     simulated: str = ""
     audited: str = ""
+    in_status: str = ""
 
 
 GROUP = ConsumerKind(

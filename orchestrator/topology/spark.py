@@ -158,4 +158,5 @@ SPARK = ConsumerKind(
     kept_by="orchestrator.applications.spark.live.copies:CopyKeeper",
     simulated="orchestrator.simulation.workload.install:query_program",
     audited="orchestrator.evidence.audit.kinds:BY_BATCHES",
+    in_status="orchestrator.applications.spark.status:IN_STATUS",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -14,7 +14,9 @@ from orchestrator.moves.prediction import predict_loss
 from orchestrator.replication.engine import UNKNOWN, MirrorHealth
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.watcher_records import age_s
+from orchestrator.topology.model import Consumer
 from orchestrator.watch.health import silent_gaps
+from orchestrator.watch.status_parts import refuse_taken, status_parts
 from orchestrator.watch.watcher import Watcher
 
 _UNKNOWN = float("nan")
@@ -22,30 +24,40 @@ _MIRROR = ["source", "target"]
 
 
 class WatchCollector(Collector):
-    """Computes every metric at the moment of the scrape. What cannot be said is NaN, never 0."""
+    """Computes every metric at the moment of the scrape. What cannot be said is NaN, never 0.
 
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
+    `consumers`: those of the file, whose kinds may have gauges of their own. Raises `DcctlError` where two
+    have one name.
+    """
+
+    def __init__(self, watchers: Sequence[Watcher], consumers: Iterable[Consumer] = ()) -> None:
         self._watchers = tuple(watchers)
+        self._parts, self._gauges = status_parts(consumers), dict(_GAUGES)
+        for kind, part in self._parts.items():
+            refuse_taken(kind, "gauge", part.gauges, self._gauges)
+            self._gauges |= part.gauges
 
     def collect(self) -> Iterator[Metric]:
         """All metrics of all mirrors."""
         gauges = {
             name: GaugeMetricFamily(f"dcctl_{name}", text, labels=[*_MIRROR, *labels])
-            for name, (text, labels) in _GAUGES.items()
+            for name, (text, labels) in self._gauges.items()
         }
         for watcher in self._watchers:
             mirror = [watcher.mirror.source, watcher.mirror.target]
             with watcher.lock:
-                for name, labels, value in history_values(
-                    watcher.history, watcher.health.newest, time.time()
-                ):
+                history, now_s = watcher.history, time.time()
+                for name, labels, value in history_values(history, watcher.health.newest, now_s):
                     gauges[name].add_metric([*mirror, *labels], value)
+                for part in self._parts.values():
+                    for name, own, known in part.measured(history, history.ages_at_s(now_s)):
+                        gauges[name].add_metric([*mirror, *own], _number(known))
             are_same = watcher.clusters.are_same
             gauges["same_clusters"].add_metric(mirror, _UNKNOWN if are_same is None else float(are_same))
         yield from gauges.values()
 
 
-_GAUGES: dict[str, tuple[str, list[str]]] = {
+_GAUGES: dict[str, tuple[str, Sequence[str]]] = {
     "watch_round_age_seconds": ("Age of the newest sampling round, good or not", []),
     "watch_good_round_age_seconds": ("Age of the newest round in which the source answered", []),
     "same_clusters": (
@@ -68,9 +80,6 @@ _GAUGES: dict[str, tuple[str, list[str]]] = {
         "Age of what the watcher keeps of an application beside committed offsets",
         ["application"],
     ),
-    "checkpoint_copy_age_seconds": ("Time since the copy was compared with the original", ["query"]),
-    "checkpoint_copy_batch": ("Newest committed batch in the copy of a checkpoint", ["query"]),
-    "checkpoint_copy_batches_behind": ("Committed batches that the copy lacks", ["query"]),
 }
 
 
@@ -99,12 +108,6 @@ def history_values(
     for name, word in history.of_applications.items():
         at_s = word.at_s if word.has_positions else None
         yield "application_positions_age_seconds", [name], _age(judged_at_s, at_s or None)
-    for query, copy in history.copies.items():
-        yield "checkpoint_copy_age_seconds", [query], _age(judged_at_s, copy.at_s or None)
-        yield "checkpoint_copy_batch", [query], _number(copy.batch)
-        is_known = copy.batch is not None and copy.source_batch is not None
-        behind = (copy.source_batch or 0) - (copy.batch or 0)
-        yield "checkpoint_copy_batches_behind", [query], float(behind) if is_known else _UNKNOWN
     yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
     if health is not None:
         yield from _health_values(history, health, judged_at_s)
@@ -126,10 +129,14 @@ def _health_values(
         yield "mirror_lag_records", [tp.topic, str(tp.partition)], float(lag[tp]) if is_known else _UNKNOWN
 
 
-def serve_metrics(watchers: Sequence[Watcher], port: int, address: str) -> None:
-    """Serve the metrics over HTTP from a thread. Raises `DcctlError` if the port is taken."""
+def serve_metrics(
+    watchers: Sequence[Watcher], port: int, address: str, consumers: Iterable[Consumer]
+) -> None:
+    """Serve the metrics over HTTP from a thread. `consumers`: those of the file. Raises `DcctlError` if the
+    port is taken, or as `WatchCollector`.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(WatchCollector(watchers))
+    registry.register(WatchCollector(watchers, consumers))
     try:
         start_http_server(port, addr=address, registry=registry)
     except OSError as error:

@@ -14,6 +14,7 @@ from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import mirrors_into
 from orchestrator.guards.live.guard_reading import guards_said
 from orchestrator.moves.fence import fenced
+from orchestrator.moves.in_status import Known
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.primary_gate import Reality, grown_since_left, primary_drift, primary_rows
@@ -41,7 +42,6 @@ from orchestrator.snapshot.samples import LossWindow, SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.topology.spark import queries_of
 from orchestrator.verbs.live.move_estate import Estate, open_estate
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
@@ -49,6 +49,7 @@ from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.plans import plan_failover, way_along
 from orchestrator.verbs.registration import effects_with, participants_of
 from orchestrator.watch.health import silent_gaps
+from orchestrator.watch.status_parts import rows_of_kinds, status_parts
 from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
 
@@ -129,7 +130,7 @@ def mirror_status(
     history = observation.mirror(feed).samples.value or SampleHistory()
     window = history.loss_window()
     judged_at_s = history.ages_at_s(observation.at_s)
-    return {
+    told = {
         "source": mirror.source,
         "target": mirror.target,
         "at_s": observation.at_s,
@@ -142,23 +143,27 @@ def mirror_status(
         "mirror": _mirror(health, history, plan, judged_at_s),
         "loss": _loss(plan),
         "groups": _groups(estate, plan),
-        "spark": _spark(
-            topology, mirror, plan, history, observation.of_kind("spark").value or {}, judged_at_s
-        ),
-        "would_refuse": [
-            {
-                "id": gate.id,
-                "outcome": gate.outcome,
-                "measured": gate.measured,
-                "limit": gate.limit,
-                "reason": gate.reason,
-                "hint": gate.hint,
-            }
-            for gate in plan.gates
-            # Not whether it is down: that speaks of a failover being asked for.
-            if gate.outcome != "ok" and not gate.of_outage
-        ],
     }
+    refused = {"would_refuse": _would_refuse(plan)}
+    parts = status_parts(consumers := topology.consumers_of(mirror.source))
+    known = Known(consumers=consumers, plan=plan, history=history, seen=observation, judged_at_s=judged_at_s)
+    return told | rows_of_kinds(parts, known, taken=[*told, *refused]) | refused
+
+
+def _would_refuse(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": gate.id,
+            "outcome": gate.outcome,
+            "measured": gate.measured,
+            "limit": gate.limit,
+            "reason": gate.reason,
+            "hint": gate.hint,
+        }
+        for gate in plan.gates
+        # Not whether it is down: that speaks of a failover being asked for.
+        if gate.outcome != "ok" and not gate.of_outage
+    ]
 
 
 def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
@@ -384,36 +389,6 @@ def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
                     for row in rows
                     if row["target_offset"] is None
                 ],
-            }
-        )
-    return found
-
-
-def _spark(  # noqa: PLR0917 - what is known of queries
-    topology: Topology,
-    mirror: Replication,
-    plan: Plan,
-    history: SampleHistory,
-    checkpoints: Mapping[str, Any],
-    judged_at_s: float,
-) -> list[dict[str, Any]]:
-    found = []
-    for _, query in queries_of(topology):
-        if query.cluster != mirror.source:
-            continue
-        copy = history.copies.get(query.name)
-        has_copy = copy is not None and copy.batch is not None
-        seen = checkpoints.get(query.name)
-        problem = copy.problem if copy else "no watcher has said anything of its checkpoint"
-        found.append(
-            {
-                "query": query.name,
-                "batch": copy.batch if copy else None,
-                "source_batch": copy.source_batch if copy else None,
-                "age_s": age_s(judged_at_s, copy.at_s) if copy and has_copy else None,
-                "committed_at_s": copy.committed_at_s if copy else None,
-                "problem": problem or (seen.why_unknown if seen else ""),
-                "reread": dict(plan.predicted.reread.get(query.name, {})),
             }
         )
     return found

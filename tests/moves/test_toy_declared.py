@@ -5,10 +5,12 @@ It is brought by an installed package, by its entry point, and nothing in dcctl 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,24 +20,30 @@ import jsonschema
 import pytest
 import structlog
 import yaml
+from rich.console import Console
 
 from orchestrator.cli.main import run
+from orchestrator.cli.status_view import render_status
 from orchestrator.errors import DcctlError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.evidence.clients.places import places
 from orchestrator.moves.fence import fenced
+from orchestrator.moves.in_status import Gauge
 from orchestrator.simulation.workload.install import client_programs, program_of
 from orchestrator.simulation.workload.scenario import AT_END
 from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
 from orchestrator.topology.consumer_kinds import all_rules
 from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import keepings_of
+from orchestrator.watch.metrics import WatchCollector
 from orchestrator.watch.recorder import SourceReading
+from orchestrator.watch.status import mirror_status
+from orchestrator.watch.status_parts import status_parts
 from tests.moves import toy_declared
 from tests.moves.toy_declared import DeclaredTallies, Tally, install
 from tests.moves.toy_world import AWAY, HOME, REQUESTS, TALLIES, ToyEstate, wrong
@@ -142,6 +150,7 @@ def test_another_package_that_is_wrong_stops_nobody(
         ),
         ("kept_by", "tests.moves.test_toy_declared:nothing", "test_toy_declared:nothing makes is no Keeping"),
         ("simulated", "math:pi", "package toys is wrong: math:pi is no Simulated"),
+        ("in_status", "math:pi", "package toys is wrong: math:pi is no StatusPart"),
     ],
 )
 def test_what_it_refers_to_is_looked_at_before_it_serves(
@@ -156,6 +165,7 @@ def test_what_it_refers_to_is_looked_at_before_it_serves(
             "takes_part": lambda: participants_of(file),
             "kept_by": lambda: keepings_of([tally], "w", None),
             "simulated": lambda: program_of(simulation, tally, place, AT_END),  # type: ignore[arg-type]
+            "in_status": lambda: status_parts([tally]),
         }[part]()
 
 
@@ -282,17 +292,84 @@ def test_it_takes_part_in_moves_of_its_file() -> None:
         PARTICIPANTS.kind("toy")
 
 
-def test_a_switchover_takes_it_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """By its file alone: who takes part is not said to the verb."""
+def estate_with_toys(monkeypatch: pytest.MonkeyPatch, folder: Path) -> ToyEstate:
+    """An estate whose file has the tallies."""
     declared = tuple(
         Tally(
             name=name, cluster=HOME, kind="toy", topics=("orders",), principal=f"User:{name}", notebook=name
         )
         for name in TALLIES
     )
-    estate = ToyEstate(tmp_path, is_usual=True, declared=declared)
+    estate = ToyEstate(folder, is_usual=True, declared=declared)
     monkeypatch.setattr(DeclaredTallies, "memory", estate.tallies)
+    return estate
+
+
+def test_a_switchover_takes_it_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By its file alone: who takes part is not said to the verb."""
+    estate = estate_with_toys(monkeypatch, tmp_path)
     result = SwitchoverProcedure(estate.topology, REQUESTS["switchover"], servers=estate.servers).run()  # type: ignore[arg-type]
     assert result.outcome == "ok", result.reason
     assert estate.tallies.running == {(name, AWAY) for name in TALLIES}
     assert wrong(estate) == []
+
+
+def test_status_tells_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Under the key that its kind declares, and in the table and notes beside groups and queries."""
+    estate = estate_with_toys(monkeypatch, tmp_path)
+    (mirror,) = estate.topology.replication
+    told = mirror_status(estate.topology, mirror, servers=estate.servers)
+    reread = {"map": 0, "position_age": 0, "at_most": 0}
+    unseen = {"positions": None, "age_s": None, "problem": "no watcher has seen its notebook"}
+    assert told["tallies"] == [{"tally": name, **unseen, "reread": reread} for name in TALLIES]
+    assert told["spark"] == []
+    told["tallies"][0] |= {"positions": 3, "age_s": 2.0, "problem": ""}
+    out = io.StringIO()
+    render_status({"mirrors": [told]}, Console(file=out, width=200), estate.topology.consumers)
+    shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert "ada 3 in its notebook at most 0 0" in shown
+    assert "grace unknown at most 0 0" in shown
+    assert "! grace: no watcher has seen its notebook" in shown
+
+
+def test_metrics_have_its_gauges() -> None:
+    """Beside those of every application, of a file that has such a kind."""
+    history = SampleHistory()
+    history.add(ApplicationSample(watcher="w", kind="toy", name="ada", at_s=1.0, told={"orders-0": 7}))
+    watcher = SimpleNamespace(
+        mirror=Replication(source="west", target="east", topics=("orders",)),
+        lock=threading.Lock(),
+        history=history,
+        health=SimpleNamespace(newest=None),
+        clusters=SimpleNamespace(are_same=None),
+    )
+    collector = WatchCollector([watcher], topology().consumers)  # type: ignore[list-item]
+    (sample,) = next(
+        metric.samples for metric in collector.collect() if metric.name == "dcctl_tally_positions"
+    )
+    assert (sample.labels["tally"], sample.value) == ("ada", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"key": "loss"}, "its part of status has the key loss, which is taken"),
+        ({"key": "spark"}, "its part of status has the key spark, which is taken"),
+        (
+            {"gauges": {"source_up": Gauge("", ())}},
+            "its part of status has the gauge source_up, which is taken",
+        ),
+    ],
+)
+def test_its_part_of_status_takes_the_place_of_no_other(
+    changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What reads the JSON or the metrics has to know whose it is."""
+    monkeypatch.setattr(toy_declared, "IN_STATUS", replace(toy_declared.IN_STATUS, **changes))
+    estate = estate_with_toys(monkeypatch, tmp_path)
+    (mirror,) = estate.topology.replication
+    is_key = "key" in changes
+    with pytest.raises(DcctlError, match=said):
+        mirror_status(estate.topology, mirror, servers=estate.servers) if is_key else WatchCollector(
+            [], estate.topology.consumers
+        )

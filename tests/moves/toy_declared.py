@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass as frozen
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +18,12 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.evidence.audit.kinds import AuditedKind
 from orchestrator.evidence.clients.places import Place
+from orchestrator.moves.in_status import Gauge, Known, Measured, StatusPart
 from orchestrator.ports.program import Program
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import Role
-from orchestrator.snapshot.samples import ApplicationSample
+from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
+from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.consumer_kinds import ConsumerKind
 from orchestrator.topology.kinds import STRICT, Seconds
 from orchestrator.topology.model import Consumer, Topic, Topology
@@ -147,6 +150,59 @@ class Sheets:
 AUDITED = AuditedKind(ledger=Sheets())
 
 
+@frozen(frozen=True, slots=True, kw_only=True)
+class TallyTold:
+    """See `moves.in_status.Told`: how many positions the watcher has seen in its notebook, and how old they are."""
+
+    tally: str
+    positions: int | None
+    age_s: float | None
+    problem: str
+    reread: Mapping[str, int | None]
+
+    @property
+    def application(self) -> str:
+        return self.tally
+
+    @property
+    def position(self) -> str:
+        return "unknown" if self.positions is None else f"{self.positions} in its notebook"
+
+    @property
+    def note(self) -> str:
+        return self.problem
+
+
+def _told(known: Known) -> list[TallyTold]:
+    words = known.history.of_applications
+    return [
+        TallyTold(
+            tally=tally.name,
+            positions=len(word.told) if isinstance(word, ApplicationSample) else None,
+            age_s=age_s(known.judged_at_s, word.at_s) if word else None,
+            problem=word.problem if word else "no watcher has seen its notebook",
+            reread=known.reread(tally.name),
+        )
+        for tally in known.consumers
+        for word in [words.get(tally.name)]
+    ]
+
+
+def _measured(history: SampleHistory, judged_at_s: float) -> Iterator[Measured]:
+    for name, word in history.of_applications.items():
+        if isinstance(word, ApplicationSample):
+            yield "tally_positions", (name,), len(word.told) if word.at_s else None
+
+
+IN_STATUS = StatusPart(
+    key="tallies",
+    row=TallyTold,
+    rows=_told,
+    gauges={"tally_positions": Gauge("Positions that stand in a notebook", ("tally",))},
+    measured=_measured,
+)
+
+
 class DeclaredTallies(ToyApplications):
     """See `moves.participants.Kind`: the tallies of the file. `memory`: where those of a test are."""
 
@@ -169,6 +225,7 @@ TOY = ConsumerKind(
     kept_by=f"{__name__}:Notebooks",
     simulated=f"{__name__}:tally_program",
     audited=f"{__name__}:AUDITED",
+    in_status=f"{__name__}:IN_STATUS",
 )
 
 
