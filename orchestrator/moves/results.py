@@ -114,7 +114,9 @@ class SavedOffsets:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class TranslatedPositions:
-    """Rows as `offsets translate` prints them, and where each group goes on in the landing topics."""
+    """Rows as `offsets translate` prints them, of groups or other applications, and where each group goes on
+    in the landing topics.
+    """
 
     translations: list[dict[str, Any]]
     landing: GroupOffsets

@@ -27,6 +27,7 @@ from orchestrator.cli.status_view import render_status
 from orchestrator.errors import DcctlError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.evidence.clients.places import places
+from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.moves.fence import fenced
 from orchestrator.moves.in_status import Gauge
 from orchestrator.simulation.workload.install import client_programs, program_of
@@ -35,6 +36,7 @@ from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
 from orchestrator.topology.consumer_kinds import all_rules
 from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import PARTICIPANTS, participants_of
@@ -311,6 +313,14 @@ def test_a_switchover_takes_it_along(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     result = SwitchoverProcedure(estate.topology, REQUESTS["switchover"], servers=estate.servers).run()  # type: ignore[arg-type]
     assert result.outcome == "ok", result.reason
     assert estate.tallies.running == {(name, AWAY) for name in TALLIES}
+    (mirror,) = estate.topology.replication
+    inputs = run_inputs(estate.topology, mirror, result, ledgers=tmp_path, fault_at_s=0.0)
+    told = {(p.consumer, p.topic, p.partition): p.target_offset for p in inputs.positions}
+    assert told == {
+        (name, "orders", number): estate.tallies.positions[name, HOME][TopicPartition("orders", number)]
+        for name in TALLIES
+        for number in range(2)
+    }
     assert wrong(estate) == []
 
 

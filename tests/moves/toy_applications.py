@@ -14,7 +14,15 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Ground, Left, Ports, Reread
 from orchestrator.moves.ports import Looks
-from orchestrator.moves.results import GroupOffsets, MirrorEnd, RecordedPositions, Stopped, TopicEnds
+from orchestrator.moves.results import (
+    TRANSLATIONS,
+    GroupOffsets,
+    MirrorEnd,
+    RecordedPositions,
+    Stopped,
+    TopicEnds,
+    TranslatedPositions,
+)
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Place, Route, Way
 from orchestrator.ports.clock import Clock
@@ -218,7 +226,7 @@ class RecordTallies(Look[RecordedPositions], name="toy-record-tallies", phase="t
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class Placed:
+class Placed(TranslatedPositions):
     """Where each tally goes on."""
 
     positions: GroupOffsets
@@ -280,6 +288,7 @@ class PlaceTallies(
         if self.recorded is not None:
             stood = run.of(self.recorded).positions
         found: GroupOffsets = {}
+        rows = []
         for name in self.names:
             there = {
                 tp: at for tp, at in run.of(self.landing).now.items() if tp.topic in tallies.topics[name]
@@ -289,8 +298,12 @@ class PlaceTallies(
                     counterpart = _along(topology, route, tp)
                     if counterpart is not None:
                         there[counterpart] = min(at, ends.get(counterpart, at))
+                        row = {"group": name, "source": self.left, "exact": True, "reason": ""}
+                        row |= {"topic": tp.topic, "partition": tp.partition, "position_age_s": 0.0}
+                        row |= {"target_topic": counterpart.topic}
+                        rows.append(row | {"source_offset": at, "target_offset": there[counterpart]})
             found[name] = there
-        return Placed(positions=found)
+        return Placed(positions=found, translations=rows, landing={})
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -435,7 +448,9 @@ class ToyApplications:
             landing=ground.landing,
             recorded=left.recorded,
         )
-        return (book.add(place, id=way.id("place-tallies"), after=ground.arrived),)
+        placed = book.add(place, id=way.id("place-tallies"), after=ground.arrived)
+        book.tell(TRANSLATIONS, placed)
+        return (placed,)
 
     def start(
         self, book: Runbook, way: Way, ready: Sequence[Handle[Any]], after: Sequence[After]

@@ -105,7 +105,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
     told = _Told(plan, end.state.results, effects)
     steps = _step_rows(plan, events, end)
     mirrored, landing, lost = told.one(MIRRORED), told.one(LANDING), told.one(LOSS)
-    translated, saved, written = told.one(TRANSLATIONS), told.one(SAVED), told.one(WRITTEN)
+    saved, written = told.one(SAVED), told.one(WRITTEN)
     return RunResult(
         run_id=end.state.run_id,
         outcome=end.outcome,
@@ -125,7 +125,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
             "mirrored": offsets_to_json(mirrored.ends) if mirrored else {},
             "landing": offsets_to_json(landing.ends) if landing else {},
         },
-        translations=translated.translations if translated else [],
+        translations=[row for found in told.all(TRANSLATIONS) for row in found.translations],
         saved_offsets=_by_group(saved.offsets if saved else {}),
         written_offsets=_by_group(written.written if written else {}),
         spark=[query.report for query in told.all(QUERIES)],
