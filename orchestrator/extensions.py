@@ -42,7 +42,7 @@ class Extensions(Generic[T]):
         bring it.
         """
         if name in self.built_in:
-            return self._named(name, self.part(name, self.built_in[name], self.of))
+            return self.named(name, self.part(name, self.built_in[name], self.of))
         entries = self._brought().get(name)
         return None if entries is None else self._of_package(name, entries)
 
@@ -74,6 +74,14 @@ class Extensions(Generic[T]):
         make: Callable[..., Any] = self.part(name, reference, Callable)  # type: ignore[arg-type]
         return self._checked(name, make(*given), of, f"what {reference} makes is")
 
+    def named(self, name: str, value: P) -> P:
+        """The value, if it has no other `name` of its own: it is looked up by both. Raises `DcctlError`."""
+        own = getattr(value, "name", name)
+        if own != name:
+            problem = f"{self._whose(name)} brings it, and it calls itself {own}"
+            raise DcctlError(self._subject(name), problem, "both names have to be the same")
+        return value
+
     def _each(self) -> dict[str, T | DcctlError]:
         found: dict[str, T | DcctlError] = {}
         for name in self.names():
@@ -103,15 +111,7 @@ class Extensions(Generic[T]):
             value = entry.load()
         except Exception as error:
             raise self._not_imported(name, _package(entry), entry.value, error) from error
-        return self._named(name, self._checked(name, value, self.of, f"{entry.value} is"))
-
-    def _named(self, name: str, value: T) -> T:
-        """The value, which has no other name of its own."""
-        own = getattr(value, "name", name)
-        if own != name:
-            problem = f"{self._whose(name)} brings it, and it calls itself {own}"
-            raise DcctlError(self._subject(name), problem, "both names have to be the same")
-        return value
+        return self.named(name, self._checked(name, value, self.of, f"{entry.value} is"))
 
     def _checked(self, name: str, value: Any, of: type[P], what: str) -> P:
         if not isinstance(value, of):

@@ -276,7 +276,7 @@ def engine_named(name: str) -> Engine:
         raise DcctlError(
             f"mirror engine {name}", "no engine has this name", "install the package that brings it"
         )
-    return ENGINES.part(name, declared.engine, Engine)
+    return ENGINES.named(name, ENGINES.part(name, declared.engine, Engine))
 
 
 def all_engines() -> tuple[Engine, ...]:

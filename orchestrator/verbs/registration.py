@@ -31,7 +31,7 @@ def _in_moves(name: str) -> Kind:
         raise DcctlError(
             f"kind {name}", "cannot be moved", "take its applications out of the file to move others"
         )
-    return KINDS.made(name, kind.takes_part, Kind)
+    return KINDS.named(name, KINDS.made(name, kind.takes_part, Kind))
 
 
 def _engines(names: Iterable[str]) -> tuple[MirrorEngine, ...]:

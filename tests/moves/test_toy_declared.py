@@ -144,6 +144,7 @@ def test_another_package_that_is_wrong_stops_nobody(
     ("part", "reference", "said"),
     [
         ("takes_part", "fractions:Fraction", "what fractions:Fraction makes is no Kind"),
+        ("takes_part", f"{__name__}:Ada", "package toys brings it, and it calls itself ada"),
         ("takes_part", "no_such_module:it", "package toys names no_such_module:it, which cannot be imported"),
         (
             "kept_by",
@@ -169,6 +170,12 @@ def test_what_it_refers_to_is_looked_at_before_it_serves(
             "simulated": lambda: program_of(simulation, tally, place, AT_END),  # type: ignore[arg-type]
             "in_status": lambda: status_parts([tally]),
         }[part]()
+
+
+class Ada(DeclaredTallies):
+    """A kind in moves with a name that no file has."""
+
+    name = "ada"
 
 
 def nothing(*_given: object) -> None:

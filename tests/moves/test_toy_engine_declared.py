@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topo
 from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.watcher import Watcher
 from tests.moves.conftest import TOY_PACKAGE
-from tests.moves.toy_engine import TOY, Copied
+from tests.moves.toy_engine import DECLARED, TOY, Copied
 from tests.operations.layout.memory_run import rehearse
 
 SICK = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
@@ -171,3 +172,20 @@ def test_it_takes_part_in_moves_of_its_file() -> None:
     (mirror,) = topology().replication
     with pytest.raises(DcctlError, match="its engine toy takes no part in moves"):
         PARTICIPANTS.engine(topology(), ref_to(mirror))
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("math:pi", "is wrong: math:pi is no Engine"),
+        ("no_such_module:it", "names no_such_module:it, which cannot be imported"),
+        ("orchestrator.mirrors.mirrormaker2:ENGINE", "brings it, and it calls itself mirrormaker2"),
+    ],
+)
+def test_what_it_refers_to_is_looked_at_before_it_serves(
+    reference: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose it is stands in the error."""
+    monkeypatch.setattr("tests.moves.toy_engine.DECLARED", replace(DECLARED, engine=reference))
+    with pytest.raises(DcctlError, match=f"package [a-z-]+ {said}"):
+        engine_of(topology().replication[0])

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.errors import SimulationError, UsageError
+from orchestrator.errors import DcctlError, SimulationError, UsageError
 from orchestrator.simulation.addresses import OPERATOR
 from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
@@ -200,6 +200,18 @@ def test_what_an_uninstalled_back_end_left_is_named_and_stays(
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
     assert remove_abandoned(lambda _stage, _detail: None) == []
     with pytest.raises(UsageError, match="--backend toy: there is no such back end"):
+        downed_simulations("stretched")
+    assert simulation_names() == ["stretched"]
+
+
+def test_a_back_end_whose_package_is_broken_holds_up_no_other(
+    toy: ToyBackend, one_cluster: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has left stays; it is told of where it is asked for."""
+    simulation_up(one_cluster, backend="toy")
+    monkeypatch.setattr("tests.simulation.toy_backend.TOY", None)
+    assert remove_abandoned(lambda _stage, _detail: None) == []
+    with pytest.raises(DcctlError, match=r"package .* is wrong: .*TOY is no Backend"):
         downed_simulations("stretched")
     assert simulation_names() == ["stretched"]
 
