@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from orchestrator.ports.connector import ConnectorStatus
+from orchestrator.ports.servers import TopicDescription
+from orchestrator.topology.secrecy import masked
 from orchestrator.values import Acl, TopicPartition
 
 QuorumKind = Literal["kraft", "zookeeper"]
@@ -100,3 +103,37 @@ class ObservedEstate:
 
     clusters: Mapping[str, ObservedCluster]
     at_s: float
+
+
+def observed_topics(
+    described: Mapping[str, TopicDescription], configs: Mapping[str, Mapping[str, str]]
+) -> dict[str, ObservedTopic]:
+    """Topics with what was set on each itself. One that is not in both was deleted between the answers."""
+    return {
+        name: ObservedTopic(
+            name=name,
+            topic_id=topic.topic_id,
+            replicas=topic.replicas,
+            isr=topic.isr,
+            leaders=topic.leaders,
+            config=configs[name],
+            is_internal=topic.is_internal,
+        )
+        for name, topic in described.items()
+        if name in configs
+    }
+
+
+def observed_connectors(
+    described: Mapping[str, tuple[Mapping[str, str], ConnectorStatus]],
+) -> dict[str, ObservedConnector]:
+    """Connectors from configuration and status; what may be a secret in a configuration is masked."""
+    return {
+        name: ObservedConnector(
+            name=name,
+            config={key: masked(key, value) for key, value in config.items()},
+            state=status.state,
+            tasks=tuple(task.state for task in status.tasks),
+        )
+        for name, (config, status) in sorted(described.items())
+    }

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, Quorum
+from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import (
     Acl,
@@ -127,12 +127,10 @@ class Kafka(Protocol):
         """Descriptions of those of `names` that exist."""
 
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
-        """Effective configuration of each topic."""
+        """Configuration in force of those of `names` that exist."""
 
-    def create_topics(
-        self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], timeout_s: float = 30.0
-    ) -> None:
-        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is."""
+    def create_topics(self, topics: Mapping[str, NewTopic], timeout_s: float = 60.0) -> None:
+        """Create topics. One that exists is left as it is."""
 
     def log_ends(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0

@@ -67,15 +67,16 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
         return self._seen(run, created=not self.CREATES)
 
     def _write(self, run: Running, *, creating: bool) -> Outcome[Nothing]:
-        cluster = run.port(LayoutClusters).at(self.cluster)
-        (cluster.create_acls if creating else cluster.delete_acls)(frozenset(self.rules))
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        (kafka.create_acls if creating else kafka.delete_acls)(frozenset(self.rules))
         return Done(Nothing(), f"{len(self.rules)} rules")
 
     def _seen(self, run: Running, *, created: bool) -> Outcome[Nothing]:
-        cluster, rules = run.port(LayoutClusters).at(self.cluster), frozenset(self.rules)
+        kafka, rules = run.port(LayoutClusters).at(self.cluster).kafka, frozenset(self.rules)
 
         def wrong() -> frozenset[Acl]:
-            return rules - cluster.acls() if created else rules & cluster.acls()
+            there = kafka.acls() or frozenset()
+            return rules - there if created else rules & there
 
         if run.await_true(lambda: not wrong(), SETTLE_S):
             return Done(Nothing())

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
-from orchestrator.estate.observed import ObservedConnector
+from orchestrator.estate.observed import ObservedConnector, observed_connectors
 from orchestrator.mirrors.connect import ask_connect
 from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
+from orchestrator.reconcile.ports import LayoutClusters, LayoutWorkers
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -50,19 +50,24 @@ class OnConnectors(Batch):
         connectors = {name: wanted for work in works for name, wanted in work.connectors.items()}
         return cls(cluster=works[0].cluster, connectors=connectors)
 
-    def _ask(self, run: Running, ask: Callable[[LayoutCluster, str], None]) -> Outcome[Nothing]:
-        cluster = run.port(LayoutClusters).at(self.cluster)
-        return ask_connect(run, self.connectors, lambda name: ask(cluster, name), run.timeout_s / 2)
+    def _ask(self, run: Running, ask: Callable[[LayoutWorkers, str], None]) -> Outcome[Nothing]:
+        workers = run.port(LayoutClusters).at(self.cluster).workers
+        return ask_connect(run, self.connectors, lambda name: ask(workers, name), run.timeout_s / 2)
 
     def _delete(self, run: Running) -> Outcome[Nothing]:
-        """Connect keeps their offsets."""
-        return self._ask(run, lambda cluster, name: cluster.delete_connector(name))
+        """Those that are there; Connect keeps their offsets."""
+
+        def delete(workers: LayoutWorkers, name: str) -> None:
+            if name in workers.names():
+                workers.delete(name)
+
+        return self._ask(run, delete)
 
     def _are_gone(self, run: Running) -> Outcome[Nothing]:
-        cluster, names = run.port(LayoutClusters).at(self.cluster), set(self.connectors)
-        if run.await_true(lambda: not names & cluster.connectors().keys(), SETTLE_S):
+        workers, names = run.port(LayoutClusters).at(self.cluster).workers, set(self.connectors)
+        if run.await_true(lambda: not names & workers.names(), SETTLE_S):
             return Done(Nothing())
-        return Failed(f"still there: {', '.join(sorted(names & cluster.connectors().keys()))}")
+        return Failed(f"still there: {', '.join(sorted(names & workers.names()))}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -101,13 +106,13 @@ class RunsConnectors(OnConnectors, phase="mirrors", expected_s=4.0):
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each is RUNNING as the step says, with all its tasks."""
-        cluster = run.port(LayoutClusters).at(self.cluster)
+        workers = run.port(LayoutClusters).at(self.cluster).workers
         waiting: dict[str, str] = {}
         failed: dict[str, int] = {}
         not_asked: dict[str, int] = {}
 
         def all_run() -> bool:
-            found = cluster.connectors()
+            found = observed_connectors(workers.described())
             waiting.clear()
             for name, wanted in self.connectors.items():
                 said = _not_running(wanted, found.get(name))
@@ -147,7 +152,7 @@ class SetsUpConnectors(RunsConnectors):
     def perform(self, run: Running) -> Outcome[Nothing]:
         """One that is not there is created, running."""
         configs = {name: wanted["config"] for name, wanted in self.connectors.items()}
-        return self._ask(run, lambda cluster, name: cluster.configure_connector(name, configs[name]))
+        return self._ask(run, lambda workers, name: workers.configure(name, configs[name]))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -203,7 +208,7 @@ class ResumeHalted(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        return self._ask(run, lambda cluster, name: cluster.resume_connector(name))
+        return self._ask(run, lambda workers, name: workers.resume(name))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -219,7 +224,7 @@ class RestartConnectors(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        return self._ask(run, lambda cluster, name: cluster.restart_connector(name))
+        return self._ask(run, lambda workers, name: workers.restart(name))
 
 
 def _not_running(wanted: Mapping[str, Any], found: ObservedConnector | None) -> str:

@@ -7,20 +7,25 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from orchestrator.errors import DcctlError
-from orchestrator.estate.observed import ObservedConnector, ObservedTopic
-from orchestrator.ports.admin_values import NewTopic
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.estate.observed import ObservedTopic, observed_topics
+from orchestrator.ports.admin_values import ConfigKind, NewTopic
+from orchestrator.ports.connector import ConnectorStatus
+from orchestrator.ports.servers import TopicDescription
+from orchestrator.values import Acl, LogEnd, TopicPartition
 
 
-class LayoutCluster(Protocol):
-    """One cluster and the Connect workers that write into it.
+class LayoutKafka(Protocol):
+    """One cluster; see `adapters.kafka.cluster.KafkaCluster`.
 
-    Every method may raise `ClusterError` or `ConnectError`; what was sent may have happened all the same.
-    Each is safe to call again.
+    Every method may raise `ClusterError`; what was sent may have happened all the same. Each is safe to call
+    again.
     """
 
-    def topics(self, names: Iterable[str]) -> dict[str, ObservedTopic]:
+    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Those of `names` that exist."""
+
+    def configs(self, kind: ConfigKind, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """What was set on each topic itself."""
 
     def create_topics(self, topics: Mapping[str, NewTopic]) -> None:
         """Create topics; one that exists is left as it is."""
@@ -28,25 +33,25 @@ class LayoutCluster(Protocol):
     def delete_topics(self, names: Iterable[str]) -> None:
         """Delete topics; one that is not there is no error."""
 
-    def add_partitions(
-        self, totals: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]]
+    def create_partitions(
+        self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]]
     ) -> None:
         """Raise topics to so many partitions; `assignments` are the replicas of the new ones."""
 
-    def set_config(self, changes: Mapping[str, Mapping[str, str | None]]) -> None:
+    def alter_configs(self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]]) -> None:
         """Set entries of topics' configuration; None takes one back to the broker's setting."""
 
-    def move_replicas(self, moves: Mapping[TopicPartition, Sequence[int]]) -> None:
+    def alter_reassignments(self, moves: Mapping[TopicPartition, Sequence[int] | None]) -> None:
         """Begin to move partitions to these brokers."""
 
-    def moving(self) -> frozenset[TopicPartition]:
+    def list_reassignments(self) -> frozenset[TopicPartition]:
         """Partitions that are being moved."""
 
-    def record_counts(self, topics: Iterable[str]) -> dict[str, int]:
-        """How many offsets the logs of each topic hold."""
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        """Start and end offset of each partition."""
 
-    def acls(self) -> frozenset[Acl]:
-        """Every access rule."""
+    def acls(self) -> frozenset[Acl] | None:
+        """Every access rule; None without an authorizer."""
 
     def create_acls(self, rules: Iterable[Acl]) -> None:
         """Create rules; those that exist stay."""
@@ -54,20 +59,42 @@ class LayoutCluster(Protocol):
     def delete_acls(self, rules: Iterable[Acl]) -> None:
         """Delete exactly these rules."""
 
-    def connectors(self) -> dict[str, ObservedConnector]:
-        """Every connector of the workers."""
 
-    def configure_connector(self, name: str, config: Mapping[str, str]) -> None:
+class LayoutWorkers(Protocol):
+    """The Connect workers that write into one cluster; see `adapters.connect.ConnectCluster`.
+
+    Every method may raise `ConnectError`; what was sent may have happened all the same.
+    """
+
+    def described(self) -> dict[str, tuple[dict[str, str], ConnectorStatus]]:
+        """Configuration and status of every connector by name."""
+
+    def names(self) -> frozenset[str]:
+        """Names of all connectors."""
+
+    def configure(self, connector: str, config: Mapping[str, str]) -> None:
         """Create a connector, running, or change its configuration."""
 
-    def resume_connector(self, name: str) -> None:
+    def resume(self, connector: str) -> None:
         """Ask for RUNNING."""
 
-    def restart_connector(self, name: str) -> None:
+    def restart(self, connector: str) -> None:
         """Start the connector and those of its tasks anew that have failed."""
 
-    def delete_connector(self, name: str) -> None:
-        """Remove a connector; its offsets stay. One that is not there is no error."""
+    def delete(self, connector: str) -> None:
+        """Remove a connector that is there; its offsets stay."""
+
+
+class LayoutCluster(Protocol):
+    """One cluster of the file. Its connections are made when they are first needed."""
+
+    @property
+    def kafka(self) -> LayoutKafka:
+        """Its brokers."""
+
+    @property
+    def workers(self) -> LayoutWorkers:
+        """The Connect workers that write into it. Raises `ConnectError` where the file has none."""
 
     def close(self) -> None:
         """End the connections."""
@@ -84,3 +111,9 @@ class LayoutClusters:
         if name not in self.clusters:
             raise DcctlError(f"cluster {name}", "is not in the topology file")
         return self.clusters[name]
+
+
+def topics_now(kafka: LayoutKafka, names: Iterable[str]) -> dict[str, ObservedTopic]:
+    """Those of `names` that exist: two calls for any number."""
+    described = kafka.describe_topics(names)
+    return observed_topics(described, kafka.configs("topic", described))

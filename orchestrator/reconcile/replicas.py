@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.errors import ClusterError
-from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.reconcile.ports import LayoutClusters, topics_now
 from orchestrator.reconcile.topics import OnTopics
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -121,11 +121,11 @@ class MoveReplicas(
 
     def _move(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
         moves = self._places(which)
-        run.port(LayoutClusters).at(self.cluster).move_replicas(moves)
+        run.port(LayoutClusters).at(self.cluster).kafka.alter_reassignments(moves)
         return Done(Nothing(), f"{len(moves)} partitions")
 
     def _moved(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
-        cluster = run.port(LayoutClusters).at(self.cluster)
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
         waiting = self._places(which)
         elsewhere: list[str] = []
         still = 0
@@ -134,8 +134,8 @@ class MoveReplicas(
         def is_there() -> bool:
             nonlocal still
             try:
-                busy = cluster.moving()
-                found = cluster.topics(self.topics)
+                busy = kafka.list_reassignments()
+                found = topics_now(kafka, self.topics)
             except ClusterError as error:
                 # Kafka copies on, whoever does not answer now: what was begun is waited for.
                 silent.append(f"{error.subject}: {error.problem}")

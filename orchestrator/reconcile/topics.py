@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic reads no other one before Py
 from orchestrator.estate.observed import ObservedTopic
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.reconcile.ports import LayoutClusters, topics_now
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -27,6 +27,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import SettingsBefore
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.topology.topic_settings import says_the_same
+from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
 _RECORDS_GO = "records that are deleted do not come back"
@@ -57,11 +58,11 @@ class OnTopics(Batch, phase="topics"):
 
     def settled(self, run: Running, wrong: Callable[[Any, ObservedTopic | None], str]) -> Outcome[Nothing]:
         """Wait for a moment until nothing is wrong with any of the topics; some may be right already."""
-        cluster = run.port(LayoutClusters).at(self.cluster)
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
         problems: dict[str, str] = {}
 
         def is_right() -> bool:
-            found = cluster.topics(self.topics)
+            found = topics_now(kafka, self.topics)
             said = {name: wrong(wanted, found.get(name)) for name, wanted in self.topics.items()}
             problems.clear()
             problems.update((name, problem) for name, problem in said.items() if problem)
@@ -100,7 +101,7 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        run.port(LayoutClusters).at(self.cluster).create_topics(
+        run.port(LayoutClusters).at(self.cluster).kafka.create_topics(
             {
                 name: NewTopic(
                     partitions=wanted["partitions"],
@@ -122,19 +123,21 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
 
         One that is not as the step would have made it was made by somebody else in the meantime, and stays.
         """
-        cluster = run.port(LayoutClusters).at(self.cluster)
-        found = cluster.topics(self.topics)
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        found = topics_now(kafka, self.topics)
         own = {name for name, topic in found.items() if not _not_as_created(self.topics[name], topic)}
-        counts = cluster.record_counts(own)
-        used = sorted(name for name, count in counts.items() if count)
-        cluster.delete_topics(name for name, count in counts.items() if not count)
+        logs = kafka.log_ends(
+            TopicPartition(name, number) for name in own for number in range(found[name].partitions)
+        )
+        used = {tp.topic for tp, log in logs.items() if log.end_offset > log.start_offset}
+        kafka.delete_topics(own - used)
         if used:
             # Which ones are gone is seen and told behind this.
-            outcome = Partial if len(used) < len(counts) else Failed
-            return outcome(f"these hold records already: {listed(used)}")
+            outcome = Partial if used < own else Failed
+            return outcome(f"these hold records already: {listed(sorted(used))}")
         others = sorted(found.keys() - own)
         left = f"; made otherwise by somebody else, and left: {listed(others)}" if others else ""
-        return Done(Nothing(), f"{len(counts)} topics deleted{left}")
+        return Done(Nothing(), f"{len(own)} topics deleted{left}")
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
         """None of them exists any more that is as the step made it."""
@@ -202,7 +205,7 @@ class SetConfig(
 
     def _set(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
         changes = {name: wanted[which] for name, wanted in self.topics.items()}
-        run.port(LayoutClusters).at(self.cluster).set_config(changes)
+        run.port(LayoutClusters).at(self.cluster).kafka.alter_configs("topic", changes)
         return Done(Nothing(), f"{len(changes)} topics")
 
     def _is(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
@@ -242,14 +245,14 @@ class AddPartitions(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        cluster = run.port(LayoutClusters).at(self.cluster)
-        found = cluster.topics(self.topics)
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        found = topics_now(kafka, self.topics)
         short = {
             name: wanted
             for name, wanted in self.topics.items()
             if name in found and found[name].partitions < wanted["total"]
         }
-        cluster.add_partitions(
+        kafka.create_partitions(
             {name: wanted["total"] for name, wanted in short.items()},
             {name: wanted["assignment"] for name, wanted in short.items() if "assignment" in wanted},
         )
@@ -284,14 +287,14 @@ class DeleteTopics(OnTopics, name="delete-topics", phase="remove", title="Delete
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        cluster = run.port(LayoutClusters).at(self.cluster)
-        found = cluster.topics(self.topics)
+        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        found = topics_now(kafka, self.topics)
         others = sorted(
             name for name, topic in found.items() if topic.topic_id != self.topics[name]["topic_id"]
         )
         if others:
             return Failed(f"these were made anew since the plan was made: {listed(others)}")
-        cluster.delete_topics(found)
+        kafka.delete_topics(found)
         return Done(Nothing(), f"{len(found)} topics")
 
     def verify(self, run: Running) -> Outcome[Nothing]:

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ConnectError, SimulationError
-from orchestrator.estate.live.cluster import RealCluster
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.reconcile.layout import ApplyRequest
@@ -97,13 +96,9 @@ class _RealCluster:
 
     def make_ready(self, rules: Collection[Acl], topics: Mapping[str, NewTopic]) -> None:
         """See `ClusterClient`."""
-        cluster = RealCluster(self._topology, self._name)
-        try:
-            if rules:
-                cluster.create_acls(rules)
+        with self._kafka as cluster:
+            cluster.create_acls(rules)
             cluster.create_topics(topics)
-        finally:
-            cluster.close()
 
 
 class ServerClients:

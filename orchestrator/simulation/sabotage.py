@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
-from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
@@ -96,17 +95,17 @@ def withdraw_a_right(topology: Topology, mirror: Replication, at: str) -> str:
     Returns what was done, for the report. Raises `SimulationError` where it has none there.
     """
     producer = topology.producers_of(mirror.source)[0]
-    topic, cluster = producer.topics[-1], topology.clusters[at]
-    admin = JavaAdmin(at, cluster.bootstrap, cluster.client)
-    rules = [
-        rule
-        for rule in admin.acls() or ()
-        if (rule.principal, rule.operation, rule.permission) == (producer.principal, "WRITE", "ALLOW")
-        and (rule.resource_type, rule.resource_name) == ("TOPIC", topic)
-    ]
-    if not rules:
-        raise SimulationError(f"producer {producer.name}", f"has no right on {topic} of {at} to lose")
-    admin.delete_acls(rules)
+    topic = producer.topics[-1]
+    with kafka_cluster(topology, at) as cluster:
+        rules = [
+            rule
+            for rule in cluster.acls() or ()
+            if (rule.principal, rule.operation, rule.permission) == (producer.principal, "WRITE", "ALLOW")
+            and (rule.resource_type, rule.resource_name) == ("TOPIC", topic)
+        ]
+        if not rules:
+            raise SimulationError(f"producer {producer.name}", f"has no right on {topic} of {at} to lose")
+        cluster.delete_acls(rules)
     return f"{producer.name} may not write {topic} at {at} any more"
 
 

@@ -85,4 +85,5 @@ def topic_states(cluster: Kafka, names: Iterable[str]) -> dict[str, TopicState]:
             int(configs[name].get("min.insync.replicas", "1")),
         )
         for name, topic in described.items()
+        if name in configs
     }

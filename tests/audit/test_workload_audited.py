@@ -42,6 +42,7 @@ from orchestrator.evidence.clients.config import (
     config_text,
 )
 from orchestrator.evidence.clients.records import RecordId, record_key, record_value
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 
@@ -158,7 +159,7 @@ def drilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drilled]:
     """Clients that worked, were killed all at once, went on and ended."""
     folder = tmp_path_factory.mktemp("drilled")
     with kafka_broker(kafka_runtime("4.3.1", find_java()), folder / "broker") as cluster:
-        cluster.create_topics({"orders": (2, 1, {})})
+        cluster.create_topics({"orders": NewTopic(partitions=2, replicas=1)})
         ledgers = folder / "ledgers"
         site = Site(folder, ledgers, {"bootstrap.servers": cluster.properties["bootstrap.servers"]})
         try:

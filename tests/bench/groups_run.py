@@ -34,6 +34,7 @@ from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.moves.results import MirrorEnd, SavedOffsets, TranslatedPositions, WrittenOffsets
 from orchestrator.moves.results import TopicEnds as LandingEnds
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.snapshot.samples import GroupPositions, Round, SampleHistory, TopicEnds
 from orchestrator.topology.model import Consumer, Replication, Topology
@@ -106,11 +107,9 @@ def _topology(groups: int, topics: int) -> Topology:
 
 def _fill(cluster: KafkaCluster, estate: Topology, mirror: Replication) -> list[OffsetSync]:
     """Topics, some records in each mirrored partition, and the syncs that tell of them."""
-    landing: dict[str, tuple[int, int, dict[str, str]]] = {
-        topic.name: (topic.partitions, 1, {}) for topic in estate.topics
-    }
+    landing = {topic.name: NewTopic(partitions=topic.partitions, replicas=1) for topic in estate.topics}
     mirrored = {mirror.mirrored_topic(name): made for name, made in landing.items()}
-    everything = [*landing.items(), *mirrored.items(), (mirror.offset_syncs_topic, (1, 1, {}))]
+    everything = [*landing.items(), *mirrored.items(), (mirror.offset_syncs_topic, NewTopic(replicas=1))]
     for start in range(0, len(everything), 100):
         cluster.create_topics(dict(everything[start : start + 100]), timeout_s=120)
     sources = source_partitions(estate, mirror)

@@ -28,6 +28,7 @@ from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.records import produce_records, read_records
 from orchestrator.mirrors.mirrormaker2.formats import Checkpoint, decode_checkpoint
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import TopicPartition
 from tests.bench.syncs import Case, sync_chunks
@@ -87,7 +88,7 @@ def _map() -> OffsetMap:
 
 def _fill(cluster: KafkaCluster) -> None:
     """Positions anywhere in the log; what stands beside them as translation costs neither side anything."""
-    cluster.create_topics({_TOPIC: (1, 1, {"cleanup.policy": "compact"})})
+    cluster.create_topics({_TOPIC: NewTopic(replicas=1, config={"cleanup.policy": "compact"})})
     positions = np.random.default_rng(3).integers(0, _SYNCS // len(_PARTITIONS) * 100, (_GROUPS, 1_000))
     records = (
         encode_checkpoint(

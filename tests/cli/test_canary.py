@@ -21,6 +21,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.cli.main import run
 from orchestrator.evidence.audit.ledgers import positions_path, processed_path, sends_path
 from orchestrator.evidence.clients.config import properties_text
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import Acl, TopicPartition
 from tests.drill.rehearsal import ROOT
 from tests.kafka_broker import as_user, kafka_broker
@@ -37,7 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     folder = tmp_path_factory.mktemp("kafka")
     users = ("operator", WRITER, READER)
     with kafka_broker(kafka_runtime("4.3.1", find_java()), folder, users=users) as running:
-        running.create_topics({"canary": (2, 1, {})})
+        running.create_topics({"canary": NewTopic(partitions=2, replicas=1)})
         readers = [
             Acl(f"User:{READER}", "READ", "ALLOW", kind, name)
             for kind, name in (("TOPIC", "canary"), ("GROUP", READER))

@@ -229,7 +229,7 @@ def test_7_is_unknown_an_outcome(
     def silent(*_: Any) -> Any:
         raise ClusterError("cluster west", "no answer within 10 s")
 
-    at_first_change(world, lambda: monkeypatch.setattr(west, "topics", silent))
+    at_first_change(world, lambda: monkeypatch.setattr(west, "describe_topics", silent))
     assert run(["apply", file, "--yes"]) == 7
     assert "no answer within 10 s" in said()
     monkeypatch.undo()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import client_programs, stop_producers
@@ -73,9 +72,9 @@ def _records(simulation: Simulation, cluster: str, topic: str) -> int:
 
 
 def _delete(simulation: Simulation, topic: str) -> None:
-    cluster = simulation.topology.clusters["east"]
-    JavaAdmin("east", cluster.bootstrap, cluster.client).delete_topics([topic])
-    _await(lambda: not simulation.cluster("east").topics([topic]))
+    east = simulation.cluster("east")
+    east.delete_topics([topic])
+    _await(lambda: not east.topics([topic]))
 
 
 def _await(condition: Callable[[], bool]) -> None:

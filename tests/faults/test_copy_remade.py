@@ -11,7 +11,6 @@ import pytest
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
 from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.replication.source_gaps import SourceGaps
@@ -135,9 +134,8 @@ def _records(cluster: KafkaCluster, topic: str) -> int:
 
 
 def _delete(simulation: Simulation) -> None:
-    cluster = simulation.topology.clusters["east"]
-    with JavaAdmin("east", cluster.bootstrap, cluster.client) as admin:
-        admin.delete_topics([_COPY])
+    with simulation.cluster("east") as east:
+        east.delete_topics([_COPY])
 
 
 def _await(condition: Callable[[], bool], help_on: Callable[[], None] = lambda: None) -> None:

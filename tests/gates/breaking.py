@@ -13,7 +13,6 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from orchestrator.adapters.kafka.access import AccessRules
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.errors import DcctlError
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.runs.estate_record import ClusterIds
@@ -203,12 +202,12 @@ def landing_topic_deleted(topic: str) -> Breaking:
     def broken(world: World) -> Iterator[Asked]:
         kafka = world.simulation.cluster("east")
         partitions = len(kafka.topics([topic])[topic].leaders)
-        with _java_admin(world, "east") as admin:
-            admin.delete_topics([topic])
+        with kafka:
+            kafka.delete_topics([topic])
             try:
                 yield Asked()
             finally:
-                admin.create_topics({topic: NewTopic(partitions=partitions, replicas=1, config={})})
+                kafka.create_topics({topic: NewTopic(partitions=partitions, replicas=1, config={})})
 
     return broken
 
@@ -317,11 +316,6 @@ def records_deleted(
         yield Asked(options=options, instead=instead or {})
 
     return broken
-
-
-def _java_admin(world: World, cluster: str) -> JavaAdmin:
-    described = world.simulation.topology.clusters[cluster]
-    return JavaAdmin(cluster, described.bootstrap, described.client)
 
 
 def await_(is_so: Callable[[], bool]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.kafka import produce_records
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.values import TopicPartition
 from tests.gates.breaking import await_
 from tests.gates.world import Asked, World, world_of
@@ -28,24 +27,23 @@ _THROTTLED = {"leader.replication.throttled.rate": "1", "follower.replication.th
 def being_moved(world: World) -> Iterator[None]:
     """Somebody moves the topic by hand, and has throttled that."""
     kafka = world.simulation.cluster("home")
-    described = world.simulation.topology.clusters["home"]
     records = [(None, b"x" * _RECORD_BYTES)] * _RECORDS
     produce_records("home", kafka.properties, "orders", records, timeout_s=60)
     (has,) = kafka.topics(["orders"])["orders"].replicas[0]
     all_replicas = dict.fromkeys(
         ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"), "*"
     )
-    with JavaAdmin("home", described.bootstrap, described.client) as admin:
-        admin.alter_configs("broker", dict.fromkeys(("1", "2"), _THROTTLED))
-        admin.alter_configs("topic", {"orders": all_replicas})
-        admin.alter_reassignments({_ORDERS: [3 - has]})
+    with kafka:
+        kafka.alter_configs("broker", dict.fromkeys(("1", "2"), _THROTTLED))
+        kafka.alter_configs("topic", {"orders": all_replicas})
+        kafka.alter_reassignments({_ORDERS: [3 - has]})
         try:
             yield
         finally:
-            admin.alter_reassignments({_ORDERS: None})
-            admin.alter_configs("topic", {"orders": dict.fromkeys(all_replicas)})
-            admin.alter_configs("broker", {number: dict.fromkeys(_THROTTLED) for number in ("1", "2")})
-            await_(lambda: not admin.list_reassignments(10.0))
+            kafka.alter_reassignments({_ORDERS: None})
+            kafka.alter_configs("topic", {"orders": dict.fromkeys(all_replicas)})
+            kafka.alter_configs("broker", {number: dict.fromkeys(_THROTTLED) for number in ("1", "2")})
+            await_(lambda: not kafka.list_reassignments(10.0))
 
 
 def more_partitions(data: dict[str, Any]) -> None:

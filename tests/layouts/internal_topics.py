@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka.client import client_properties, logger
-from orchestrator.estate.live.observe import java_admin
+from orchestrator.estate.live.connections import kafka_cluster
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS, shapes_of
 from orchestrator.topology.model import Topology
 
@@ -19,9 +19,8 @@ def as_running(topology: Topology, cluster: str) -> dict[str, Durability]:
     described = topology.clusters[cluster]
     client = client_properties(cluster, described.bootstrap, described.client)
     Producer({**client, "transactional.id": "prepared"}, logger=logger).init_transactions(_MADE_WITHIN_S)
-    with java_admin(topology, cluster) as admin:
-        topics = admin.describe_topics(INTERNAL_TOPICS)
-        configs = admin.configs("topic", INTERNAL_TOPICS, own_only=False)
+    with kafka_cluster(topology, cluster) as kafka:
+        topics, configs = kafka.topics(INTERNAL_TOPICS), kafka.topic_config(INTERNAL_TOPICS)
     return {
         name: (min(map(len, topic.replicas)), int(configs[name]["min.insync.replicas"]))
         for name, topic in topics.items()

@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import client_properties, logger
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 
@@ -27,7 +28,7 @@ def metadata_changes(simulation: Simulation, cluster: str, since_s: float, withi
         name = f"probe-{round(since_s)}-{attempt}"
         try:
             kafka = simulation.cluster(cluster)
-            kafka.create_topics({name: (1, 1, {})}, timeout_s=_ASK_TIMEOUT_S)
+            kafka.create_topics({name: NewTopic(replicas=1)}, timeout_s=_ASK_TIMEOUT_S)
             described = kafka.topics([name], timeout_s=_ASK_TIMEOUT_S)
         except ClusterError:
             time.sleep(0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def _assert_only_metrics_lost(simulation: Simulation, writer: Writer) -> None:
         assert time.monotonic() < deadline, "dc1's brokers still lead"
         time.sleep(0.3)
     described = simulation.topology.clusters["main"]
-    with JavaAdmin("main", described.bootstrap, described.client) as admin:
+    with closing(JavaAdmin("main", described.bootstrap, described.client)) as admin:
         _elect_unclean(admin, by_topic["metrics"])
     _await_led(simulation, ["metrics"])
     found = records_read(simulation, "main", {tp: acked[tp] for tp in by_topic["metrics"]})

@@ -19,6 +19,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import GateRefusedError
 from orchestrator.moves.fence import FenceRequest
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.topology.model import Coordination, Topology
 from orchestrator.values import Acl, TopicPartition
 from orchestrator.verbs.live.fence_procedure import run_fence
@@ -39,7 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with kafka_broker(
         kafka_runtime(topology().clusters["west"].kafka, find_java()), folder, users=USERS
     ) as running:
-        running.create_topics({topic.name: (2, 1, {}) for topic in topology().topics})
+        running.create_topics({topic.name: NewTopic(partitions=2, replicas=1) for topic in topology().topics})
         rules = AccessRules("west", running.properties)
         rules.add(
             Acl(f"User:{user}", "WRITE", "ALLOW", "TOPIC", topic.name)
@@ -186,9 +187,7 @@ def test_what_no_replica_has_yet_is_named_and_the_fence_is_taken_back(
     folder = tmp_path_factory.mktemp("three")
     with kafka_broker(runtime, folder, brokers=3, heap_mb=200, settings=_LATE, users=USERS) as west:
         names = [topic.name for topic in topology().topics]
-        west.create_topics(
-            {name: (1, 2, {}) for name in names}, assignments={name: [[2, 3]] for name in names}
-        )
+        west.create_topics({name: NewTopic(assignment=((2, 3),)) for name in names})
         rules_of_it = AccessRules("west", west.properties)
         rules_of_it.add(Acl("User:checkout", "WRITE", "ALLOW", "TOPIC", name) for name in names)
         before = rules_of_it.rules()

@@ -18,6 +18,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.errors import ClusterError
 from orchestrator.moves.results import TopicEnds
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.topology.model import Producer, RecordMark, Topology
 from orchestrator.values import Acl, TopicPartition
@@ -42,7 +43,12 @@ def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         kafka_runtime(topology().clusters["east"].kafka, find_java()), folder, users=USERS
     ) as running:
         broker_time = {"message.timestamp.type": "LogAppendTime"}
-        running.create_topics({"orders": (2, 1, {}), "payments": (1, 1, broker_time)})
+        running.create_topics(
+            {
+                "orders": NewTopic(partitions=2, replicas=1),
+                "payments": NewTopic(replicas=1, config=broker_time),
+            }
+        )
         yield running
 
 
@@ -135,7 +141,7 @@ def test_a_producer_that_moved_itself_before_the_decision_has_not_to_write_again
 ) -> None:
     """What it has written since the loss counts, and consumers begin there; what is older does not."""
     lost_ms = int(LOST_AT_S * 1000)
-    east.create_topics({"returns": (1, 1, {})})
+    east.create_topics({"returns": NewTopic(replicas=1)})
     file = replace(marked("checkout", "returns"), moved_by="itself")
     write(east, "returns", "checkout", at_ms=lost_ms - 600_000)
     write(east, "returns", "checkout", at_ms=lost_ms - 60_000)

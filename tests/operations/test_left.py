@@ -15,6 +15,7 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.snapshot.left import LeftCluster
 from orchestrator.snapshot.live.left import left_cluster
 from orchestrator.topology.model import Topology
@@ -61,7 +62,7 @@ def test_what_answers_is_told_and_what_does_not_is_named(tmp_path: Path) -> None
     """Then the broker itself stands still: nothing answers, and that is told as soon."""
     runtime = kafka_runtime(topology().clusters["west"].kafka, find_java())
     with kafka_broker(runtime, tmp_path, users=USERS) as kafka, an_address_that_hangs() as hanging:
-        kafka.create_topics({"orders": (1, 1, {})})
+        kafka.create_topics({"orders": NewTopic(replicas=1)})
         produce_records("west", kafka.properties, "orders", [(b"k", b"v")] * 3)
         alive, refusing = str(kafka.properties["bootstrap.servers"]), an_address_that_refuses()
         addresses = (refusing, hanging, alive)

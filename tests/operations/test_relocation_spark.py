@@ -17,6 +17,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime, spark_connector_ja
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.adapters.spark import spark_session
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, relocate_checkpoint
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.offset_map import Translated
 from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
@@ -34,7 +35,12 @@ def kafka(tmp_path: Path) -> Iterator[KafkaCluster]:
     """One broker; the mirrored topic lies beside the original under its name at the target."""
     (tmp_path / "kafka").mkdir()
     with kafka_broker(kafka_runtime("4.3.1", find_java()), tmp_path / "kafka") as cluster:
-        cluster.create_topics({name: (PARTITIONS, 1, {}) for name in ("orders", "west.orders", "landing")})
+        cluster.create_topics(
+            {
+                name: NewTopic(partitions=PARTITIONS, replicas=1)
+                for name in ("orders", "west.orders", "landing")
+            }
+        )
         yield cluster
 
 

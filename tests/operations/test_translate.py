@@ -20,6 +20,7 @@ from orchestrator.mirrors.mirrormaker2.formats import (
     OffsetSync,
     encode_offset_sync,
 )
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import (
@@ -85,7 +86,7 @@ def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
             f"{source}.{rest}" for source in ("west", "north") for rest in ("orders", "checkpoints.internal")
         ]
         syncs = [f"mm2-offset-syncs.{source}.internal" for source in ("west", "north")]
-        cluster.create_topics({name: (1, 1, {}) for name in [*names, *syncs, "orders"]})
+        cluster.create_topics({name: NewTopic(replicas=1) for name in [*names, *syncs, "orders"]})
         for source in ("west", "north"):
             write(cluster, f"{source}.orders", [(b"k", b"v")] * RECORDS)
             pairs = [
@@ -173,7 +174,7 @@ def test_without_offset_syncs_mirrormakers_own_translation_is_left(east: KafkaCl
     topology = topology_over(east, "south")
     mirror = topology.replication[0]
     names = (mirror.checkpoints_topic, mirror.mirrored_topic("orders"))
-    east.create_topics({name: (1, 1, {}) for name in names})
+    east.create_topics({name: NewTopic(replicas=1) for name in names})
     write(east, mirror.mirrored_topic("orders"), [(b"k", b"v")] * RECORDS)
     checkpoint = Checkpoint("billing", TopicPartition("south.orders", 0), 1123, 101)
     write(east, mirror.checkpoints_topic, [encode_checkpoint(checkpoint)])
@@ -192,7 +193,7 @@ def test_a_position_without_a_translation_goes_by_time(east: KafkaCluster) -> No
     topology = replace(topology, consumers=(replace(topology.consumers[0], on_untranslatable="timestamp"),))
     mirror = topology.replication[0]
     mirrored = mirror.mirrored_topic("orders")
-    east.create_topics({name: (1, 1, {}) for name in (mirrored, mirror.offset_syncs_topic)})
+    east.create_topics({name: NewTopic(replicas=1) for name in (mirrored, mirror.offset_syncs_topic)})
     create_samples_topic(east, mirror.samples_topic)
     now_s = int(time.time())
     producer = Producer({"bootstrap.servers": east.properties["bootstrap.servers"]})

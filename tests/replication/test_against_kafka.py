@@ -25,6 +25,7 @@ from orchestrator.mirrors.mirrormaker2.formats import (
     encode_offset_sync,
 )
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.translation import (
     source_partition,
     translate_kept,
@@ -197,7 +198,7 @@ def _written(gateway: JavaGateway, record: object) -> tuple[bytes, bytes]:
 
 
 def _fill(cluster: KafkaCluster, topic: str, records: list[tuple[bytes, bytes]]) -> None:
-    cluster.create_topics({topic: (1, 1, {"cleanup.policy": "compact"})})
+    cluster.create_topics({topic: NewTopic(replicas=1, config={"cleanup.policy": "compact"})})
     produce_records(cluster.name, cluster.properties, topic, records)
 
 

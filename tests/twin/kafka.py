@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, Quorum, Voter
+from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Voter
 from orchestrator.ports.servers import Record as ReadRecord
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import (
@@ -85,23 +85,19 @@ class TwinKafka(Asked):
             for name in sorted(set(names))
         }
 
-    def create_topics(
-        self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], timeout_s: float = 30.0
-    ) -> None:
+    def create_topics(self, topics: Mapping[str, NewTopic], timeout_s: float = 60.0) -> None:
         self.reached("creating topics", timeout_s)
-        for name, (partitions, replicas, config) in topics.items():
+        for name, topic in topics.items():
             if name in self.cluster.topics:
                 continue
 
-            def create(
-                name: str = name, made: tuple[int, int, dict[str, str]] = (partitions, replicas, dict(config))
-            ) -> None:
-                self.cluster.create_topic(name, *made)
+            def create(name: str = name, topic: NewTopic = topic) -> None:
+                self.cluster.create_topic(name, topic.partitions, topic.replicas or 1, dict(topic.config))
 
             self.record.do(
                 "create topic",
                 self.name,
-                f"{name} with {partitions} partitions",
+                f"{name} with {topic.partitions} partitions",
                 create,
                 failed=lambda why: self.error(f"creating topics: {why}", "_TIMED_OUT"),
             )

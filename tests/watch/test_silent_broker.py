@@ -17,6 +17,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.watcher_records import age_s
@@ -43,7 +44,7 @@ def estate(tmp_path: Path) -> Iterator[Estate]:
             (tmp_path / name).mkdir()
         east = east_side.enter_context(kafka_broker(runtime, tmp_path / "east"))
         west = west_side.enter_context(kafka_broker(runtime, tmp_path / "west", brokers=3, settings=SETTINGS))
-        west.create_topics({"orders": (2, 1, {})})
+        west.create_topics({"orders": NewTopic(partitions=2, replicas=1)})
         yield Estate(tmp_path, west, east, west_side.close)
 
 

@@ -16,6 +16,7 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster, produce_records
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.runs.estate_record import ClusterIds, Fact
 from orchestrator.runs.fact_copy import encode_copy
 from orchestrator.snapshot.live.reader import read_samples
@@ -93,7 +94,7 @@ class Estate:
         for future in self.west._admin.delete_topics([topic]).values():
             future.result(30)
         until(lambda: topic not in self.west.topic_names())
-        self.west.create_topics({topic: (2, 1, {})})
+        self.west.create_topics({topic: NewTopic(partitions=2, replicas=1)})
 
     def commit(self, offset: int) -> None:
         """The group billing stands there. A new cluster takes a moment until it has coordinators."""
@@ -117,7 +118,7 @@ def estate(tmp_path: Path) -> Iterator[Estate]:
             (tmp_path / name).mkdir()
         east = east_side.enter_context(kafka_broker(runtime, tmp_path / "east"))
         west = west_side.enter_context(kafka_broker(runtime, tmp_path / "west"))
-        west.create_topics({"orders": (2, 1, {})})
+        west.create_topics({"orders": NewTopic(partitions=2, replicas=1)})
         yield Estate(tmp_path, west, east, west_side.close)
 
 

@@ -70,7 +70,7 @@ class AccessRules:
 
     def add(self, rules: Iterable[Acl]) -> None:
         """Create rules; those that exist stay."""
-        bindings = [_binding(rule) for rule in sorted(rules)]
+        bindings = [AclBinding(*_arguments(rule)) for rule in sorted(rules)]
         if not bindings:
             return
         self._asked(
@@ -80,7 +80,7 @@ class AccessRules:
 
     def remove(self, rules: Iterable[Acl]) -> None:
         """Delete exactly these rules; one that is not there is no error."""
-        filters = [_exactly(_binding(rule)) for rule in sorted(rules)]
+        filters = [AclBindingFilter(*_arguments(rule)) for rule in sorted(rules)]
         if not filters:
             return
         self._asked(
@@ -142,8 +142,9 @@ def _value(entries: Mapping[str, Any], key: str) -> str | None:
     return "" if key not in entries else entries[key].value
 
 
-def _binding(rule: Acl) -> AclBinding:
-    return AclBinding(
+def _arguments(rule: Acl) -> tuple[Any, ...]:
+    """Those of a binding, and of the filter that matches it alone."""
+    return (
         # librdkafka has no type of its own for the cluster: its number is that of a broker.
         ResourceType.BROKER if rule.resource_type == "CLUSTER" else ResourceType[rule.resource_type],
         rule.resource_name,
@@ -165,16 +166,4 @@ def _rule(binding: AclBinding) -> Acl:
         resource_name=binding.name,
         pattern=binding.resource_pattern_type.name,
         host=binding.host,
-    )
-
-
-def _exactly(binding: AclBinding) -> AclBindingFilter:
-    return AclBindingFilter(
-        binding.restype,
-        binding.name,
-        binding.resource_pattern_type,
-        binding.principal,
-        binding.host,
-        binding.operation,
-        binding.permission_type,
     )

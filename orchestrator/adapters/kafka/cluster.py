@@ -1,76 +1,51 @@
-"""One Kafka cluster as the orchestrator's operator sees it. Calls are batched; no call is per topic."""
+"""One Kafka cluster as the orchestrator's operator sees it, whoever asks it for us.
+
+What librdkafka can ask is asked by librdkafka: by this process, or by one of its own where the library may
+end it. What only Kafka's own Admin can, or reads faster in bulk, goes to a Java process, which is started by
+the first such call.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as LibTopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    ClusterMetadata,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-)
-
-from orchestrator.adapters.kafka.client import (
-    Refusals,
-    client_properties,
-    cluster_error,
-    logger,
-    translated_errors,
-)
-from orchestrator.adapters.kafka.following import Follower
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
-from orchestrator.adapters.kafka.records import read_records
-from orchestrator.adapters.kafka.writer import RecordWriter
-from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, Quorum
-from orchestrator.ports.servers import Record, TopicDescription
-from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.wording import listed
+from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster
+from orchestrator.ports.admin_values import ActiveProducer, ClusterIdentity, ConfigKind, Features, Quorum
+from orchestrator.ports.servers import TopicDescription
+from orchestrator.values import Acl, TopicPartition
 
 if TYPE_CHECKING:
     from orchestrator.adapters.kafka.java_admin import JavaAdmin
 
-# What librdkafka says where it believes to know that a partition has no leader, or another one.
-_STALE_LEADERS = frozenset(
-    {"_NOENT", "UNKNOWN_TOPIC_OR_PART", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"}
-)
 
-_KNOWN_AGAIN_S = 0.05
-
-_Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
-_Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
-
-
-class KafkaCluster:
+class KafkaCluster(LibrdkafkaCluster):
     """A connection to one cluster. Every method takes a deadline in seconds and raises `ClusterError`.
 
-    `cluster_id`: what the broker said that answered `brokers` or `topic_names` last; empty before.
+    What was sent to change something may have happened when a call fails with `Timeout`: look before doing it
+    again. Where some of many are refused, the others are done, and the error names the first.
     """
 
     def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
-        self.name = name
-        self.cluster_id = ""
-        self.properties = client_properties(name, bootstrap, client)
-        self._refusals = Refusals()
-        self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
+        super().__init__(name, bootstrap, client)
         # Coordinators are asked by a process of its own (see `group_admin`).
         self._isolated = IsolatedCluster(name, bootstrap, client, asks_again=True)
-
         self._described = (name, tuple(bootstrap), dict(client))
         self._java: JavaAdmin | None = None
         self._guard = threading.Lock()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def _java_admin(self) -> JavaAdmin:
-        """Kafka's own Admin, for what librdkafka cannot ask."""
         # Loaded when it is needed: the helper of `isolated` imports this package, and starts often.
         from orchestrator.adapters.kafka.java_admin import JavaAdmin  # noqa: PLC0415
 
@@ -80,7 +55,7 @@ class KafkaCluster:
 
     def warm_up(self) -> None:
         """Start the Java process of Kafka's own Admin, and open its connection."""
-        self._java_admin().identity()
+        self.describe_cluster()
 
     def close(self) -> None:
         """End what stays open: Kafka's Admin, the process for coordinators. A later call opens them anew."""
@@ -91,111 +66,8 @@ class KafkaCluster:
 
     def reconnect(self) -> None:
         """Forget every connection: librdkafka may wait on that to a group coordinator that was restarted."""
-        self._admin = AdminClient({**self.properties, "error_cb": self._refusals}, logger=logger)
+        self._connect()
         self._isolated.reset()
-
-    @property
-    def subject(self) -> str:
-        """How errors name it."""
-        return f"cluster {self.name}"
-
-    def brokers(self, timeout_s: float = 10.0) -> dict[int, str]:
-        """Live brokers as one of them knows them: id -> "host:port".
-
-        By plain metadata: librdkafka's `describe_cluster` ends the whole process (an assertion in
-        `rd_kafka_admin_response_parse`, 2.16) where a broker that is starting knows of none yet.
-        """
-        found = self._listed("asking for its brokers", timeout_s).brokers
-        return {number: f"{found[number].host}:{found[number].port}" for number in sorted(found)}
-
-    def identity(self, timeout_s: float = 10.0) -> tuple[str, dict[int, str]]:
-        """The cluster's id and its live brokers, as one broker tells them in one answer."""
-        brokers = self.brokers(timeout_s)
-        return self.cluster_id, brokers
-
-    def topic_names(self, timeout_s: float = 10.0) -> set[str]:
-        """Every topic that the operator may see."""
-        return set(self._listed("listing topics", timeout_s).topics)
-
-    def _listed(self, doing: str, timeout_s: float) -> ClusterMetadata:
-        try:
-            found = self._admin.list_topics(timeout=timeout_s)
-        except KafkaException as error:
-            raise self._error(doing, error) from None
-        self._refusals.forget()
-        self.cluster_id = str(found.cluster_id or "")
-        return found
-
-    def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
-        """Descriptions of those of `names` that exist."""
-        wanted = sorted(set(names))
-        if not wanted:
-            return {}
-        futures = self._admin.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
-        found = {}
-        for name, future in futures.items():
-            try:
-                topic = future.result(timeout_s + 5)
-            except KafkaException as error:
-                if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
-                    continue
-                raise cluster_error(f"{self.subject}, topic {name}", "describing it", error.args[0]) from None
-            partitions = sorted(topic.partitions, key=lambda partition: partition.id)
-            found[name] = TopicDescription(
-                name=name,
-                topic_id=str(topic.topic_id),
-                leaders=tuple(p.leader.id if p.leader else -1 for p in partitions),
-                replicas=tuple(tuple(node.id for node in p.replicas) for p in partitions),
-                isr=tuple(tuple(node.id for node in p.isr) for p in partitions),
-            )
-        return found
-
-    def log_ends(
-        self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
-    ) -> dict[TopicPartition, LogEnd]:
-        """Start and end offset and leader epoch of each partition: two batched calls, at the same time."""
-        wanted = sorted(set(partitions))
-        if not wanted:
-            return {}
-        earliest = dict.fromkeys(wanted, OffsetSpec.earliest())
-        latest = dict.fromkeys(wanted, OffsetSpec.latest())
-        starts, ends = self._offsets_by_spec((earliest, latest), timeout_s)
-        # A start that was read after the end may lie behind it: the log reached as far by then.
-        return {tp: LogEnd(starts[tp][0], max(starts[tp][0], ends[tp][0]), ends[tp][1]) for tp in wanted}
-
-    def end_offsets(
-        self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
-    ) -> dict[TopicPartition, int]:
-        """End offsets (high watermarks) alone: one batched call."""
-        wanted = sorted(set(partitions))
-        if not wanted:
-            return {}
-        (ends,) = self._offsets_by_spec((dict.fromkeys(wanted, OffsetSpec.latest()),), timeout_s)
-        return {tp: end for tp, (end, _) in ends.items()}
-
-    def offsets_for_times(
-        self, times: Mapping[TopicPartition, float], timeout_s: float = 10.0
-    ) -> dict[TopicPartition, int]:
-        """The first offset of each partition whose record bears that time (Unix seconds) or a later one.
-
-        The log's end where there is none. Two batched calls for any number.
-        """
-        if not times:
-            return {}
-        # The end first: a record that comes in between is then not passed over.
-        ends = self.end_offsets(times, timeout_s)
-        asked = {tp: OffsetSpec.for_timestamp(max(0, int(at_s * 1000))) for tp, at_s in times.items()}
-        (found,) = self._offsets_by_spec((asked,), timeout_s)
-        return {tp: ends[tp] if offset < 0 else offset for tp, (offset, _) in found.items()}
-
-    def groups(self, timeout_s: float = 10.0) -> set[str]:
-        """Every group that the operator may see, with running members or without."""
-        listed = self._result(
-            self._admin.list_consumer_groups(request_timeout=timeout_s), "listing groups", timeout_s
-        )
-        if listed.errors:
-            raise cluster_error(self.subject, "listing groups", listed.errors[0])
-        return {group.group_id for group in listed.valid}
 
     def committed(
         self, groups: Iterable[str], timeout_s: float = 10.0
@@ -221,94 +93,42 @@ class KafkaCluster:
         """Number of running members of each group (0 for one that is empty or not known)."""
         return self._isolated.group_members(groups, timeout_s)
 
-    def create_topics(
-        self,
-        topics: Mapping[str, tuple[int, int, Mapping[str, str]]],
-        timeout_s: float = 30.0,
-        *,
-        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
-    ) -> None:
-        """Create topics: name -> (partitions, replicas, configuration). One that exists is left as it is.
+    def describe_cluster(self, timeout_s: float = 15.0) -> ClusterIdentity:
+        """The cluster's id and live brokers with their racks."""
+        return self._java_admin().describe_cluster(timeout_s)
 
-        A broker knows each before this ends, those of others too: in KRaft mode the controller answers first.
-        `assignments` gives the brokers of each partition of those topics for which Kafka shall not choose.
+    def features(self, timeout_s: float = 15.0) -> Features:
+        """Levels of features such as `metadata.version`; empty where the cluster has none."""
+        return self._java_admin().features(timeout_s)
+
+    def release(self, timeout_s: float = 15.0) -> str | None:
+        """`major.minor` of the brokers' software, as far as they tell; None where they do not."""
+        return self._java_admin().release(timeout_s)
+
+    def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
+        """Those of `names` that exist, any number of them: what `topics` says, and which are Kafka's own."""
+        return self._java_admin().describe_topics(names, timeout_s)
+
+    def configs(
+        self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
+    ) -> dict[str, dict[str, str]]:
+        """Of topics what was set on each itself; of brokers, by their ids, the values in force.
+
+        What Kafka does not show (secrets) is left out. A topic that is not there is left out, too.
         """
-        if not topics:
-            return
-        chosen = assignments or {}
-        requests = [
-            NewTopic(
-                name,
-                num_partitions=partitions,
-                config=dict(config),
-                **(
-                    {"replica_assignment": [list(brokers) for brokers in chosen[name]]}
-                    if name in chosen
-                    else {"replication_factor": replicas}
-                ),
-            )
-            for name, (partitions, replicas, config) in topics.items()
-        ]
-        futures = self._admin.create_topics(requests, operation_timeout=timeout_s, request_timeout=timeout_s)
-        for name, future in futures.items():
-            try:
-                future.result(timeout_s + 5)
-            except KafkaException as error:
-                if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-                    raise cluster_error(
-                        f"{self.subject}, topic {name}", "creating it", error.args[0]
-                    ) from None
-        self._await_known(set(topics), timeout_s)
+        return self._java_admin().configs(kind, names, timeout_s)
 
-    def _await_known(self, made: set[str], timeout_s: float) -> None:
-        deadline = monotonic() + timeout_s
-        while made := made - self.topics(made, timeout_s).keys():
-            if monotonic() > deadline:
-                raise ClusterError(
-                    f"{self.subject}, topics {listed(sorted(made))}",
-                    f"the controller has them, but {timeout_s:g} s later no broker knows them",
-                    "look into the brokers' logs, and run the same command again",
-                )
-            sleep(_KNOWN_AGAIN_S)
-
-    def read_records(
-        self,
-        ranges: Mapping[TopicPartition, tuple[int, int]],
-        idle_timeout_s: float = 15.0,
-        isolation_level: str = "read_uncommitted",
-    ) -> Iterator[list[Record]]:
-        """Every record of each range `[start, end)`, in chunks; see `records.read_records`."""
-        return read_records(
-            self.name, self.properties, ranges, idle_timeout_s=idle_timeout_s, isolation_level=isolation_level
-        )
-
-    def follow(self, starts: Mapping[TopicPartition, int]) -> Follower:
-        """Who reads on from given offsets. To be closed."""
-        return Follower(self.name, self.properties, starts)
-
-    def writer(self, topic: str) -> RecordWriter:
-        """Who writes to one topic. To be closed."""
-        return RecordWriter(self.name, self.properties, topic)
-
-    def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
-        """Effective configuration of each topic."""
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
-        if not resources:
-            return {}
-        futures = self._admin.describe_configs(resources, request_timeout=timeout_s)
-        return {
-            resource.name: {
-                entry.name: entry.value
-                for entry in self._result(
-                    future, f"describing the configuration of {resource.name}", timeout_s
-                ).values()
-            }
-            for resource, future in futures.items()
-        }
+    def acls(self, timeout_s: float = 15.0) -> frozenset[Acl] | None:
+        """Every access rule; None where the cluster has no authorizer, and so knows no rules."""
+        return self._java_admin().acls(timeout_s)
 
     def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
-        """The KRaft quorum, as its leader sees it."""
+        """The KRaft quorum, as its leader sees it. Raises in ZooKeeper mode (`UnsupportedVersion`)."""
         return self._java_admin().describe_quorum(timeout_s)
+
+    def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
+        """Every partition whose replicas are being moved."""
+        return self._java_admin().list_reassignments(timeout_s)
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0
@@ -316,50 +136,43 @@ class KafkaCluster:
         """The producers that each partition's leader remembers, those that are idempotent."""
         return self._java_admin().describe_producers(partitions, timeout_s)
 
-    def _offsets_by_spec(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
-        """Offset and leader epoch of each partition, for each of several questions, asked at once.
+    def replica_sizes(self, brokers: Iterable[int], timeout_s: float = 30.0) -> dict[TopicPartition, int]:
+        """Bytes of the largest replica of each partition in the log directories of some brokers."""
+        return self._java_admin().replica_sizes(brokers, timeout_s)
 
-        A client that was asked for several topics before they existed, or while their leaders moved, goes on
-        answering from its cache that they have no leader (librdkafka 2.16: `No leaders found`, for minutes).
-        Describing them tells it better.
+    def delete_topics(self, names: Iterable[str], timeout_s: float = 60.0) -> None:
+        """Delete topics; one that is not there is no error."""
+        self._java_admin().delete_topics(names, timeout_s)
+
+    def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        """Raise topics to so many partitions; `assignments` are the broker ids of the new ones."""
+        self._java_admin().create_partitions(counts, assignments, timeout_s)
+
+    def alter_configs(
+        self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]], timeout_s: float = 30.0
+    ) -> None:
+        """Set some entries of topics' or brokers' configuration; None takes one back to its default."""
+        self._java_admin().alter_configs(kind, changes, timeout_s)
+
+    def alter_reassignments(
+        self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0
+    ) -> None:
+        """Begin to move partitions to these brokers; None calls off a move that is under way.
+
+        Kafka copies in the background: `list_reassignments` tells what is left. Calling off what is not
+        under way is no error. Placement is not checked by Kafka.
         """
-        try:
-            return self._offsets_once(questions, timeout_s)
-        except ClusterError as error:
-            if error.code not in _STALE_LEADERS:
-                raise
-        self.topics({tp.topic for specs in questions for tp in specs}, timeout_s)
-        return self._offsets_once(questions, timeout_s)
+        self._java_admin().alter_reassignments(moves, timeout_s)
 
-    def _offsets_once(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
-        with translated_errors(self.subject, "asking for log offsets"):
-            asked = [
-                self._admin.list_offsets(
-                    {LibTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()},
-                    request_timeout=timeout_s,
-                )
-                for specs in questions
-            ]
-        answers = []
-        for futures in asked:
-            found: _Offsets = {}
-            for tp, future in futures.items():
-                info = self._result(future, f"asking for the offsets of {tp.topic}-{tp.partition}", timeout_s)
-                epoch = info.leader_epoch if getattr(info, "leader_epoch", None) is not None else -1
-                found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
-            answers.append(found)
-        return answers
+    def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
+        """Create access rules; those that exist stay."""
+        self._java_admin().create_acls(rules, timeout_s)
 
-    def _result(self, future: Future[Any], doing: str, timeout_s: float) -> Any:
-        try:
-            # librdkafka answers by itself at its own deadline; ours only guards against it not doing so.
-            answer = future.result(timeout_s + 5)
-        except KafkaException as error:
-            raise self._error(doing, error) from None
-        except TimeoutError:
-            raise ClusterError(self.subject, f"{doing}: no answer within {timeout_s:g} s") from None
-        self._refusals.forget()
-        return answer
-
-    def _error(self, doing: str, error: KafkaException) -> ClusterError:
-        return cluster_error(self.subject, doing, self._refusals.behind(error.args[0], self._admin))
+    def delete_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
+        """Delete exactly these access rules; one that is not there is no error."""
+        self._java_admin().delete_acls(rules, timeout_s)

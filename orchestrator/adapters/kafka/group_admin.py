@@ -19,8 +19,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, translated_errors
-from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.adapters.kafka.isolated import LATE, Part
+from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import TopicPartition
 
@@ -30,7 +30,7 @@ _LIBRARY_LATE_S = 0.5
 _GATHER_S = 0.005
 
 
-class GroupAdmin(KafkaCluster):
+class GroupAdmin(LibrdkafkaCluster):
     """A cluster of which coordinators are asked by this very process."""
 
     def committed(

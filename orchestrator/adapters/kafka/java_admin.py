@@ -7,22 +7,17 @@ others are done, and the error names the first that was not and how many more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
-from orchestrator.adapters.kafka.java_admin_bulk import LIST, MAP, OBJECT, STRING, Bulk, Make
+from orchestrator.adapters.kafka.java_admin_bulk import LIST, OBJECT, STRING, Bulk, Make
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
 from orchestrator.adapters.kafka.java_admin_reading import JavaReader, config_resource
-from orchestrator.ports.admin_values import (
-    ConfigKind,
-    NewTopic,
-)
+from orchestrator.ports.admin_values import ConfigKind
 from orchestrator.values import Acl, TopicPartition
 
 _ADMIN = "org.apache.kafka.clients.admin"
 _ACL = "org.apache.kafka.common.acl"
 _RESOURCE = "org.apache.kafka.common.resource"
-_REPLICAS = "java.util.Map<java.lang.Integer,java.util.List<java.lang.Integer>>"
 
 
 class JavaAdmin(JavaReader):
@@ -30,39 +25,6 @@ class JavaAdmin(JavaReader):
 
     What was sent may have happened when a call fails with `Timeout`: look before doing it again.
     """
-
-    def __enter__(self) -> JavaAdmin:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def create_topics(self, topics: Mapping[str, NewTopic], timeout_s: float = 60.0) -> None:
-        """Create topics; one that exists is left as it is."""
-        if not topics:
-            return
-        doing = "creating topics"
-        placed = [
-            [name, {number: list(ids) for number, ids in enumerate(topic.assignment)}, dict(topic.config)]
-            for name, topic in topics.items()
-            if topic.assignment
-        ]
-        counted = [
-            [name, topic.partitions, -1 if topic.replicas is None else topic.replicas, dict(topic.config)]
-            for name, topic in topics.items()
-            if not topic.assignment
-        ]
-        with self._asking(doing) as ask:
-            bulk, name = ask.bulk, f"{_ADMIN}.NewTopic"
-            by_place = bulk.nested(bulk.constructor(name, STRING, MAP), None, bulk.converted(_REPLICAS))
-            by_count = bulk.constructor(name, STRING, "int", "short")
-            requests = bulk.objects(_configured(bulk, by_place), placed)
-            requests.addAll(bulk.objects(_configured(bulk, by_count), counted))
-            result = ask.admin.createTopics(requests, ask.options("CreateTopics", timeout_s))
-            outcomes = ask.outcomes(result.values(), timeout_s)
-        self._raise_first("topic", doing, _errors(outcomes, "TopicExists"))
 
     def delete_topics(self, names: Iterable[str], timeout_s: float = 60.0) -> None:
         """Delete topics; one that is not there is no error."""
@@ -185,12 +147,6 @@ class JavaAdmin(JavaReader):
                 result = ask.admin.createAcls(requests, ask.options("CreateAcls", timeout_s))
             outcomes = ask.outcomes(result.values(), timeout_s)
         self._raise_first("rule", doing, _errors(outcomes))
-
-
-def _configured(bulk: Bulk, topic: Make) -> Make:
-    """A `NewTopic` with its configuration as one more argument."""
-    name = f"{_ADMIN}.NewTopic"
-    return bulk.nested(bulk.method(name, "configs", name, MAP), topic, None)
 
 
 def _acl_rule(bulk: Bulk, kind: str) -> Make:

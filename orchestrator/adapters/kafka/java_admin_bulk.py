@@ -20,7 +20,6 @@ from py4j.protocol import Py4JJavaError
 OBJECT = "java.lang.Object"
 STRING = "java.lang.String"
 LIST = "java.util.List"
-MAP = "java.util.Map"
 
 _PRIMITIVES = {
     "boolean": "java.lang.Boolean",
@@ -106,18 +105,6 @@ class Bulk:
     def constant(self, name: str) -> Make:
         """Make a constant of an enumeration from its name."""
         return self.static(name, "valueOf", name, STRING)
-
-    def converted(self, generic_type: str) -> Make:
-        """Make a Java collection of a certain generic type, such as a map with numbers as its keys."""
-        convert = self._lookup.findVirtual(
-            self._class("com.fasterxml.jackson.databind.ObjectMapper"),
-            "convertValue",
-            self._method_type(
-                self._class(OBJECT), self._classes((OBJECT, "com.fasterxml.jackson.databind.JavaType"))
-            ),
-        )
-        wanted = self._array(OBJECT, [self._type(generic_type)])
-        return self._make(self._handles.insertArguments(convert.bindTo(self._reader), 1, wanted), 1)
 
     def bound(self, make: Make, instance: Any) -> Make:
         """The same method, called on `instance` always."""

@@ -21,14 +21,14 @@ from orchestrator.ports.admin_values import (
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import Acl, TopicPartition
 
-# Set on the resource itself; all other sources are the brokers' settings and Kafka's defaults.
-_OWN_SOURCE = {"topic": "DYNAMIC_TOPIC_CONFIG", "broker": "DYNAMIC_BROKER_CONFIG"}
+# Set on the topic itself; all other sources are the brokers' settings and Kafka's defaults.
+_OWN_SOURCE = "DYNAMIC_TOPIC_CONFIG"
 
 
 class JavaReader(JavaConnection):
     """Questions. Each takes a deadline in seconds and raises `ClusterError` with Kafka's own reason."""
 
-    def identity(self, timeout_s: float = 15.0) -> ClusterIdentity:
+    def describe_cluster(self, timeout_s: float = 15.0) -> ClusterIdentity:
         """The cluster's id and live brokers."""
         doing = "asking which cluster it is"
         with self._asking(doing) as ask:
@@ -55,7 +55,7 @@ class JavaReader(JavaConnection):
         `inter.broker.protocol.version` does. Nobody tells the patch level.
         """
         level = self.features(timeout_s).supported.get("metadata.version")
-        brokers = self.identity(timeout_s).brokers
+        brokers = self.describe_cluster(timeout_s).brokers
         if level is not None:
             with self._asking("naming its version") as ask:
                 versions = ask.java.org.apache.kafka.server.common.MetadataVersion
@@ -65,14 +65,8 @@ class JavaReader(JavaConnection):
         if not brokers:
             return None
         one = str(brokers[0].broker_id)
-        told = self.configs("broker", [one], own_only=False, timeout_s=timeout_s).get(one, {})
+        told = self.configs("broker", [one], timeout_s).get(one, {})
         return told.get("inter.broker.protocol.version", "").partition("-")[0] or None
-
-    def topic_names(self, *, internal: bool = True, timeout_s: float = 15.0) -> set[str]:
-        """Every topic that the operator may see, Kafka's own included unless told otherwise."""
-        with self._asking("listing topics") as ask:
-            options = ask.options("ListTopics", timeout_s).listInternal(internal)
-            return set(ask.answer(ask.admin.listTopics(options).names(), timeout_s))
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         """Those of `names` that exist, as the controller knows them."""
@@ -90,12 +84,11 @@ class JavaReader(JavaConnection):
         return {name: _topic(value) for name, (value, error) in sorted(outcomes.items()) if error is None}
 
     def configs(
-        self, kind: ConfigKind, names: Iterable[str], *, own_only: bool = True, timeout_s: float = 30.0
+        self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
     ) -> dict[str, dict[str, str]]:
-        """Configuration of topics, or of brokers by their ids.
+        """Of topics what was set on each itself; of brokers, by their ids, the values in force.
 
-        With `own_only` just what was set on each of them itself; the values in force otherwise. What Kafka
-        does not show (secrets) is left out. A topic that is not there is left out, too.
+        What Kafka does not show (secrets) is left out. A topic that is not there is left out, too.
         """
         wanted = sorted(set(names))
         if not wanted:
@@ -113,7 +106,7 @@ class JavaReader(JavaConnection):
             name: {
                 entry["name"]: entry["value"]
                 for entry in value["entries"].values()
-                if entry["value"] is not None and (not own_only or entry["source"] == _OWN_SOURCE[kind])
+                if entry["value"] is not None and (kind == "broker" or entry["source"] == _OWN_SOURCE)
             }
             for name, (value, error) in sorted(by_name.items())
             if error is None
@@ -199,46 +192,6 @@ class JavaReader(JavaConnection):
                     partition = partition_of(key)
                     sizes[partition] = max(sizes.get(partition, 0), replica["size"])
         return sizes
-
-    def groups(self, timeout_s: float = 15.0) -> set[str]:
-        """Every consumer group that the operator may see, with running members or without."""
-        with self._asking("listing groups") as ask:
-            options = ask.options("ListConsumerGroups", timeout_s)
-            found = ask.answer(ask.admin.listConsumerGroups(options).all(), timeout_s)
-        return {group["groupId"] for group in found}
-
-    def group_offsets(
-        self, groups: Iterable[str], timeout_s: float = 30.0
-    ) -> dict[str, dict[TopicPartition, int]]:
-        """Committed offsets (the next to read) of each group; a group without any has an empty mapping."""
-        wanted = sorted(set(groups))
-        if not wanted:
-            return {}
-        doing = "asking for group offsets"
-        package, result_class = "org.apache.kafka.clients.admin", "ListConsumerGroupOffsetsResult"
-        with self._asking(doing) as ask:
-            names = ask.bulk.strings(wanted)
-            everything = ask.classes.ListConsumerGroupOffsetsSpec()
-            asked = ask.bulk.by_key(names, ask.bulk.same(everything))
-            result = ask.admin.listConsumerGroupOffsets(
-                asked, ask.options("ListConsumerGroupOffsets", timeout_s)
-            )
-            answer = ask.bulk.method(
-                f"{package}.{result_class}",
-                "partitionsToOffsetAndMetadata",
-                "org.apache.kafka.common.KafkaFuture",
-                STRING,
-            )
-            outcomes = ask.outcomes(ask.bulk.by_key(names, ask.bulk.bound(answer, result)), timeout_s)
-        self._raise_first("group", doing, {key: error for key, (_, error) in outcomes.items() if error})
-        return {
-            group: {
-                partition_of(key): int(committed["offset"])
-                for key, committed in sorted(value.items())
-                if committed is not None and committed["offset"] >= 0
-            }
-            for group, (value, _) in sorted(outcomes.items())
-        }
 
 
 def config_resource(bulk: Bulk) -> Any:

@@ -11,12 +11,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.ensemble import describe_ensemble
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.estate.live.connections import connect_cluster
+from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.estate.observed import (
     ObservedBroker,
     ObservedCluster,
@@ -24,21 +23,15 @@ from orchestrator.estate.observed import (
     ObservedEstate,
     ObservedQuorum,
     ObservedTopic,
+    observed_connectors,
+    observed_topics,
 )
-from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.model import Topology
-from orchestrator.topology.secrecy import masked
 
 T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 30.0
-
-
-def java_admin(topology: Topology, name: str) -> JavaAdmin:
-    """Kafka's own Admin for one cluster of the topology; close it, or take it as a context."""
-    cluster = topology.clusters[name]
-    return JavaAdmin(name, cluster.bootstrap, cluster.client)
 
 
 def observe_layout(topology: Topology) -> ObservedEstate:
@@ -55,13 +48,15 @@ def observe_cluster(topology: Topology, name: str) -> ObservedCluster:
         problem = _unreachable(topology.clusters[name].bootstrap)
         if problem:
             return ObservedCluster(name=name, problem=problem)
-        with java_admin(topology, name) as admin:
-            return _observed(topology, name, admin)
+        with kafka_cluster(topology, name) as cluster:
+            return _observed(topology, name, cluster)
     except ClusterError as error:
         return ObservedCluster(name=name, problem=error.problem)
 
 
-def _observed(topology: Topology, name: str, admin: JavaAdmin) -> ObservedCluster:
+def _observed(topology: Topology, name: str, cluster: KafkaCluster) -> ObservedCluster:
+    # Asked alone: who is not let in is told so here at once.
+    who = cluster.describe_cluster(CALL_TIMEOUT_S)
     unknown: dict[str, str] = {}
 
     def part(key: str, answer: Future[T]) -> T | None:
@@ -76,13 +71,12 @@ def _observed(topology: Topology, name: str, admin: JavaAdmin) -> ObservedCluste
         def ask(question: Callable[[], T]) -> Future[T]:
             return pool.submit(question)
 
-        identity = ask(lambda: admin.identity(CALL_TIMEOUT_S))
-        topics = ask(lambda: _topics(admin))
-        acls = ask(lambda: admin.acls(CALL_TIMEOUT_S))
-        quorum = ask(lambda: observed_quorum(admin))
-        moves = ask(lambda: admin.list_reassignments(CALL_TIMEOUT_S))
+        topics = ask(lambda: _topics(cluster))
+        acls = ask(lambda: cluster.acls(CALL_TIMEOUT_S))
+        quorum = ask(lambda: observed_quorum(cluster))
+        moves = ask(lambda: cluster.list_reassignments(CALL_TIMEOUT_S))
         connectors = ask(lambda: _connectors(topology, name))
-        who, (found_topics, defaults) = identity.result(), topics.result()
+        found_topics, defaults = topics.result()
         rules = part("acls", acls)
         has_authorizer = rules is not None or "acls" in unknown
         return ObservedCluster(
@@ -116,20 +110,17 @@ def _unreachable(bootstrap: tuple[str, ...]) -> str:
     return f"no address takes a connection: {said}"
 
 
-def _topics(admin: JavaAdmin) -> tuple[dict[str, ObservedTopic], dict[str, str]]:
+def _topics(cluster: KafkaCluster) -> tuple[dict[str, ObservedTopic], dict[str, str]]:
     """Every topic, and what is in force for one that sets nothing itself."""
-    described = admin.describe_topics(admin.topic_names(timeout_s=CALL_TIMEOUT_S), CALL_TIMEOUT_S)
-    configs = admin.configs("topic", described, timeout_s=CALL_TIMEOUT_S)
+    described = cluster.describe_topics(cluster.topic_names(CALL_TIMEOUT_S), CALL_TIMEOUT_S)
+    configs = cluster.configs("topic", described, CALL_TIMEOUT_S)
     defaults = {
         key: value
-        for name, entries in admin.configs(
-            "topic", plain_topics(configs), own_only=False, timeout_s=CALL_TIMEOUT_S
-        ).items()
+        for name, entries in cluster.topic_config(plain_topics(configs), CALL_TIMEOUT_S).items()
         for key, value in entries.items()
         if key not in configs[name]
     }
-    # One that was deleted between the two answers is not there.
-    return {name: _topic(described[name], config) for name, config in configs.items()}, defaults
+    return observed_topics(described, configs), defaults
 
 
 def plain_topics(configs: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
@@ -152,42 +143,30 @@ def plain_topics(configs: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def _topic(found: TopicDescription, config: Mapping[str, str]) -> ObservedTopic:
-    return ObservedTopic(
-        name=found.name,
-        topic_id=found.topic_id,
-        replicas=found.replicas,
-        isr=found.isr,
-        leaders=found.leaders,
-        config=config,
-        is_internal=found.is_internal,
-    )
-
-
-def observed_quorum(admin: JavaAdmin) -> ObservedQuorum:
+def observed_quorum(cluster: KafkaCluster) -> ObservedQuorum:
     """The KRaft quorum, or the ZooKeeper ensemble that the brokers name. Raises where neither is seen."""
-    if "metadata.version" in admin.features(CALL_TIMEOUT_S).finalized:
-        quorum = admin.describe_quorum(CALL_TIMEOUT_S)
+    if "metadata.version" in cluster.features(CALL_TIMEOUT_S).finalized:
+        quorum = cluster.describe_quorum(CALL_TIMEOUT_S)
         return ObservedQuorum(
             kind="kraft",
             voters=tuple(voter.node_id for voter in quorum.voters),
             observers=tuple(voter.node_id for voter in quorum.observers),
             leader=quorum.leader_id if quorum.leader_id >= 0 else None,
         )
-    ensemble = describe_ensemble(zookeeper_hosts(admin))
+    ensemble = describe_ensemble(zookeeper_hosts(cluster))
     voters = tuple(sorted(number for number, server in ensemble.servers.items() if server.is_voter))
     observers = tuple(sorted(ensemble.servers.keys() - set(voters)))
     return ObservedQuorum(kind="zookeeper", voters=voters, observers=observers, leader=ensemble.leader_id)
 
 
-def zookeeper_hosts(admin: JavaAdmin) -> str:
+def zookeeper_hosts(cluster: KafkaCluster) -> str:
     """The ensemble's addresses as the brokers have them, `host:port,…`. Raises where none says so."""
-    ids = [str(broker.broker_id) for broker in admin.identity(CALL_TIMEOUT_S).brokers]
-    configs = admin.configs("broker", ids, own_only=False, timeout_s=CALL_TIMEOUT_S)
+    ids = [str(broker.broker_id) for broker in cluster.describe_cluster(CALL_TIMEOUT_S).brokers]
+    configs = cluster.configs("broker", ids, CALL_TIMEOUT_S)
     # Each broker may know its own site's servers alone; asked is whichever answers.
     hosts = [host for config in configs.values() for host in _hosts(config.get("zookeeper.connect", ""))]
     if not hosts:
-        raise ClusterError(admin.subject, "neither a KRaft quorum nor a ZooKeeper address can be seen")
+        raise ClusterError(cluster.subject, "neither a KRaft quorum nor a ZooKeeper address can be seen")
     return ",".join(dict.fromkeys(hosts))
 
 
@@ -200,17 +179,4 @@ def _connectors(topology: Topology, name: str) -> dict[str, ObservedConnector]:
     is_target = any(mirror.target == name and mirror.managed for mirror in topology.replication)
     if not topology.clusters[name].has_connect and not is_target:
         return {}
-    return observed_connectors(connect_cluster(topology, name))
-
-
-def observed_connectors(connect: ConnectCluster) -> dict[str, ObservedConnector]:
-    """Every connector of the workers; what may be a secret in its configuration is masked."""
-    return {
-        name: ObservedConnector(
-            name=name,
-            config={key: masked(key, value) for key, value in config.items()},
-            state=status.state,
-            tasks=tuple(task.state for task in status.tasks),
-        )
-        for name, (config, status) in sorted(connect.described().items())
-    }
+    return observed_connectors(connect_cluster(topology, name).described())

@@ -15,8 +15,9 @@ from orchestrator.adapters.ansible import host_variables
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.ensemble import Ensemble, describe_ensemble
 from orchestrator.adapters.java.parts import kafka_versions
-from orchestrator.adapters.kafka.java_admin import JavaAdmin
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import CoordinationError, DcctlError
+from orchestrator.estate.live.connections import kafka_cluster
 from orchestrator.estate.live.observe import CALL_TIMEOUT_S, observe_cluster, zookeeper_hosts
 from orchestrator.estate.observed import ObservedCluster, ObservedQuorum
 from orchestrator.imports.live.request import LookAt
@@ -88,53 +89,53 @@ def _look(provisional: Topology, place: LookAt) -> SeenCluster:
     )
     if observed.problem:
         return seen
-    with JavaAdmin(place.name, place.bootstrap, place.client) as admin:
+    with kafka_cluster(provisional, place.name) as cluster:
         try:
-            return _look_closer(seen, place, admin)
+            return _look_closer(seen, place, cluster)
         except DcctlError as error:
             return replace(seen, observed=ObservedCluster(name=place.name, problem=error.problem))
 
 
-def _look_closer(seen: SeenCluster, place: LookAt, admin: JavaAdmin) -> SeenCluster:
-    is_kraft = "metadata.version" in admin.features(CALL_TIMEOUT_S).finalized
+def _look_closer(seen: SeenCluster, place: LookAt, cluster: KafkaCluster) -> SeenCluster:
+    is_kraft = "metadata.version" in cluster.features(CALL_TIMEOUT_S).finalized
     seen = replace(
         seen,
         metadata="kraft" if is_kraft else "zookeeper",
-        release=admin.release(CALL_TIMEOUT_S),
-        settings=_settings(admin, seen.observed),
-        groups=_groups(admin),
+        release=cluster.release(CALL_TIMEOUT_S),
+        settings=_settings(cluster, seen.observed),
+        groups=_groups(cluster),
     )
     if is_kraft:
-        return replace(seen, voter_hosts=_controller_hosts(admin))
+        return replace(seen, voter_hosts=_controller_hosts(cluster))
     try:
-        ensemble = describe_ensemble(place.zookeeper or zookeeper_hosts(admin))
+        ensemble = describe_ensemble(place.zookeeper or zookeeper_hosts(cluster))
     except CoordinationError:
         return seen
     return _with_ensemble(seen, ensemble)
 
 
-def _settings(admin: JavaAdmin, observed: ObservedCluster) -> dict[str, str]:
+def _settings(cluster: KafkaCluster, observed: ObservedCluster) -> dict[str, str]:
     """Settings of one broker by which Kafka makes its own topics; empty where they must not be seen."""
     wanted = {key for keys in INTERNAL_TOPICS_TOLD_BY.values() for key in keys}
     one = str(min(broker.broker_id for broker in observed.brokers))
     try:
-        told = admin.configs("broker", [one], own_only=False, timeout_s=CALL_TIMEOUT_S).get(one, {})
+        told = cluster.configs("broker", [one], CALL_TIMEOUT_S).get(one, {})
     except DcctlError:
         return {}
     return {key: value for key, value in told.items() if key in wanted}
 
 
-def _groups(admin: JavaAdmin) -> dict[str, frozenset[str]] | None:
+def _groups(cluster: KafkaCluster) -> dict[str, frozenset[str]] | None:
     try:
-        offsets = admin.group_offsets(admin.groups(CALL_TIMEOUT_S), CALL_TIMEOUT_S)
+        offsets = cluster.committed(cluster.groups(CALL_TIMEOUT_S), CALL_TIMEOUT_S)
     except DcctlError:
         return None
     return {group: frozenset(tp.topic for tp in positions) for group, positions in offsets.items()}
 
 
-def _controller_hosts(admin: JavaAdmin) -> dict[int, str]:
+def _controller_hosts(cluster: KafkaCluster) -> dict[int, str]:
     try:
-        return dict(admin.describe_quorum(CALL_TIMEOUT_S).hosts)
+        return dict(cluster.describe_quorum(CALL_TIMEOUT_S).hosts)
     except DcctlError:
         return {}
 

@@ -17,6 +17,7 @@ from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirr
 from orchestrator.mirrors.mirrormaker2.reverse_connector import reverse_connector
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offsets_json import Offsets, offsets_to_json
 from orchestrator.runs.effect import (
@@ -65,14 +66,14 @@ class PrepareReverse(
         copies = {mirror.mirrored_topic(name) for name in mirror.topics}
         clusters.cluster(home).create_topics(
             {
-                name: (topic.partitions or 1, topic.replicas, topic.config)
+                name: NewTopic(partitions=topic.partitions or 1, replicas=topic.replicas, config=topic.config)
                 for name, topic in wanted.items()
                 if name in copies
             }
         )
         brokers = len(clusters.cluster(standby).brokers())
         clusters.cluster(standby).create_topics(
-            {mirror.offset_syncs_topic: (1, min(_REPLICAS, brokers), SYNCS_CONFIG)}
+            {mirror.offset_syncs_topic: NewTopic(replicas=min(_REPLICAS, brokers), config=SYNCS_CONFIG)}
         )
         count = 0
         for name in (home, standby):

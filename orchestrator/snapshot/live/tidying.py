@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.snapshot.sample_tidying import useless_records
 from orchestrator.values import TopicPartition
 
@@ -16,8 +17,8 @@ SAMPLES_CONFIG = {
 def create_samples_topic(cluster: KafkaCluster, topic: str) -> None:
     """Create the samples topic unless it exists, with three replicas or as many as there are brokers."""
     replicas = min(3, len(cluster.brokers(5.0)))
-    in_sync = str(max(1, replicas - 1))
-    cluster.create_topics({topic: (1, replicas, {**SAMPLES_CONFIG, "min.insync.replicas": in_sync})}, 10.0)
+    config = {**SAMPLES_CONFIG, "min.insync.replicas": str(max(1, replicas - 1))}
+    cluster.create_topics({topic: NewTopic(replicas=replicas, config=config)}, 10.0)
 
 
 def withdraw_useless(cluster: KafkaCluster, topic: str, timeout_s: float = 10.0) -> int:

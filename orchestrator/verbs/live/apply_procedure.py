@@ -8,11 +8,13 @@ from functools import cached_property, partial
 from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.connect import ConnectCluster
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
 from orchestrator.estate.desired import DesiredEstate, desired_estate
-from orchestrator.estate.live.cluster import RealCluster
-from orchestrator.estate.live.observe import java_admin, observe_layout
+from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
+from orchestrator.estate.live.observe import observe_layout
 from orchestrator.estate.observed import ObservedEstate
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
@@ -40,6 +42,30 @@ from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
 _NOTHING_SAID = ApplyRequest()
+
+
+class RealCluster:
+    """See `reconcile.ports.LayoutCluster`."""
+
+    def __init__(self, topology: Topology, name: str) -> None:
+        self._topology, self._name = topology, name
+        self._opened: list[KafkaCluster] = []
+
+    @cached_property
+    def kafka(self) -> KafkaCluster:
+        """See `LayoutCluster`."""
+        self._opened.append(kafka_cluster(self._topology, self._name))
+        return self._opened[0]
+
+    @cached_property
+    def workers(self) -> ConnectCluster:
+        """See `LayoutCluster`."""
+        return connect_cluster(self._topology, self._name)
+
+    def close(self) -> None:
+        """End Kafka's; Connect's end with the process."""
+        for cluster in self._opened:
+            cluster.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +245,7 @@ def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part
 def _sizes(topology: Topology, name: str, observed: ObservedEstate) -> dict[TopicPartition, int]:
     """Bytes of the largest replica of each partition; none where they cannot be asked for."""
     try:
-        with java_admin(topology, name) as admin:
-            return admin.replica_sizes(broker.broker_id for broker in observed.clusters[name].brokers)
+        with kafka_cluster(topology, name) as cluster:
+            return cluster.replica_sizes(broker.broker_id for broker in observed.clusters[name].brokers)
     except ClusterError:
         return {}

@@ -12,6 +12,7 @@ from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 
@@ -31,7 +32,7 @@ def test_a_topic_that_was_made_is_known(cluster: KafkaCluster) -> None:
     """At once: the controller answers before its brokers know."""
     for number in range(60):
         name = f"made-{number}"
-        cluster.create_topics({name: (3, 1, {})})
+        cluster.create_topics({name: NewTopic(partitions=3, replicas=1)})
         assert cluster.topics([name])[name].leaders == (1, 1, 1)
 
 
@@ -45,7 +46,7 @@ def test_topics_that_were_asked_for_too_early_are_found_once_they_are_there(
         cluster.end_offsets(partitions)
     # By somebody else: what this client creates it learns of by itself.
     other = KafkaCluster("other", [str(cluster.properties["bootstrap.servers"])], {})
-    other.create_topics(dict.fromkeys(names, (1, 1, {})))
+    other.create_topics(dict.fromkeys(names, NewTopic(replicas=1)))
     Retrying(retry=retry_if_exception_type(ClusterError), stop=stop_after_delay(30), wait=wait_fixed(0.2))(
         other.end_offsets, partitions
     )

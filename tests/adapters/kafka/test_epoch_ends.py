@@ -16,6 +16,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from tests.kafka_broker import as_user, frozen, kafka_broker, killed_and_started
 from tests.log_files import cut_off
@@ -38,7 +39,7 @@ def kafka(version: str, tmp_path: Path) -> Iterator[KafkaCluster]:
     runtime = kafka_runtime(version, find_java())
     users = ("operator", "stranger")
     with kafka_broker(runtime, tmp_path, brokers=2, heap_mb=200, users=users) as running:
-        running.create_topics({"orders": (1, 1, {})}, assignments={"orders": [[_LEADER]]})
+        running.create_topics({"orders": NewTopic(assignment=((_LEADER,),))})
         yield running
 
 
@@ -106,7 +107,7 @@ def test_a_cluster_that_is_back_at_once_may_lead_on_in_its_epoch(version: str, t
         kafka_broker(runtime, tmp_path, heap_mb=200) as kafka,
         LogEndReader("west", {}, _TIMEOUT_S) as reader,
     ):
-        kafka.create_topics({"orders": (1, 1, {})})
+        kafka.create_topics({"orders": NewTopic(replicas=1)})
         left = write(kafka, 100)
         log = tmp_path / "data" / "orders-0" / "00000000000000000000.log"
         with killed_and_started(kafka, lambda: cut_off(log, 15)):

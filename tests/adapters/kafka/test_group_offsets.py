@@ -9,6 +9,7 @@ import pytest
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import TopicPartition
 from tests.kafka_broker import kafka_broker
 
@@ -20,7 +21,7 @@ GROUPS = [f"group-{number}" for number in range(40)]
 def test_coordinators_that_come_up_are_waited_for(tmp_path: Path) -> None:
     """The very first questions to a cluster make its offsets topic; the answers are right all the same."""
     with kafka_broker(kafka_runtime("4.3.1", find_java()), tmp_path) as cluster:
-        cluster.create_topics({"orders": (3, 1, {})})
+        cluster.create_topics({"orders": NewTopic(partitions=3, replicas=1)})
         assert cluster.committed(GROUPS, timeout_s=60) == {group: {} for group in GROUPS}
         wanted = {TopicPartition("orders", number): 0 for number in range(3)}
         for group in GROUPS:

@@ -14,6 +14,7 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.adapters.kafka.log_ends import LogEndReader
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.values import LogReach, TopicPartition
 from tests.kafka_broker import as_user, frozen, kafka_broker
 
@@ -34,7 +35,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("kafka")
     users = ("operator", "stranger")
     with kafka_broker(runtime, folder, brokers=3, heap_mb=200, settings=_PATIENT, users=users) as running:
-        running.create_topics({"orders": (1, 2, {})}, assignments={"orders": [[_LEADER, _FOLLOWER]]})
+        running.create_topics({"orders": NewTopic(assignment=((_LEADER, _FOLLOWER),))})
         deadline = time.monotonic() + 30
         while running.topics(["orders"])["orders"].isr != ((_LEADER, _FOLLOWER),):
             assert time.monotonic() < deadline

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Self
 
 from orchestrator.estate.desired_topics import DesiredTopic, Placement
 from orchestrator.estate.observed import (
@@ -16,14 +17,16 @@ from orchestrator.estate.observed import (
     ObservedTopic,
 )
 from orchestrator.estate.placement import Spread
-from orchestrator.ports.admin_values import NewTopic
+from orchestrator.ports.admin_values import ConfigKind, NewTopic
+from orchestrator.ports.connector import ConnectorStatus, TaskStatus
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.model import Topology
 from orchestrator.topology.topic_settings import meaning
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import Acl, LogEnd, TopicPartition
 
 
 class MemoryCluster:
-    """One cluster: see `operations.layout.session`. `point` is called before and after each piece."""
+    """One cluster: see `reconcile.ports.LayoutCluster`. `point` is called before and after each piece."""
 
     def __init__(self, picture: ObservedCluster, point: Callable[[], None]) -> None:
         self.picture = picture
@@ -32,9 +35,32 @@ class MemoryCluster:
         self.made = 0
         self.closed = 0
 
-    def topics(self, names: Iterable[str]) -> dict[str, ObservedTopic]:
-        wanted = set(names)
-        return {name: topic for name, topic in self.picture.topics.items() if name in wanted}
+    @property
+    def kafka(self) -> Self:
+        return self
+
+    @property
+    def workers(self) -> Self:
+        return self
+
+    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
+        found = self.picture.topics
+        return {
+            name: TopicDescription(
+                name,
+                found[name].topic_id,
+                found[name].leaders,
+                found[name].replicas,
+                found[name].isr,
+                found[name].is_internal,
+            )
+            for name in found.keys() & set(names)
+        }
+
+    def configs(self, kind: ConfigKind, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        assert kind == "topic"
+        found = self.picture.topics
+        return {name: dict(found[name].config) for name in found.keys() & set(names)}
 
     def create_topics(self, topics: Mapping[str, NewTopic]) -> None:
         for name, new in topics.items():
@@ -57,34 +83,41 @@ class MemoryCluster:
         for name in list(names):
             self._change(topics={n: t for n, t in self.picture.topics.items() if n != name})
 
-    def add_partitions(
-        self, totals: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]]
+    def create_partitions(
+        self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]]
     ) -> None:
-        for name, total in totals.items():
+        for name, total in counts.items():
             topic = self.picture.topics[name]
             assert total > topic.partitions, "Kafka refuses to add none"
             rows = [tuple(row) for row in assignments.get(name, ())]
             more = rows or self._spread(name, total - topic.partitions, len(topic.replicas[0]))
             self._put(replace(topic, replicas=(*topic.replicas, *more)))
 
-    def set_config(self, changes: Mapping[str, Mapping[str, str | None]]) -> None:
+    def alter_configs(self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]]) -> None:
+        assert kind == "topic"
         for name, entries in changes.items():
             topic = self.picture.topics[name]
             settings = {**topic.config, **entries}
             self._put(replace(topic, config={k: v for k, v in settings.items() if v is not None}))
 
-    def move_replicas(self, moves: Mapping[TopicPartition, Sequence[int]]) -> None:
+    def alter_reassignments(self, moves: Mapping[TopicPartition, Sequence[int] | None]) -> None:
         for partition, replicas in moves.items():
+            assert replicas is not None, "no move is called off"
             topic = self.picture.topics[partition.topic]
             rows = list(topic.replicas)
             rows[partition.partition] = tuple(replicas)
             self._put(replace(topic, replicas=tuple(rows)))
 
-    def moving(self) -> frozenset[TopicPartition]:
+    def list_reassignments(self) -> frozenset[TopicPartition]:
         return frozenset()
 
-    def record_counts(self, topics: Iterable[str]) -> dict[str, int]:
-        return {name: self.records.get(name, 0) for name in topics if name in self.picture.topics}
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        """All records of a topic are in its first partition."""
+        return {
+            tp: LogEnd(0, 0 if tp.partition else self.records.get(tp.topic, 0), 0)
+            for tp in partitions
+            if tp.topic in self.picture.topics
+        }
 
     def acls(self) -> frozenset[Acl]:
         return self.picture.acls or frozenset()
@@ -100,18 +133,32 @@ class MemoryCluster:
     def connectors(self) -> dict[str, ObservedConnector]:
         return dict(self.picture.connectors or {})
 
-    def configure_connector(self, name: str, config: Mapping[str, str]) -> None:
-        known = self.connectors().get(name)
+    def described(self) -> dict[str, tuple[dict[str, str], ConnectorStatus]]:
+        return {
+            name: (
+                dict(c.config),
+                ConnectorStatus(c.state, tuple(TaskStatus(n, t) for n, t in enumerate(c.tasks))),
+            )
+            for name, c in self.connectors().items()
+        }
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self.connectors())
+
+    def configure(self, connector: str, config: Mapping[str, str]) -> None:
+        known = self.connectors().get(connector)
         state = known.state if known else "RUNNING"
-        self._connector(ObservedConnector(name=name, config=dict(config), state=state, tasks=("RUNNING",)))
+        self._connector(
+            ObservedConnector(name=connector, config=dict(config), state=state, tasks=("RUNNING",))
+        )
 
-    def resume_connector(self, name: str) -> None:
-        self._connector(replace(self.connectors()[name], state="RUNNING", tasks=("RUNNING",)))
+    def resume(self, connector: str) -> None:
+        self._connector(replace(self.connectors()[connector], state="RUNNING", tasks=("RUNNING",)))
 
-    restart_connector = resume_connector
+    restart = resume
 
-    def delete_connector(self, name: str) -> None:
-        self._change(connectors={n: c for n, c in self.connectors().items() if n != name})
+    def delete(self, connector: str) -> None:
+        self._change(connectors={n: c for n, c in self.connectors().items() if n != connector})
 
     def close(self) -> None:
         self.closed += 1

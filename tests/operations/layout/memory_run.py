@@ -40,7 +40,7 @@ class Rehearsal:
     def set_by_hand(self, cluster: str, topic: str, **config: str | None) -> None:
         """Somebody with Kafka's own tools; `_` in a name is a point."""
         changes: dict[str, Any] = {key.replace("_", "."): value for key, value in config.items()}
-        self.clusters[cluster].set_config({topic: changes})
+        self.clusters[cluster].alter_configs("topic", {topic: changes})
 
 
 def rehearse(

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError, ConnectError, GateRefusedError
-from orchestrator.estate.observed import ObservedConnector, ObservedEstate, ObservedTopic
+from orchestrator.estate.observed import ObservedEstate
+from orchestrator.ports.connector import ConnectorStatus
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.layout import plan_layout, record_of
@@ -463,11 +465,11 @@ def test_connect_is_asked_again_while_that_may_help(refusals: int, outcome: str)
     class Busy(MemoryCluster):
         asked = 0
 
-        def configure_connector(self, name: str, config: Mapping[str, str]) -> None:
+        def configure(self, connector: str, config: Mapping[str, str]) -> None:
             self.asked += 1
             if self.asked <= refusals:
                 raise said
-            super().configure_connector(name, config)
+            super().configure(connector, config)
 
     world.clusters[step.arguments["cluster"]].__class__ = Busy
     found = _patient(world).perform(step, {})
@@ -482,9 +484,9 @@ def test_connectors_that_nobody_asked_for_are_not_waited_for() -> None:
     looks: list[None] = []
 
     class Watched(MemoryCluster):
-        def connectors(self) -> dict[str, ObservedConnector]:
+        def described(self) -> dict[str, tuple[dict[str, str], ConnectorStatus]]:
             looks.append(None)
-            return super().connectors()
+            return super().described()
 
     world.clusters[step.arguments["cluster"]].__class__ = Watched
     found = _patient(world).verify(step, {})
@@ -502,14 +504,10 @@ def test_a_move_of_which_a_broker_tells_late_is_waited_for(polls: int, outcome: 
     class Late(MemoryCluster):
         asked = 0
 
-        def topics(self, names: Iterable[str]) -> dict[str, ObservedTopic]:
+        def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
             self.asked += 1
-            wanted = set(names)
-            return (
-                {n: t for n, t in before.topics.items() if n in wanted}
-                if self.asked < polls
-                else super().topics(wanted)
-            )
+            shown = MemoryCluster(before, lambda: None) if self.asked < polls else super()
+            return shown.describe_topics(names)
 
     world.clusters["main"].__class__ = Late
     actions = _patient(world)
@@ -526,11 +524,11 @@ def test_a_look_without_an_answer_ends_no_move_of_a_day(silent: int, outcome: st
     class Silent(MemoryCluster):
         asked = 0
 
-        def moving(self) -> frozenset[TopicPartition]:
+        def list_reassignments(self) -> frozenset[TopicPartition]:
             self.asked += 1
             if self.asked <= silent:
                 raise ClusterError("cluster main", "listing reassignments timed out")
-            return super().moving()
+            return super().list_reassignments()
 
     world.clusters["main"].__class__ = Silent
     actions = _patient(world)

@@ -16,6 +16,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
 from orchestrator.cli.main import run
+from orchestrator.ports.admin_values import NewTopic
 from tests.kafka_broker import kafka_broker
 from tests.zookeeper_server import zookeeper_server
 
@@ -82,7 +83,7 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
             kafka_broker(runtime, folder / "other") as other,
             zookeeper_server(folder / "zookeeper") as ensemble,
         ):
-            west.create_topics({"orders": (1, 1, {})})
+            west.create_topics({"orders": NewTopic(replicas=1)})
             yield Estate(west, east, other, ensemble.hosts, folder)
     end_shared_jvm()
 

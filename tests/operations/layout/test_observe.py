@@ -14,8 +14,9 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
 from orchestrator.estate.desired import desired_estate
-from orchestrator.estate.live.observe import observe_layout, observed_connectors, plain_topics
-from orchestrator.estate.observed import ObservedQuorum
+from orchestrator.estate.live.observe import observe_layout, plain_topics
+from orchestrator.estate.observed import ObservedQuorum, observed_connectors
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.ports.connector import ConnectorStatus, TaskStatus
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
@@ -54,7 +55,12 @@ def _topology(**bootstrap: tuple[str, ...]) -> Topology:
 @pytest.mark.integration
 def test_clusters_are_read_side_by_side(broker: KafkaCluster) -> None:
     """What is there is there; what cannot be had has a reason, and the other clusters do not suffer."""
-    broker.create_topics({"orders": (2, 1, {"retention.ms": "1000"}), "plain": (1, 1, {})})
+    broker.create_topics(
+        {
+            "orders": NewTopic(partitions=2, replicas=1, config={"retention.ms": "1000"}),
+            "plain": NewTopic(replicas=1),
+        }
+    )
     address = str(broker.properties["bootstrap.servers"])
     estate = observe_layout(_topology(west=(address,), away=("127.0.0.1:1",), unnamed=()))
     west = estate.clusters["west"]
@@ -123,7 +129,7 @@ def test_connectors_as_the_file_says_are_seen_as_the_file_says(client: Mapping[s
     file = replace(file, clusters=clusters)
     assert [finding for rule in RULES for finding in rule.check(file)] == []
     wanted = desired_estate(file).clusters["east"].connectors
-    seen = observed_connectors(_Workers({name: one.config for name, one in wanted.items()}))
+    seen = observed_connectors(_Workers({name: one.config for name, one in wanted.items()}).described())
     assert {name: one.config for name, one in seen.items()} == {n: one.config for n, one in wanted.items()}
     plan = planned(file, with_cluster(as_described(file), "east", connectors=seen))
     assert plan.facts["differences"] == []
