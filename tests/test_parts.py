@@ -40,9 +40,9 @@ def test_only_files_with_long_tests_are_collected() -> None:
     """All others are not imported; a file or a test that is named stays as it is."""
     found = with_long_tests(["tests"])
     assert {"tests/gates/test_lost.py", "tests/layouts/test_applied.py"} <= set(found)
-    assert "tests/planning/test_plan.py" not in found
+    assert "tests/runs/test_plan.py" not in found
     assert with_long_tests(["tests/gates"]) == [path for path in found if path.startswith("tests/gates/")]
-    named = ["tests/planning/test_plan.py", "tests/gates/test_lost.py::test_x"]
+    named = ["tests/runs/test_plan.py", "tests/gates/test_lost.py::test_x"]
     assert with_long_tests(named) == named
 
 

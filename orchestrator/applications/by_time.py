@@ -32,7 +32,7 @@ def lookup_times(
 
     None for a position whose records are older than the samples reach back, or in a topic that is no more.
     """
-    found, anew = {}, history.made_anew
+    found, anew = {}, history.recreated
     for tp, position in positions.items():
         if tp.topic in anew and position.sampled_at_s < anew[tp.topic].seen_s:
             continue

@@ -16,18 +16,19 @@ from orchestrator.moves.results import (
     MirrorEnd,
     MirrorStarts,
     RecordedPositions,
-    ReturnedLogs,
+    RejoiningLogs,
     StandingLogs,
     TopicEnds,
     TranslatedPositions,
 )
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.cuts import cuts_from_json
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offsets_json import offsets_to_json
 from orchestrator.replication.positions_back import BackPosition, BothMaps, own_partitions, positions_back
+from orchestrator.replication.truncations import truncations_from_json
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Outcome, Running
 from orchestrator.runs.ports import Clusters
+from orchestrator.runs.stored import stored_as
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogEnd, TopicPartition
@@ -42,7 +43,7 @@ class ThroughBothMaps:
 
     `mirror` is the file's, `forward_end` where it was paused, `end` where the way back has come to.
     `standing`: the logs of the landing topics at the standby. `home_ends`: where the primary's own topics
-    end, `returned`: with the cuts of their logs. `starts`: from where on the way back has copied.
+    end, `rejoining`: with the cuts of their logs. `starts`: from where on the way back has copied.
     """
 
     mirror: MirrorRef
@@ -50,7 +51,7 @@ class ThroughBothMaps:
     end: Handle[MirrorEnd]
     forward_end: Handle[MirrorEnd]
     home_ends: Handle[TopicEnds]
-    returned: Handle[ReturnedLogs]
+    rejoining: Handle[RejoiningLogs] = stored_as("returned", now="rejoining")
     starts: Handle[MirrorStarts]
 
     def both_maps(self, run: Running) -> BothMaps:
@@ -65,7 +66,7 @@ class ThroughBothMaps:
             reverse=reverse.offset_map,
             standby={**forward.logs, **landing},
             primary={**home, **reverse.logs},
-            cuts=cuts_from_json(run.of(self.returned).cuts),
+            truncations=truncations_from_json(run.of(self.rejoining).truncations),
             reverse_starts=run.of(self.starts).starts,
         )
 
@@ -144,7 +145,7 @@ class TranslatePositions(
                 recorded=positions,
                 sampled_ends=recorded.ends,
                 offset_map=final.offset_map,
-                made_anew=history.made_anew,
+                recreated=history.recreated,
                 target_logs=final.logs,
                 by_time=offsets_by_time(
                     target, mirror, consumer, positions, history=history, offset_map=final.offset_map

@@ -31,8 +31,9 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     attest_down: list[str] = typer.Option(
         [], "--attest-down", metavar="DC", help="A data centre that you have made sure is down."
     ),
-    attest_sick: list[str] = typer.Option(
+    attest_degraded: list[str] = typer.Option(
         [],
+        "--attest-degraded",
         "--attest-sick",
         metavar="DC",
         help="A data centre that is sick: what still answers there is fenced and drained first.",
@@ -59,7 +60,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries to the surviving side of a mirror."""
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.verb import run_verb, warn_of_being_alone
+    from orchestrator.cli.verb import run_verb, warn_of_no_coordination
     from orchestrator.errors import UsageError
     from orchestrator.moves.request import FailoverRequest
     from orchestrator.runs.overrides import acknowledgement
@@ -67,17 +68,17 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.failover_procedure import preview_failover, run_failover
 
     topology = given_topology(file)
-    if accept_unfenced and not (attest_sick and reason.strip()):
+    if accept_unfenced and not (attest_degraded and reason.strip()):
         raise UsageError(
             "--accept-unfenced",
             "wants --attest-sick and a reason: who has seen to it that nobody writes there, and how",
             "--reason TEXT",
         )
     if without_coordination:
-        warn_of_being_alone(topology, reason)
+        warn_of_no_coordination(topology, reason)
     request = FailoverRequest(
         attested=tuple(attest_down),
-        sick=tuple(attest_sick),
+        sick=tuple(attest_degraded),
         accept_unfenced=accept_unfenced,
         to=to,
         accept_loss=accept_loss,

@@ -29,7 +29,7 @@ _COLLECT_EVERY = 50_000
 
 _GROUPS = (
     "topology",
-    "layout",
+    "reconcile",
     "explain",
     "graph",
     "importing",

@@ -48,7 +48,7 @@ def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topolog
 def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
-    from orchestrator.runs.looking import how_to_go_on
+    from orchestrator.runs.pending_verification import how_to_go_on
     from orchestrator.runs.where_now import staying_in_words
     from orchestrator.runs.word import rows_by_word
 
@@ -145,7 +145,7 @@ def _how_to_measure(result: RunResult, topology: Topology | None) -> str:
 
 def _own_journal(result: RunResult) -> str:
     """The journal of a run that had no ensemble, empty for any other."""
-    from orchestrator.runs.live.alone import has_local_journal, local_journal
+    from orchestrator.runs.live.uncoordinated import has_local_journal, local_journal
 
     name = str(result.plan["topology"])
     return str(local_journal(name, result.run_id)) if has_local_journal(name, result.run_id) else ""

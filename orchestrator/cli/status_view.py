@@ -68,7 +68,7 @@ def _render_mirror(mirror: Mapping[str, Any], told: Sequence[Told], console: Con
     console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror))}[/]")
     for line in _who_works_where(mirror):
         console.print(f"  {line}")
-    for line in _sick(mirror):
+    for line in _degraded(mirror):
         console.print(f"  {line}")
     console.print(f"  watcher   {_watcher(mirror)}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
@@ -178,7 +178,7 @@ def _said(age_s: float | None) -> str:
     return f", said {short_age(age_s)} ago; nothing since"
 
 
-def _sick(mirror: Mapping[str, Any]) -> Iterator[str]:
+def _degraded(mirror: Mapping[str, Any]) -> Iterator[str]:
     """Addresses of the source that take no connection while others answer."""
     silent = mirror.get("source_silent") or ()
     if not silent or not mirror["source_answers"] or not has_price(mirror):

@@ -66,7 +66,7 @@ def run_verb(
     end_with(result, as_json, topology=topology)
 
 
-def warn_of_being_alone(topology: Topology, reason: str) -> None:
+def warn_of_no_coordination(topology: Topology, reason: str) -> None:
     """What is given up without the coordination ensemble, in words. Raises `UsageError` without a reason."""
     from orchestrator.cli.output import err_console
     from orchestrator.errors import UsageError

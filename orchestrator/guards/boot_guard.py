@@ -49,14 +49,16 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardWord:
+class BootGuardStatus:
     """May applications be let in, and why."""
 
     is_open: bool
     reason: str
 
 
-def guard_word(cluster: str, writers: Writers, facts: Iterable[Fact], *, disk: Disk) -> GuardWord:
+def boot_guard_status(
+    cluster: str, writers: Writers, facts: Iterable[Fact], *, disk: Disk
+) -> BootGuardStatus:
     """What the guards of `cluster` are told. `writers`: of the topics there (`writers.writers_at`).
 
     From the first effect of a failover on, what it leads away is closed, also while that is still under way:
@@ -67,14 +69,14 @@ def guard_word(cluster: str, writers: Writers, facts: Iterable[Fact], *, disk: D
     planned, stands by: nothing of it is started here.
     """
     record = _Record(cluster, standing(facts), disk)
-    words: dict[GuardWord, list[Topic]] = {}
+    words: dict[BootGuardStatus, list[Topic]] = {}
     for topic, who in writers.items():
         words.setdefault(record.word(topic, who), []).append(topic)
     closed = {word: topics for word, topics in words.items() if not word.is_open}
     told = closed or words
     # With a closed topic it is said which ones: others may well be primary here.
     said = [word.reason + _named(cluster, topics, told, closed) for word, topics in told.items()]
-    return GuardWord(not closed, "; ".join(said) or _NEVER_MOVED)
+    return BootGuardStatus(not closed, "; ".join(said) or _NEVER_MOVED)
 
 
 def newest_begun(facts: Iterable[Fact]) -> str:
@@ -86,8 +88,8 @@ def newest_begun(facts: Iterable[Fact]) -> str:
 def _named(
     cluster: str,
     topics: Iterable[Topic],
-    told: Mapping[GuardWord, object],
-    closed: Mapping[GuardWord, object],
+    told: Mapping[BootGuardStatus, object],
+    closed: Mapping[BootGuardStatus, object],
 ) -> str:
     if not closed and len(told) == 1:
         return ""
@@ -156,37 +158,37 @@ class _Record:
                 for run_id in [r for r in self._denials[topic] if self._turn(r) <= lifted]:
                     del self._denials[topic][run_id]
 
-    def word(self, topic: Topic, who: frozenset[str]) -> GuardWord:
+    def word(self, topic: Topic, who: frozenset[str]) -> BootGuardStatus:
         """Whether the broker may open as far as one topic is concerned."""
         at, by = self._primaries.get(topic, (topic[0], ""))
         since, away = self._turn(by), self._led_away(topic)
         if at == self._cluster:
             if away is None or max(since, self._brought_here) > away.turn:
-                return GuardWord(True, f"run {by} has made it primary" if by else _NEVER_MOVED)
+                return BootGuardStatus(True, f"run {by} has made it primary" if by else _NEVER_MOVED)
             return self._behind_rules(topic, who, _taken_over(away))
         is_known = not by or since != _UNKNOWN
         led = _newest(run for run in self._here if run.begun.source == at)
         if is_known and led is not None and led.turn > max(since, away.turn if away else _UNKNOWN):
-            return GuardWord(True, f"run {led.run_id} leads here what was at {at}")
+            return BootGuardStatus(True, f"run {led.run_id} leads here what was at {at}")
         if topic[0] != self._cluster and self._stands_by(topic, away, is_known=is_known):
-            return GuardWord(True, "nothing of it is started here")
+            return BootGuardStatus(True, "nothing of it is started here")
         if away is not None and by in {"", away.run_id}:
             return self._behind_rules(topic, who, _taken_over(away))
         return self._behind_rules(topic, who, f"recorded as primary at {at} by run {by}")
 
-    def _behind_rules(self, topic: Topic, who: frozenset[str], otherwise: str) -> GuardWord:
+    def _behind_rules(self, topic: Topic, who: frozenset[str], otherwise: str) -> BootGuardStatus:
         """Open if access rules of this cluster, which this broker has, keep the topic's writers off."""
         denials = [run_id for run_id, denied in self._denials[topic].items() if who <= denied]
         for run_id in denials:
             if self._has_rules_of(run_id):
-                return GuardWord(True, f"run {run_id} holds it by access rules")
+                return BootGuardStatus(True, f"run {run_id} holds it by access rules")
         if denials:
-            return GuardWord(
+            return BootGuardStatus(
                 False,
                 f"its data folder came new after run {denials[-1]}, whose access rules were to keep "
                 "applications off: a failback has to hold it first",
             )
-        return GuardWord(False, otherwise)
+        return BootGuardStatus(False, otherwise)
 
     def _has_rules_of(self, run_id: str) -> bool:
         """The run that the folder came after has to be there: otherwise nothing tells the order."""

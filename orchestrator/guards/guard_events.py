@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.guards.boot_guard import GuardWord
+from orchestrator.guards.boot_guard import BootGuardStatus
 from orchestrator.runs.guards import Said
 
 
@@ -34,7 +34,7 @@ class Heard:
     before it was asked, if it was."""
 
     now_s: float
-    word: GuardWord | None
+    word: BootGuardStatus | None
     problem: str = ""
     said: Saying | None = None
 

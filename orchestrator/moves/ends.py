@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
     Reversible,
     Running,
 )
-from orchestrator.runs.estate_record import Body, LogsLeft, ReverseStarts, rows
+from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
 
@@ -143,8 +143,8 @@ class RecordLandingEnds(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class RecordLogsLeft(
-    Effect[LogsLeft],
+class RecordDeparture(
+    Effect[LogsAtDeparture],
     name="record-left",
     phase="fence",
     title="Record how the logs at {cluster} stood",
@@ -160,7 +160,7 @@ class RecordLogsLeft(
     topics: tuple[str, ...]
     standing: Handle[StandingLogs] | None
 
-    def perform(self, run: Running) -> Outcome[LogsLeft]:
+    def perform(self, run: Running) -> Outcome[LogsAtDeparture]:
         """See `Effect`."""
         topics = frozenset(self.topics)
         ends: dict[TopicPartition, int] = {}
@@ -181,7 +181,7 @@ class RecordLogsLeft(
                 epochs[tp] = stood.epochs.get(tp, -1)
             ends[tp] = max(end, ends.get(tp, 0))
         known = sorted(tp for tp in ends if tp.topic in topics)
-        found = LogsLeft(
+        found = LogsAtDeparture(
             cluster=self.cluster,
             ends=tuple((tp.topic, tp.partition, ends[tp], epochs.get(tp, -1)) for tp in known),
             topic_ids=ids,
@@ -189,7 +189,7 @@ class RecordLogsLeft(
         run.port(EstateRecord).write(found)
         return Done(found, f"the ends of {len(known)} partitions")
 
-    def facts(self, result: LogsLeft) -> Iterable[Body]:
+    def facts(self, result: LogsAtDeparture) -> Iterable[Body]:
         """See `Effect`."""
         return (result,)
 

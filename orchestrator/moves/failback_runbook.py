@@ -27,7 +27,7 @@ from orchestrator.moves.handing_over import (
     prepared_before,
     promote,
     record_both_rules,
-    record_logs_left,
+    record_departure,
 )
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.participants import Accepted, Ground, Participants, Rejoined
@@ -37,7 +37,7 @@ from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Move, Way
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.hooks import hooks_around
-from orchestrator.runs.looking import OPEN_STANDBY
+from orchestrator.runs.pending_verification import OPEN_STANDBY
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.writers import denied_topics, opened_topics
 from orchestrator.values import TopicPartition
@@ -73,14 +73,16 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
                 for way, found, sides in zip(move.ways, rules, rejoined, strict=True)
             ]
             before = [prepared_before(book)]
-            thawed, promoted = [], []
+            writable_again, promoted = [], []
             for one, found in zip(prepared, rules, strict=True):
                 thaw, primary = promote(book, one.way, found, before)
-                thawed.append(behind(thaw, because="what is written at the primary from now on is copied"))
-                promoted.append(replace(one, primary=primary, before=(thawed[-1],)))
+                writable_again.append(
+                    behind(thaw, because="what is written at the primary from now on is copied")
+                )
+                promoted.append(replace(one, primary=primary, before=(writable_again[-1],)))
         begun = begin_at_the_other_side(book, them, promoted)
         with book.section("the standby stands by", on_failure="stop", kept="the standby is to be open"):
-            for side, found, order in zip(begun, rules, thawed, strict=True):
+            for side, found, order in zip(begun, rules, writable_again, strict=True):
                 _stand_by(book, them, side, found, order)
 
 
@@ -142,7 +144,7 @@ def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
     frozen = freeze(book, way, them, rules)
     rest = drain(book, way, them, frozen, timeout_s)
     landing = record_landing(book, way, after=rest.after_drain)
-    record_logs_left(book, way, frozen)
+    record_departure(book, way, frozen)
     nobody = []
     if frozen.standing is not None:
         nobody = [behind(frozen.standing, because="it is needed until nobody works at the standby")]
@@ -163,19 +165,21 @@ def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
     return Prepared(way=way, ground=ground, ready=ready, kept_off_by=by)
 
 
-def _stand_by(book: Runbook, them: Participants, begun: Begun, rules: BothRules, thawed: After) -> None:
+def _stand_by(
+    book: Runbook, them: Participants, begun: Begun, rules: BothRules, writable_again: After
+) -> None:
     """Mirrors go on, and the standby is open again: the next failover has to find it so, and must not wait
     for anybody to be seen. What worked there is stopped. Only who goes where it wants may come back, and is
     let in once it writes at the primary.
     """
     one, way, started = begun.prepared, begun.prepared.way, begun.started
     for mirror in way.pauses:
-        them.engine(way.topology, mirror).go_on(book, way, mirror, [thawed])
+        them.engine(way.topology, mirror).go_on(book, way, mirror, [writable_again])
     order = [behind(*started.all, because="they work at the primary")] if started.all else []
     if not started.all and one.primary is not None:
         order = [behind(one.primary, because="nobody is to be started at the primary")]
     for kind in them.kinds:
-        if way.roaming and kind.writes and kind.name in begun.looks:
+        if way.self_redirecting and kind.writes and kind.name in begun.looks:
             seen = begun.looks[kind.name]
             order.append(behind(seen, because="who moves itself writes at the primary by now"))
     topics = opened_topics(way.topology, way.left.cluster, way.who.rules)

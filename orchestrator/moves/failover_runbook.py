@@ -17,18 +17,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.moves.clients import StopAnswering
-from orchestrator.moves.ends import RecordEarlyEnds, RecordLogsLeft
+from orchestrator.moves.ends import RecordDeparture, RecordEarlyEnds
 from orchestrator.moves.fencing import RecordRules
 from orchestrator.moves.guards import AwaitGuards
-from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
-from orchestrator.moves.left_standing import AwaitPartStanding
+from orchestrator.moves.partial_rules import DenyAtPartial, RecordPartialRules
+from orchestrator.moves.partial_standstill import AwaitPartStanding
 from orchestrator.moves.participants import Accepted, Ground, Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
 from orchestrator.moves.results import PartlyStanding, RulesFound, RulesHeard, TopicEnds
-from orchestrator.moves.stages import Prepared, begin_at_the_other_side, keep_off, place, record_landing
+from orchestrator.moves.stages import Prepared, begin_at_the_other_side, deny_at_target, place, record_landing
 from orchestrator.moves.way import Move, Way
 from orchestrator.runs.effect import Effect, Handle, Nothing
-from orchestrator.runs.estate_record import LogsLeft, PrimaryMoved
+from orchestrator.runs.estate_record import LogsAtDeparture, PrimaryMoved
 from orchestrator.runs.hooks import hooks_around
 from orchestrator.runs.runbook import After, Runbook, behind
 
@@ -76,7 +76,7 @@ class _Rest:
     """A way whose mirrors stand. `beside`: what is stopped besides, and waited for by nobody."""
 
     ground: Ground
-    logs_left: tuple[Handle[LogsLeft], ...]
+    logs_at_departure: tuple[Handle[LogsAtDeparture], ...]
     beside: tuple[Handle[Nothing], ...]
 
 
@@ -139,9 +139,9 @@ def _drain_what_answers(
     kept_off: tuple[Handle[Any], ...] = gone
     is_identity = any(mirror.of(way.topology).keeps_names for mirror in way.drains)
     if known.is_kept_off:
-        rules = RecordRules(cluster=entered, rules=way.roaming)
+        rules = RecordRules(cluster=entered, rules=way.self_redirecting)
         target_rules = book.add(rules, id=way.id("record-target-rules"))
-        kept_off = (*gone, keep_off(book, way, target_rules))
+        kept_off = (*gone, deny_at_target(book, way, target_rules))
     elif way.written_early and not is_identity:
         # With equal names nobody could tell it from what the mirror writes.
         early = RecordEarlyEnds(cluster=entered, topics=way.written_early)
@@ -150,9 +150,9 @@ def _drain_what_answers(
     order = behind(*kept_off, because="who is stopped, and kept off the other side, ends cleanly")
     heard = None
     if known.is_fenced:
-        record = RecordLeftRules(cluster=left, rules=way.who.rules)
+        record = RecordPartialRules(cluster=left, rules=way.who.rules)
         there = book.add(record, id=way.id("record-rules"))
-        deny = DenyLeft(cluster=left, rules=way.who.rules, recorded_by=there)
+        deny = DenyAtPartial(cluster=left, rules=way.who.rules, recorded_by=there)
         heard = book.add(deny, id=way.id("deny"), after=[order])
         order = behind(heard, because="who is denied writes and commits no more")
     standing = None
@@ -167,7 +167,7 @@ def _drain_what_answers(
         )
         standing = book.add(look, id=way.id("stands-still"), after=[order])
     drained = [
-        them.engine(way.topology, mirror).drain_what_is_left(book, way, mirror, standing, accepted)
+        them.engine(way.topology, mirror).drain_partial(book, way, mirror, standing, accepted)
         for mirror in way.drains
         if standing is not None
     ]
@@ -211,7 +211,7 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
     )
     left = [
         book.add(
-            RecordLogsLeft(
+            RecordDeparture(
                 mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=seen.standing
             ),
             id=way.id("record-left", mirror),
@@ -220,7 +220,7 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
         for mirror in way.drains
     ]
     ground = Ground(accepted=accepted, drained=tuple(stands), landing=landing, standing=seen.standing)
-    return _Rest(ground=ground, logs_left=tuple(left), beside=tuple(beside))
+    return _Rest(ground=ground, logs_at_departure=tuple(left), beside=tuple(beside))
 
 
 def _account(book: Runbook, way: Way, them: Participants, rest: _Rest, seen: _Drained) -> None:
@@ -239,12 +239,12 @@ def _waited_for(book: Runbook, move: Move, rests: list[_Rest]) -> list[list[Afte
     beside = [handle for rest in rests for handle in rest.beside]
     prepared = behind(*book.last(without=beside), because="all that may fail comes before")
     return [
-        [prepared] if way.reach == "partial" else _recorded(rest.ground.landing, rest.logs_left)
+        [prepared] if way.reach == "partial" else _recorded(rest.ground.landing, rest.logs_at_departure)
         for way, rest in zip(move.ways, rests, strict=True)
     ]
 
 
-def _recorded(landing: Handle[TopicEnds] | None, left: tuple[Handle[LogsLeft], ...]) -> list[After]:
+def _recorded(landing: Handle[TopicEnds] | None, left: tuple[Handle[LogsAtDeparture], ...]) -> list[After]:
     order = [behind(*left, because="a failback compares the side left with that")] if left else []
     if landing is not None:
         order.append(behind(landing, because="what is written from now on is told from what was there"))

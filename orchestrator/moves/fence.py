@@ -107,7 +107,7 @@ def fenced(
     return Fenced(writers, readers, tuple(sorted(set(rules))))
 
 
-def roaming_rules(topology: Topology, home: str, who: Fenced) -> tuple[Acl, ...]:
+def self_redirecting_rules(topology: Topology, home: str, who: Fenced) -> tuple[Acl, ...]:
     """Of a fence's rules those against the writing of producers that move themselves.
 
     `home`: the cluster where the file has these producers.

@@ -213,7 +213,7 @@ class LiftRules(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class LetIn(
+class AllowAtTarget(
     LiftRules,
     name="let-in",
     title="Let producers that move themselves write at {cluster}",

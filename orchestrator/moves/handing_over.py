@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.moves.ends import RecordLogsLeft
+from orchestrator.moves.ends import RecordDeparture
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.participants import Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary
 from orchestrator.moves.results import RulesFound, StandingLogs
-from orchestrator.moves.stages import Prepared, keep_off
+from orchestrator.moves.stages import Prepared, deny_at_target
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
 from orchestrator.runs.effect import Handle, Nothing
@@ -88,8 +88,8 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
         if stopped is not None:
             left[kind.name] = Left(stopped=stopped)
             quiet.append(behind(stopped, because="what a producer has sent is answered before it is denied"))
-    if way.roaming:
-        kept_off = keep_off(book, way, rules.entered)
+    if way.self_redirecting:
+        kept_off = deny_at_target(book, way, rules.entered)
         quiet.append(behind(kept_off, because="who is denied here turns up at the other side at once"))
     standing = _deny_writing(book, way, rules, quiet) if way.topics else None
     # Beside the producers: what they leave unread here they read there, from exactly that place on.
@@ -138,10 +138,10 @@ def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s
     return AtRest(drained=tuple(drained), stands=tuple(stands), arrived=tuple(arrived))
 
 
-def record_logs_left(book: Runbook, way: Way, frozen: Frozen) -> None:
+def record_departure(book: Runbook, way: Way, frozen: Frozen) -> None:
     """How the logs left stood: a failback is held against that."""
     for mirror in way.drains:
-        logs = RecordLogsLeft(
+        logs = RecordDeparture(
             mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=frozen.standing
         )
         book.add(logs, id=way.id("record-left", mirror))
@@ -155,26 +155,26 @@ def promote(
     Returns both steps, the second one None where no topic moves. Whoever moves itself stays kept off until it
     may write for good.
     """
-    lifted = tuple(rule for rule in way.who.rules if rule not in way.roaming)
+    lifted = tuple(rule for rule in way.who.rules if rule not in way.self_redirecting)
     topics = opened_topics(way.topology, way.entered.cluster, lifted)
     lift = LiftRules(cluster=way.entered.cluster, rules=lifted, recorded_by=rules.entered, topics=topics)
-    thawed = book.add(lift, id=way.id("thaw"), after=after)
+    writable_again = book.add(lift, id=way.id("thaw"), after=after)
     if not way.topics:
-        return thawed, None
+        return writable_again, None
     record = RecordPrimary(home=way.home, primary=way.entered.cluster, topics=way.topics)
-    needed = behind(thawed, because=_LET_IN)
-    return thawed, book.add(record, id=way.id("record-primary"), after=[needed])
+    needed = behind(writable_again, because=_LET_IN)
+    return writable_again, book.add(record, id=way.id("record-primary"), after=[needed])
 
 
 def promoted(book: Runbook, one: Prepared, rules: BothRules, after: Sequence[After]) -> Prepared:
     """A way whose place entered is primary, and lets its applications in."""
-    thawed, primary = promote(book, one.way, rules, after)
-    return replace(one, primary=primary, before=(behind(thawed, because=_LET_IN),))
+    writable_again, primary = promote(book, one.way, rules, after)
+    return replace(one, primary=primary, before=(behind(writable_again, because=_LET_IN),))
 
 
 def kept_off_by(way: Way, rules: BothRules) -> Handle[RulesFound] | None:
     """The rules found before those that move themselves were kept off; None where there are none."""
-    return rules.entered if way.roaming else None
+    return rules.entered if way.self_redirecting else None
 
 
 def prepared_before(book: Runbook) -> After:

@@ -26,7 +26,7 @@ def passed_over(
     replicated: Mapping[TopicPartition, int],
     copies: Mapping[TopicPartition, LogEnd],
     offset_map: OffsetMap,
-    made_anew: Container[str] = (),
+    recreated: Container[str] = (),
 ) -> dict[TopicPartition, tuple[tuple[int, int], ...]]:
     """Ranges of source offsets below `replicated` that have no copy, by partition; empty ones are left out.
 
@@ -34,7 +34,7 @@ def passed_over(
     read; `copies`: the logs at the target. A range is from an offset up to, not including, another. Which
     records are gone where the target's log was cut is not known for certain: the range has as many, and
     lies as far up as they can. Topics that Kafka compacts are left out: their first record may stand far
-    behind the beginning of their log. Of topics `made_anew` at the source all is counted before the first
+    behind the beginning of their log. Of topics `recreated` at the source all is counted before the first
     that is known to have a copy.
     """
     found = {}
@@ -43,7 +43,7 @@ def passed_over(
         log = copies.get(mirror.mirrored(tp))
         topic = topology.topic(tp.topic, mirror.source)
         lost: Sequence[LostCopies] = ()
-        if tp.topic in made_anew:
+        if tp.topic in recreated:
             first = offset_map.first_copied(tp) or 0
         elif topic is not None and "compact" in str(topic.config.get("cleanup.policy", "")):
             continue

@@ -22,7 +22,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.guards import OPENS_WITHIN_S, GuardSaid, concerning, waited_for
 from orchestrator.runs.ports import Clusters
-from orchestrator.snapshot.observation import sick_partitions, topic_states
+from orchestrator.snapshot.observation import degraded_partitions, topic_states
 from orchestrator.topology.model import Topology
 
 
@@ -88,7 +88,7 @@ def _not_well(cluster: Kafka, brokers: set[int], topics: Iterable[str]) -> list[
     try:
         away = sorted(brokers - set(cluster.brokers()))
         waiting = [f"broker {number} does not answer yet" for number in away]
-        return waiting + sick_partitions(topic_states(cluster, topics))
+        return waiting + degraded_partitions(topic_states(cluster, topics))
     except ClusterError as error:
         # A new connection is answered where one to the broker that was stopped may wait for minutes.
         cluster.reconnect()

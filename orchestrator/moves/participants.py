@@ -17,7 +17,7 @@ from orchestrator.moves.results import (
     MirrorStarts,
     PartlyStanding,
     RecordedPositions,
-    ReturnedLogs,
+    RejoiningLogs,
     RulesHeard,
     StandingLogs,
     Stopped,
@@ -62,10 +62,10 @@ class Stand:
 class Rejoined:
     """A returned side is a standby that has caught up.
 
-    `returned`: its logs against what was recorded; `starts`: from where on the way back has copied.
+    `rejoining`: its logs against what was recorded; `starts`: from where on the way back has copied.
     """
 
-    returned: Handle[ReturnedLogs]
+    rejoining: Handle[RejoiningLogs]
     starts: Handle[MirrorStarts]
     caught_up: tuple[Handle[Nothing], ...]
 
@@ -243,7 +243,7 @@ class MirrorEngine(Engine, ABC):
         """Wait until it has copied everything of logs that stand; otherwise fail."""
 
     @abstractmethod
-    def drain_what_is_left(
+    def drain_partial(
         self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[PartlyStanding], accepted: Accepted
     ) -> Handle[Nothing]:
         """Let it copy what can still be read; more than accepted left uncopied fails."""

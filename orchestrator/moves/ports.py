@@ -9,15 +9,15 @@ from typing import Literal, Protocol, TypeVar
 from orchestrator.errors import ClusterError
 from orchestrator.moves.results import MirrorEnd
 from orchestrator.ports.servers import Access, Closed
-from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
+from orchestrator.replication.truncations import Truncations
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.snapshot.clients import ClientHost
-from orchestrator.snapshot.left import LeftPartition
 from orchestrator.snapshot.observation import SourceProbe
-from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.partial_view import PartialPartition
+from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, LogReach, TopicPartition
 
@@ -82,7 +82,7 @@ class Maps(Protocol):
         Raises `ClusterError`.
         """
 
-    def cuts(self, mirror: MirrorRef) -> Cuts:
+    def truncations(self, mirror: MirrorRef) -> Truncations:
         """Where logs of the mirror's source were cut after they had been copied, as runs have recorded it.
 
         Raises `DcctlError` where that cannot be read.
@@ -126,7 +126,7 @@ class Looks(Protocol):
         """The one look of that kind. Raises `DcctlError` where there is none."""
 
 
-class LeftLook(Closed, Protocol):
+class PartialLook(Closed, Protocol):
     """One cluster, read as far as it answers, broker by broker."""
 
     brokers: dict[int, str]
@@ -137,7 +137,7 @@ class LeftLook(Closed, Protocol):
 
     def partitions(
         self, wanted: Iterable[TopicPartition], *, anew: bool = False
-    ) -> dict[TopicPartition, LeftPartition]:
+    ) -> dict[TopicPartition, PartialPartition]:
         """Each with its log, or why it cannot be read. `anew`: who leads is asked again."""
 
     def reaches(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, LogReach | ClusterError]:
@@ -147,10 +147,10 @@ class LeftLook(Closed, Protocol):
         """What each group has committed, or why its coordinator does not say it."""
 
 
-class LeftClusters(Protocol):
+class PartialClusters(Protocol):
     """Clusters of which only a part answers."""
 
-    def left(self, cluster: str, timeout_s: float | None = None) -> LeftLook:
+    def left(self, cluster: str, timeout_s: float | None = None) -> PartialLook:
         """A look at one. To be closed."""
 
     def access_by(self, cluster: str, addresses: Iterable[str], timeout_s: float) -> Access:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import DcctlError
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.translation import Fitted, fit_to_log
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
@@ -71,7 +71,7 @@ def target_positions(
     recorded: Mapping[TopicPartition, SampledPosition],
     sampled_ends: Mapping[TopicPartition, LogEnd],
     offset_map: OffsetMap,
-    made_anew: Mapping[str, MadeAnew],
+    recreated: Mapping[str, Recreation],
     target_logs: Mapping[TopicPartition, LogEnd],
     by_time: Mapping[TopicPartition, int],
     lost_at_s: float,
@@ -80,7 +80,7 @@ def target_positions(
 
     `recorded`: its committed offsets at the source, as the watcher has them; their age is judged at
     `lost_at_s`, because a lost site ends all sampling. `sampled_ends`: the source's logs, as the watcher
-    has them. `made_anew`: topics that were deleted and made again; what was recorded before is void.
+    has them. `recreated`: topics that were deleted and made again; what was recorded before is void.
     `by_time`: target offsets by source partition, for a consumer that takes them where there is no other.
     """
     rows = []
@@ -89,7 +89,7 @@ def target_positions(
         position = recorded.get(source)
         upstream = _next_to_read(position, sampled_ends.get(source))
         recorded_at_s = None if position is None else position.sampled_at_s
-        translated = translate_recorded(offset_map, made_anew, source, upstream, recorded_at_s)
+        translated = translate_recorded(offset_map, recreated, source, upstream, recorded_at_s)
         placed = placed_in_log(consumer, target_logs.get(target), translated, by_time.get(source))
         rows.append(
             TargetPosition(
@@ -152,7 +152,7 @@ def no_copy_of(source: TopicPartition, mirror: Replication) -> str:
 
 def translate_recorded(
     offset_map: OffsetMap,
-    made_anew: Mapping[str, MadeAnew],
+    recreated: Mapping[str, Recreation],
     source: TopicPartition,
     upstream: int | None,
     recorded_at_s: float | None,
@@ -163,8 +163,8 @@ def translate_recorded(
     """
     if upstream is None:
         return Translated(None, False, None, "neither position nor log of this partition was sampled")
-    anew = made_anew.get(source.topic)
-    if anew is not None and recorded_at_s is not None and recorded_at_s < anew.seen_s:
+    recreation = recreated.get(source.topic)
+    if recreation is not None and recorded_at_s is not None and recorded_at_s < recreation.seen_s:
         return Translated(None, False, None, f"recorded before {source.topic} was made anew at the source")
     return offset_map.translate(source, upstream)
 

@@ -89,15 +89,17 @@ def primary_drift(mirror: Replication, rows: Iterable[Mapping[str, Any]], realit
     return list(_drift(mirror, list(rows), reality))
 
 
-def grown_since_left(values: Sequence[int], left_end: int | None, *, was_lost: bool) -> bool | None:
+def grown_since_departure(
+    values: Sequence[int], end_at_departure: int | None, *, was_lost: bool
+) -> bool | None:
     """Whether a topic's log has grown since applications left it; None where it was not read twice since.
 
-    `values`: its end offsets, all partitions together, the newest reading last; `left_end`: where the move
-    that led away has recorded that it ended, None where no move has led away. Of a side that `was_lost` the
-    log may have been cut since: what then lies below that end is of the time since as well.
+    `values`: its end offsets, all partitions together, the newest reading last; `end_at_departure`: where the
+    move that led away has recorded that it ended, None where no move has led away. Of a side that `was_lost`
+    the log may have been cut since: what then lies below that end is of the time since as well.
     """
-    if left_end is not None and not (was_lost and values and values[-1] < left_end):
-        values = [value for value in values if value >= left_end]
+    if end_at_departure is not None and not (was_lost and values and values[-1] < end_at_departure):
+        values = [value for value in values if value >= end_at_departure]
     return values[-1] > values[0] if len(values) > 1 else None
 
 

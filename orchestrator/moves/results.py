@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.replication.offsets_json import Offsets
 from orchestrator.runs.effect import EFFECT_CONFIG, Shown
+from orchestrator.runs.stored import stored_as
 from orchestrator.values import Acl
 
 GroupOffsets = dict[str, Offsets]
@@ -140,7 +141,7 @@ class RelocatedQuery:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class FirstWrites:
+class Confirmations:
     """One row a producer, with its first record at the other side; `not_seen`: those not seen to write."""
 
     producers: list[dict[str, Any]]
@@ -155,19 +156,19 @@ class LossCounted:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class ReturnedLogs:
+class RejoiningLogs:
     """The logs of a side that has returned, against what was copied and recorded of them.
 
-    `set_offsets`: [topic, partition, offset or null] where the mirror's position does not fit; `cuts` as
-    `cuts_to_json` gives them; `tail`: records that are late; `missing` and `orphans`: records that are not
-    there any more; `copied`: where the copies ended.
+    `set_offsets`: [topic, partition, offset or null] where the mirror's position does not fit; `truncations`
+    as `truncations_to_json` gives them; `tail`: records that are late; `missing` and `target_only`: records
+    that are not there any more; `copied`: where the copies ended.
     """
 
     set_offsets: tuple[tuple[str, int, int | None], ...]
-    cuts: list[list[Any]]
+    truncations: list[list[Any]] = stored_as("cuts", now="truncations")
     tail: Offsets
     missing: Offsets
-    orphans: Offsets
+    target_only: Offsets = stored_as("orphans", now="target_only")
     copied: Offsets
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.moves.ends import RecordLandingEnds, RecordTopicEnds
-from orchestrator.moves.fencing import DenyRules, LetIn
+from orchestrator.moves.fencing import AllowAtTarget, DenyRules
 from orchestrator.moves.participants import Ground, Left, Participants
 from orchestrator.moves.results import LANDING, RulesFound, TopicEnds
 from orchestrator.moves.way import Way
@@ -25,12 +25,12 @@ class Started:
     """Steps that let applications work at the place entered: by kind, and of those that move themselves."""
 
     kinds: Mapping[str, Handle[Nothing]]
-    let_in: Handle[Nothing] | None
+    allow_at_target: Handle[Nothing] | None
 
     @property
     def all(self) -> tuple[Handle[Nothing], ...]:
         """Every one of them."""
-        return (*(() if self.let_in is None else (self.let_in,)), *self.kinds.values())
+        return (*(() if self.allow_at_target is None else (self.allow_at_target,)), *self.kinds.values())
 
 
 def record_landing(
@@ -67,9 +67,9 @@ def record_landing(
     return recorded
 
 
-def keep_off(book: Runbook, way: Way, rules: Handle[RulesFound]) -> Handle[Nothing]:
+def deny_at_target(book: Runbook, way: Way, rules: Handle[RulesFound]) -> Handle[Nothing]:
     """Deny who moves itself the place entered, before the place left does: it is nowhere for a while."""
-    deny = DenyRules(cluster=way.entered.cluster, rules=way.roaming, recorded_by=rules)
+    deny = DenyRules(cluster=way.entered.cluster, rules=way.self_redirecting, recorded_by=rules)
     title = f"Keep producers that move themselves off {way.entered} until it is primary"
     return book.add(deny, id=way.id("keep-off"), title=title)
 
@@ -127,16 +127,20 @@ def begin_at_the_other_side(book: Runbook, them: Participants, prepared: Sequenc
 def _start(book: Runbook, them: Participants, one: Prepared, order: list[After]) -> Started:
     """Start everybody of a way at the place entered, which is primary now."""
     way = one.way
-    let_in = None
+    allow_at_target = None
     if one.kept_off_by is not None:
-        topics = opened_topics(way.topology, way.entered.cluster, way.roaming)
-        lift = LetIn(
-            cluster=way.entered.cluster, rules=way.roaming, recorded_by=one.kept_off_by, topics=topics
+        topics = opened_topics(way.topology, way.entered.cluster, way.self_redirecting)
+        lift = AllowAtTarget(
+            cluster=way.entered.cluster,
+            rules=way.self_redirecting,
+            recorded_by=one.kept_off_by,
+            topics=topics,
         )
-        let_in = book.add(lift, id=way.id("let-in"), phase="redirect", after=order)
+        allow_at_target = book.add(lift, id=way.id("let-in"), phase="redirect", after=order)
     started = {kind.name: kind.start(book, way, one.ready[kind.name], order) for kind in them.kinds}
     return Started(
-        kinds={name: handle for name, handle in started.items() if handle is not None}, let_in=let_in
+        kinds={name: handle for name, handle in started.items() if handle is not None},
+        allow_at_target=allow_at_target,
     )
 
 
@@ -148,8 +152,8 @@ def _see_at_work(
     for kind in them.kinds:
         by = started.kinds.get(kind.name)
         after = order if by is None else []
-        if kind.writes and started.let_in is not None:
-            after = [*after, behind(started.let_in, because="who is kept off writes nothing")]
+        if kind.writes and started.allow_at_target is not None:
+            after = [*after, behind(started.allow_at_target, because="who is kept off writes nothing")]
         look = kind.see(book, one.way, one.ready[kind.name], by, one.ground, after)
         if look is not None:
             seen[kind.name] = look

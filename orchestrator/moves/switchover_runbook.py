@@ -9,7 +9,7 @@ from orchestrator.moves.handing_over import (
     prepared_before,
     promoted,
     record_both_rules,
-    record_logs_left,
+    record_departure,
 )
 from orchestrator.moves.participants import Accepted, Ground, Participants
 from orchestrator.moves.stages import Prepared, begin_at_the_other_side, place, record_landing
@@ -35,7 +35,7 @@ def switchover(
                 rest = drain(book, way, them, frozen, timeout_s)
                 # Nobody can have written there before: who might have is kept off.
                 landing = record_landing(book, way, after=rest.after_drain)
-                record_logs_left(book, way, frozen)
+                record_departure(book, way, frozen)
                 ground = Ground(
                     accepted=accepted,
                     drained=rest.stands,

@@ -86,7 +86,7 @@ class Way:
     drains: tuple[MirrorRef, ...] = ()
     pauses: tuple[MirrorRef, ...] = ()
     who: Fenced = field(default_factory=lambda: Fenced({}, {}, ()))
-    roaming: tuple[Acl, ...] = ()
+    self_redirecting: tuple[Acl, ...] = ()
     written_early: tuple[str, ...] = ()
     mark: str = ""
 

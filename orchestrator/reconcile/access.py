@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from pydantic.dataclasses import dataclass
 
 from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters
+from orchestrator.reconcile.ports import ReconciledClusters
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -67,12 +67,12 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
         return self._seen(run, created=not self.CREATES)
 
     def _write(self, run: Running, *, creating: bool) -> Outcome[Nothing]:
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         (kafka.create_acls if creating else kafka.delete_acls)(frozenset(self.rules))
         return Done(Nothing(), f"{len(self.rules)} rules")
 
     def _seen(self, run: Running, *, created: bool) -> Outcome[Nothing]:
-        kafka, rules = run.port(LayoutClusters).at(self.cluster).kafka, frozenset(self.rules)
+        kafka, rules = run.port(ReconciledClusters).at(self.cluster).kafka, frozenset(self.rules)
 
         def wrong() -> frozenset[Acl]:
             there = kafka.acls() or frozenset()

@@ -76,7 +76,7 @@ def _compare(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Ite
     last = side.applied.topics.get(topic.name) if side.applied else None
     known_id = side.applied.topic_ids.get(topic.name) if side.applied else None
     if known_id not in (None, found.topic_id):
-        yield made_anew(side, topic, found, str(known_id))
+        yield recreated(side, topic, found, str(known_id))
     moved = _moves(side, topic, found)
     if moved:
         yield _replicas(side, topic, found, last, moved)
@@ -85,7 +85,7 @@ def _compare(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Ite
     yield from compare_config(side, topic, found)
 
 
-def made_anew(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known_id: str) -> Finding:
+def recreated(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known_id: str) -> Finding:
     """A topic of the same name that is not the one that was applied: somebody deleted that one."""
     return Finding(
         Difference(

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic reads no other one before Py
 from orchestrator.estate.observed import ObservedConnector, observed_connectors
 from orchestrator.mirrors.connect import ask_connect
 from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters, LayoutWorkers
+from orchestrator.reconcile.ports import ReconciledClusters, ReconciledWorkers
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -50,21 +50,21 @@ class OnConnectors(Batch):
         connectors = {name: wanted for work in works for name, wanted in work.connectors.items()}
         return cls(cluster=works[0].cluster, connectors=connectors)
 
-    def _ask(self, run: Running, ask: Callable[[LayoutWorkers, str], None]) -> Outcome[Nothing]:
-        workers = run.port(LayoutClusters).at(self.cluster).workers
+    def _ask(self, run: Running, ask: Callable[[ReconciledWorkers, str], None]) -> Outcome[Nothing]:
+        workers = run.port(ReconciledClusters).at(self.cluster).workers
         return ask_connect(run, self.connectors, lambda name: ask(workers, name), run.timeout_s / 2)
 
     def _delete(self, run: Running) -> Outcome[Nothing]:
         """Those that are there; Connect keeps their offsets."""
 
-        def delete(workers: LayoutWorkers, name: str) -> None:
+        def delete(workers: ReconciledWorkers, name: str) -> None:
             if name in workers.names():
                 workers.delete(name)
 
         return self._ask(run, delete)
 
     def _are_gone(self, run: Running) -> Outcome[Nothing]:
-        workers, names = run.port(LayoutClusters).at(self.cluster).workers, set(self.connectors)
+        workers, names = run.port(ReconciledClusters).at(self.cluster).workers, set(self.connectors)
         if run.await_true(lambda: not names & workers.names(), SETTLE_S):
             return Done(Nothing())
         return Failed(f"still there: {', '.join(sorted(names & workers.names()))}")
@@ -106,7 +106,7 @@ class RunsConnectors(OnConnectors, phase="mirrors", expected_s=4.0):
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each is RUNNING as the step says, with all its tasks."""
-        workers = run.port(LayoutClusters).at(self.cluster).workers
+        workers = run.port(ReconciledClusters).at(self.cluster).workers
         waiting: dict[str, str] = {}
         failed: dict[str, int] = {}
         not_asked: dict[str, int] = {}

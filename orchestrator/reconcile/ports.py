@@ -14,7 +14,7 @@ from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import Acl, LogEnd, TopicPartition
 
 
-class LayoutKafka(Protocol):
+class ReconciledKafka(Protocol):
     """One cluster; see `adapters.kafka.cluster.KafkaCluster`.
 
     Every method may raise `ClusterError`; what was sent may have happened all the same. Each is safe to call
@@ -60,7 +60,7 @@ class LayoutKafka(Protocol):
         """Delete exactly these rules."""
 
 
-class LayoutWorkers(Protocol):
+class ReconciledWorkers(Protocol):
     """The Connect workers that write into one cluster; see `adapters.connect.ConnectCluster`.
 
     Every method may raise `ConnectError`; what was sent may have happened all the same.
@@ -85,15 +85,15 @@ class LayoutWorkers(Protocol):
         """Remove a connector that is there; its offsets stay."""
 
 
-class LayoutCluster(Protocol):
+class ReconciledCluster(Protocol):
     """One cluster of the file. Its connections are made when they are first needed."""
 
     @property
-    def kafka(self) -> LayoutKafka:
+    def kafka(self) -> ReconciledKafka:
         """Its brokers."""
 
     @property
-    def workers(self) -> LayoutWorkers:
+    def workers(self) -> ReconciledWorkers:
         """The Connect workers that write into it. Raises `ConnectError` where the file has none."""
 
     def close(self) -> None:
@@ -101,19 +101,19 @@ class LayoutCluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutClusters:
+class ReconciledClusters:
     """The port to the clusters of an apply, by their names in the file."""
 
-    clusters: Mapping[str, LayoutCluster]
+    clusters: Mapping[str, ReconciledCluster]
 
-    def at(self, name: str) -> LayoutCluster:
+    def at(self, name: str) -> ReconciledCluster:
         """The cluster that a step names. Raises `DcctlError` where the file has none of that name."""
         if name not in self.clusters:
             raise DcctlError(f"cluster {name}", "is not in the topology file")
         return self.clusters[name]
 
 
-def topics_now(kafka: LayoutKafka, names: Iterable[str]) -> dict[str, ObservedTopic]:
+def topics_now(kafka: ReconciledKafka, names: Iterable[str]) -> dict[str, ObservedTopic]:
     """Those of `names` that exist: two calls for any number."""
     described = kafka.describe_topics(names)
     return observed_topics(described, kafka.configs("topic", described))

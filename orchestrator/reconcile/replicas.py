@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.errors import ClusterError
-from orchestrator.reconcile.ports import LayoutClusters, topics_now
+from orchestrator.reconcile.ports import ReconciledClusters, topics_now
 from orchestrator.reconcile.topics import OnTopics
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -121,11 +121,11 @@ class MoveReplicas(
 
     def _move(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
         moves = self._places(which)
-        run.port(LayoutClusters).at(self.cluster).kafka.alter_reassignments(moves)
+        run.port(ReconciledClusters).at(self.cluster).kafka.alter_reassignments(moves)
         return Done(Nothing(), f"{len(moves)} partitions")
 
     def _moved(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         waiting = self._places(which)
         elsewhere: list[str] = []
         still = 0

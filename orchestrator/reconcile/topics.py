@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic reads no other one before Py
 from orchestrator.estate.observed import ObservedTopic
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.reconcile.batch import SETTLE_S, Batch
-from orchestrator.reconcile.ports import LayoutClusters, topics_now
+from orchestrator.reconcile.ports import ReconciledClusters, topics_now
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -58,7 +58,7 @@ class OnTopics(Batch, phase="topics"):
 
     def settled(self, run: Running, wrong: Callable[[Any, ObservedTopic | None], str]) -> Outcome[Nothing]:
         """Wait for a moment until nothing is wrong with any of the topics; some may be right already."""
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         problems: dict[str, str] = {}
 
         def is_right() -> bool:
@@ -101,7 +101,7 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        run.port(LayoutClusters).at(self.cluster).kafka.create_topics(
+        run.port(ReconciledClusters).at(self.cluster).kafka.create_topics(
             {
                 name: NewTopic(
                     partitions=wanted["partitions"],
@@ -123,7 +123,7 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
 
         One that is not as the step would have made it was made by somebody else in the meantime, and stays.
         """
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         found = topics_now(kafka, self.topics)
         own = {name for name, topic in found.items() if not _not_as_created(self.topics[name], topic)}
         logs = kafka.log_ends(
@@ -205,7 +205,7 @@ class SetConfig(
 
     def _set(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
         changes = {name: wanted[which] for name, wanted in self.topics.items()}
-        run.port(LayoutClusters).at(self.cluster).kafka.alter_configs("topic", changes)
+        run.port(ReconciledClusters).at(self.cluster).kafka.alter_configs("topic", changes)
         return Done(Nothing(), f"{len(changes)} topics")
 
     def _is(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
@@ -245,7 +245,7 @@ class AddPartitions(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         found = topics_now(kafka, self.topics)
         short = {
             name: wanted
@@ -287,7 +287,7 @@ class DeleteTopics(OnTopics, name="delete-topics", phase="remove", title="Delete
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        kafka = run.port(LayoutClusters).at(self.cluster).kafka
+        kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         found = topics_now(kafka, self.topics)
         others = sorted(
             name for name, topic in found.items() if topic.topic_id != self.topics[name]["topic_id"]

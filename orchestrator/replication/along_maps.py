@@ -12,22 +12,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.replication.cuts import Cut, inverse_across_cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.truncations import Truncation, inverse_across_truncations
 from orchestrator.values import TopicPartition
 
 
 class Hop(NamedTuple):
     """One offset map on the way. `source`: the partition as the source of its mirror names it.
 
-    `cuts`: where that partition's log was cut after copies had been made; only the way against the mirror
-    needs them.
+    `truncations`: where that partition's log was cut after copies had been made; only the way against the
+    mirror needs them.
     """
 
     offset_map: OffsetMap
     source: TopicPartition
     is_inverse: bool = False
-    cuts: tuple[Cut, ...] = ()
+    truncations: tuple[Truncation, ...] = ()
 
 
 def translate_along(hops: Sequence[Hop], offset: int) -> Translated:
@@ -54,11 +54,11 @@ def translate_along(hops: Sequence[Hop], offset: int) -> Translated:
 
 def _step(hop: Hop, offset: int) -> Translated:
     found = (
-        inverse_across_cuts(hop.offset_map, hop.source, offset, hop.cuts)
+        inverse_across_truncations(hop.offset_map, hop.source, offset, hop.truncations)
         if hop.is_inverse
         else hop.offset_map.translate(hop.source, offset)
     )
-    if found.offset is None and offset == 0 and not (hop.is_inverse and hop.cuts):
+    if found.offset is None and offset == 0 and not (hop.is_inverse and hop.truncations):
         # Nothing of the partition was read, so nothing can be passed over from its beginning on.
         return Translated(0, True, 0, "nothing of this partition is read")
     return found

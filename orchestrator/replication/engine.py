@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.lag import lag_records
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.replication.translation import KeptPosition
 from orchestrator.topology.mirror_engines import ENGINES
@@ -211,14 +211,14 @@ class Engine:
         asked: Asked,
         mirror: Replication,
         *,
-        made_anew: Mapping[str, MadeAnew],
+        recreated: Mapping[str, Recreation],
         gaps: Mapping[TopicPartition, SourceGaps],
         stopped_at: Mapping[TopicPartition, int] | None = None,
         logs: Mapping[TopicPartition, LogEnd] | None = None,
     ) -> OffsetMap:
         """Its map as it is now.
 
-        `made_anew`: source topics that were deleted and made again; the map of these begins anew as well.
+        `recreated`: source topics that were deleted and made again; the map of these begins anew as well.
         `gaps`: what is known of gaps in source partitions. `stopped_at` and `logs` only for a mirror that
         stands: the last source offsets read, and the logs of the copies read since. They close the map at its
         end. Raises `NoMapError` where there is none.

@@ -39,16 +39,16 @@ class OffsetMapBuilder(ABC):
 
     def __init__(
         self,
-        made_anew: Collection[str] = (),
+        recreated: Collection[str] = (),
         gaps: Mapping[TopicPartition, SourceGaps] = MappingProxyType({}),
         shown_gaps: Collection[TopicPartition] = (),
     ) -> None:
         """`gaps`: whether source partitions may have gaps; one that is not named may.
 
         `shown_gaps`: those that have some for all that was said, as an earlier look at the syncs has shown.
-        `made_anew`: source topics of which equal offsets on both sides tell nothing of what was before.
+        `recreated`: source topics of which equal offsets on both sides tell nothing of what was before.
         """
-        self._made_anew = frozenset(made_anew)
+        self._recreated = frozenset(recreated)
         self._gaps = gaps
         self._shown = frozenset(shown_gaps)
         self.shown_gaps = self._shown
@@ -140,7 +140,7 @@ class OffsetMapBuilder(ABC):
                 self._partitions.append(partition)
                 self._collected.append(
                     _Collected(
-                        reaches_back=partition.topic not in self._made_anew,
+                        reaches_back=partition.topic not in self._recreated,
                         folds=self._gaps.get(partition) == "no" and partition not in self._shown,
                     )
                 )

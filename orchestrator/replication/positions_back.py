@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.replication.cuts import Cut, Cuts, inverse_across_cuts
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.translation import fit_to_log
+from orchestrator.replication.truncations import Truncation, Truncations, inverse_across_truncations
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -86,7 +86,7 @@ class BothMaps:
     reverse: OffsetMap
     standby: Mapping[TopicPartition, LogEnd]
     primary: Mapping[TopicPartition, LogEnd]
-    cuts: Cuts
+    truncations: Truncations
     reverse_starts: Mapping[TopicPartition, int]
 
 
@@ -152,7 +152,7 @@ def place_back(
     if offset is None:
         found = Translated(None, False, None, f"nothing is known of {read} at {mirror.target}")
     elif is_copy:
-        found = back_through_mirror(maps.forward, own, offset, maps.cuts.get(own, ()))
+        found = back_through_mirror(maps.forward, own, offset, maps.truncations.get(own, ()))
     else:
         found = through_reverse_mirror(maps.reverse, own, offset, maps.reverse_starts.get(own, 0))
     home = maps.primary.get(to)
@@ -162,12 +162,12 @@ def place_back(
 
 
 def back_through_mirror(
-    forward: OffsetMap, own: TopicPartition, downstream: int, cuts: tuple[Cut, ...] = ()
+    forward: OffsetMap, own: TopicPartition, downstream: int, truncations: tuple[Truncation, ...] = ()
 ) -> Translated:
     """From a position in the mirrored topic to one in the primary's own."""
-    if downstream == 0 and not cuts:
+    if downstream == 0 and not truncations:
         return Translated(0, True, 0, "nothing of this partition is read")
-    return inverse_across_cuts(forward, own, downstream, cuts)
+    return inverse_across_truncations(forward, own, downstream, truncations)
 
 
 def through_reverse_mirror(

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.replication.offsets_json import offsets_from_json
 from orchestrator.runs.estate_record import (
     Body,
-    LogsCut,
+    LogsTruncated,
     PrimaryMoved,
     ReverseStarts,
     body_from_json,
@@ -69,8 +69,8 @@ def facts_before_the_record(verb: str, source: str, target: str, results: Result
         starts = rows(offsets_from_json(told["starts"]))
         yield ReverseStarts(home=home, standby=standby, starts=starts, is_set=True)
     if "cuts" in (compared := results.get("compare-returned", {})):
-        cuts = (
+        truncations = (
             (topic, int(p), tuple((int(up), int(down)) for up, down in at))
             for topic, p, at in compared["cuts"]
         )
-        yield LogsCut(home=home, standby=standby, cuts=tuple(cuts))
+        yield LogsTruncated(home=home, standby=standby, truncations=tuple(truncations))

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.runs.primaries import PrimaryRecord
+from orchestrator.runs.stored import stored_as
 from orchestrator.values import LogEnd, TopicPartition
 
 # What a later version adds to a fact does not keep this one from reading the rest.
@@ -96,7 +97,7 @@ class DenialLifted:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class LogsLeft:
+class LogsAtDeparture:
     """How the logs of `cluster` stood when applications left it, as far as they were seen.
 
     `ends`: [topic, partition, end offset, leader epoch (-1: not known)]. `topic_ids` by topic.
@@ -125,12 +126,17 @@ class ReverseStarts:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class LogsCut:
-    """All cuts of the logs of `home` whose copies at `standby` reach further: [topic, partition, cuts]."""
+class LogsTruncated:
+    """All truncations of the logs of `home` whose copies at `standby` reach further.
+
+    [topic, partition, [[upstream, downstream], …]]; stored as `cuts`.
+    """
 
     home: str
     standby: str
-    cuts: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
+    truncations: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...] = stored_as(
+        "cuts", now="truncations"
+    )
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -163,9 +169,9 @@ Body: TypeAlias = (
     | PrimaryMoved
     | DenialInForce
     | DenialLifted
-    | LogsLeft
+    | LogsAtDeparture
     | ReverseStarts
-    | LogsCut
+    | LogsTruncated
     | ClusterIds
     | SettingsBefore
     | Withdrawn
@@ -180,9 +186,9 @@ KINDS: Mapping[str, type[Body]] = {
     "primary": PrimaryMoved,
     "denial": DenialInForce,
     "denial_lifted": DenialLifted,
-    "logs_left": LogsLeft,
+    "logs_left": LogsAtDeparture,
     "reverse_starts": ReverseStarts,
-    "logs_cut": LogsCut,
+    "logs_cut": LogsTruncated,
     "cluster_ids": ClusterIds,
     "settings_before": SettingsBefore,
     "withdrawn": Withdrawn,
@@ -239,7 +245,7 @@ def _not_understood(error: Exception) -> ValueError:
 def body_to_json(body: Body) -> dict[str, Any]:
     """{kind, body}."""
     kind = KIND_OF[type(body)]
-    return {"kind": kind, "body": _ADAPTERS[kind].dump_python(body, mode="json")}
+    return {"kind": kind, "body": _ADAPTERS[kind].dump_python(body, mode="json", by_alias=True)}
 
 
 def body_from_json(data: Mapping[str, Any]) -> Body:
@@ -282,9 +288,9 @@ def _about(body: Body) -> tuple[Any, ...]:
             return body.home, frozenset(body.topics)
         case DenialInForce() | DenialLifted():
             return body.cluster, frozenset(body.topics)
-        case LogsLeft():
+        case LogsAtDeparture():
             return (body.cluster,)
-        case ReverseStarts() | LogsCut():
+        case ReverseStarts() | LogsTruncated():
             return body.home, body.standby
         case _:
             return ()
@@ -311,14 +317,16 @@ def primary_records(facts: Iterable[Fact]) -> tuple[PrimaryRecord, ...]:
     )
 
 
-def logs_left(facts: Iterable[Fact], cluster: str) -> LogsLeft | None:
+def logs_at_departure(facts: Iterable[Fact], cluster: str) -> LogsAtDeparture | None:
     """How the logs of a cluster stood when applications last left it; None where nobody recorded that."""
     facts = standing(facts)
     undone = undone_runs(facts)
     found = [
         fact.body
         for fact in facts
-        if isinstance(fact.body, LogsLeft) and fact.body.cluster == cluster and fact.run_id not in undone
+        if isinstance(fact.body, LogsAtDeparture)
+        and fact.body.cluster == cluster
+        and fact.run_id not in undone
     ]
     return found[-1] if found else None
 

@@ -27,13 +27,13 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 def arguments_of(effect: Effect[Any]) -> dict[str, Any]:
     """An effect's arguments as JSON data."""
-    found: dict[str, Any] = _adapter(type(effect)).dump_python(effect, mode="json")
+    found: dict[str, Any] = _adapter(type(effect)).dump_python(effect, mode="json", by_alias=True)
     return found
 
 
 def result_to_json(effect: type[Effect[Any]], result: Any) -> dict[str, Any]:
     """A result of such an effect as JSON data."""
-    found: dict[str, Any] = _adapter(effect.RESULT).dump_python(result, mode="json")
+    found: dict[str, Any] = _adapter(effect.RESULT).dump_python(result, mode="json", by_alias=True)
     return found
 
 

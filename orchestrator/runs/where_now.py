@@ -27,8 +27,8 @@ def where_now(state: RunState, effects: Holdings) -> str:
     if not primary:
         return f"Held: {told}" if told else ""
     stands = [step.title for step in standing(state) if step.id in state.leave]
-    let_stand = f"; let stand by a person: {listed(stands)}" if stands else ""
-    return f"Recorded as primary: {primary}; held: {told or 'nothing'}{let_stand}"
+    kept_effects = f"; let stand by a person: {listed(stands)}" if stands else ""
+    return f"Recorded as primary: {primary}; held: {told or 'nothing'}{kept_effects}"
 
 
 def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:

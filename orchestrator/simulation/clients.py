@@ -14,7 +14,7 @@ from orchestrator.adapters.probe import listening
 from orchestrator.errors import ConnectError, SimulationError
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.reconcile.layout import ApplyRequest
+from orchestrator.reconcile.planning import ApplyRequest
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.simulation.addresses import Address
 from orchestrator.topology.model import Topology

@@ -24,7 +24,6 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
-from orchestrator.simulation.roaming import followed_by
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import (
     NONE,
@@ -33,6 +32,7 @@ from orchestrator.simulation.sabotage import (
     sabotage_mirror,
     withdraw_a_right,
 )
+from orchestrator.simulation.self_redirecting import followed_by
 from orchestrator.simulation.state import DEFAULT_BACKEND
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (

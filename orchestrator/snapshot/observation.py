@@ -47,7 +47,7 @@ class TopicState:
     min_insync_replicas: int
 
 
-def sick_partitions(topics: Mapping[str, TopicState]) -> list[str]:
+def degraded_partitions(topics: Mapping[str, TopicState]) -> list[str]:
     """Partitions that cannot be written: without a leader, or with too few replicas in sync."""
     return [
         f"{name}-{number}: "

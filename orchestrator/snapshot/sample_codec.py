@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import LogEnd
 
@@ -86,7 +86,7 @@ class GroupPositions:
 class TopicEnds:
     """Log ends of one block of a topic's partitions.
 
-    `made_anew`: when the topic came to its id, where an earlier one is known.
+    `recreated`: when the topic came to its id, where an earlier one is known.
     """
 
     watcher: str
@@ -95,7 +95,7 @@ class TopicEnds:
     at_s: float
     topic_id: str
     ends: Mapping[int, LogEnd]
-    made_anew: MadeAnew | None = None
+    recreated: Recreation | None = None
     set_back_s: float = 0.0
 
 
@@ -235,8 +235,8 @@ class _Kind:
     """How one kind of sample lies in the topic.
 
     `name` begins its key, `in_key` are the fields that stand there behind the watcher. All others are the
-    record's value, by their names; `written` and `read` are for those that JSON has in another form. A new
-    kind is a class and one entry in `_KINDS`.
+    record's value, by their names; `written` and `read` are for those that JSON has in another form,
+    `stored_as` for those that have another name there. A new kind is a class and one entry in `_KINDS`.
     """
 
     name: str
@@ -244,6 +244,7 @@ class _Kind:
     in_key: tuple[str, ...]
     written: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     read: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    stored_as: Mapping[str, str] = field(default_factory=dict)
 
     def names(self, sample: Sample) -> list[object]:
         """What stands in the key behind the watcher."""
@@ -257,12 +258,14 @@ class _Kind:
         told = {name: getattr(sample, name) for name in self.type.__dataclass_fields__ if name in own}
         if not sample.set_back_s:
             del told["set_back_s"]
-        return told | {name: write(told[name]) for name, write in self.written.items()}
+        told |= {name: write(told[name]) for name, write in self.written.items()}
+        return {self.stored_as.get(name, name): value for name, value in told.items()}
 
     def sample(self, watcher: str, names: list[Any], data: Mapping[str, Any]) -> Sample:
         """The sample of watcher, names and value again."""
         fields, read = self.type.__dataclass_fields__, self.read
-        known = {name: read[name](at) if name in read else at for name, at in data.items() if name in fields}
+        values = {name: data[at] for name in fields if (at := self.stored_as.get(name, name)) in data}
+        known = {name: read[name](at) if name in read else at for name, at in values.items()}
         # A round's key says only what its value says as well.
         known.update(zip(self.in_key, names, strict=self.type is not Round), watcher=watcher)
         return self.type(**known)
@@ -292,8 +295,9 @@ _KINDS = {
             written={"ends": lambda ends: [[partition, *end] for partition, end in sorted(ends.items())]},
             read={
                 "ends": lambda rows: {partition: LogEnd(*end) for partition, *end in rows},
-                "made_anew": lambda anew: MadeAnew(*anew) if anew else None,
+                "recreated": lambda row: Recreation(*row) if row else None,
             },
+            stored_as={"recreated": "made_anew"},
         ),
         _Kind("copy", CheckpointCopy, in_key=("query",)),
         _Kind("application", ApplicationSample, in_key=("kind", "name"), written={"told": dict}),

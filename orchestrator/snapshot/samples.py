@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
-from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.fact_copy import is_copy
 from orchestrator.snapshot.known_writers import KnownWriters
@@ -92,7 +92,7 @@ class SampledTopic(NamedTuple):
 
     sampled_at_s: float
     topic_id: str
-    made_anew: MadeAnew | None
+    recreated: Recreation | None
 
 
 class SampledEnd(NamedTuple):
@@ -372,14 +372,14 @@ class SampleHistory:
         newest: dict[str, SampledTopic] = {}
         for block, confirmed in self._newest(ENDS):
             if isinstance(block, TopicEnds):
-                found = SampledTopic(confirmed, block.topic_id, block.made_anew)
+                found = SampledTopic(confirmed, block.topic_id, block.recreated)
                 newest[block.topic] = max(newest.get(block.topic, found), found, key=_sampled_at_s)
         return newest
 
     @property
-    def made_anew(self) -> dict[str, MadeAnew]:
+    def recreated(self) -> dict[str, Recreation]:
         """Those topics of which an earlier one of the same name is known, and when they came."""
-        return {name: topic.made_anew for name, topic in self.topics.items() if topic.made_anew is not None}
+        return {name: topic.recreated for name, topic in self.topics.items() if topic.recreated is not None}
 
     def end_readings(self, tp: TopicPartition, horizon_s: float = RATE_HORIZON_S) -> list[Reading]:
         """End offsets of one partition over the last `horizon_s` before its newest sample."""

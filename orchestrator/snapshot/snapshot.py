@@ -17,14 +17,14 @@ from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.plan import digest
 from orchestrator.snapshot.clients import ClientHost
-from orchestrator.snapshot.left import LeftCluster
 from orchestrator.snapshot.observation import (
     AccessState,
     GroupOffsets,
     SourceProbe,
     TopicState,
 )
-from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.partial_view import PartialView
+from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
@@ -45,7 +45,7 @@ class ClusterView:
 
     probe: Part[SourceProbe] = _NOT_ASKED
     brokers: Part[Mapping[int, str]] = _NOT_ASKED
-    left: Part[LeftCluster] = _NOT_ASKED
+    left: Part[PartialView] = _NOT_ASKED
     topics: Part[Mapping[str, TopicState]] = _NOT_ASKED
     earlier_ends: Part[Mapping[TopicPartition, int]] = _NOT_ASKED
     log_ends: Part[Mapping[TopicPartition, LogEnd]] = _NOT_ASKED

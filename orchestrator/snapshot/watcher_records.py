@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
-from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.snapshot.rates import Reading
 from orchestrator.snapshot.sample_blocks import (
     ENDS,
@@ -134,7 +134,9 @@ class WatcherRecords:
         """The newest moment at which the block was still what the source said."""
         return confirmed_by(self.rounds[-1] if self.rounds else None, block)
 
-    def trim(self, keep_s: float, keep_positions_s: float, is_alone: Callable[[str, Part], bool]) -> None:
+    def trim(
+        self, keep_s: float, keep_positions_s: float, is_uncoordinated: Callable[[str, Part], bool]
+    ) -> None:
         """Forget what is older than that before the newest round, but never the newest of each part.
 
         That a part is no longer there is forgotten as well, once no other watcher says something of it.
@@ -152,7 +154,7 @@ class WatcherRecords:
             for part, blocks in list(parts.items()):
                 # The last one before the limit still tells what held at the limit.
                 del blocks[: max(0, bisect_left(blocks[:-1], limit_s, key=at_s) - 1)]
-                if blocks[-1].at_s < before_s and is_withdrawn(blocks[-1]) and is_alone(scope, part):
+                if blocks[-1].at_s < before_s and is_withdrawn(blocks[-1]) and is_uncoordinated(scope, part):
                     del parts[part]
             if not parts:
                 del self.scopes[scope]
@@ -219,8 +221,8 @@ def shifted(sample: _S, by_s: float) -> _S:
             missed={subject: _later(at, by_s) for subject, at in sample.missed.items()},
         )
     if isinstance(sample, TopicEnds):
-        anew = sample.made_anew and MadeAnew(*(at + by_s for at in sample.made_anew))
-        return replace(sample, at_s=sample.at_s + by_s, made_anew=anew)
+        anew = sample.recreated and Recreation(*(at + by_s for at in sample.recreated))
+        return replace(sample, at_s=sample.at_s + by_s, recreated=anew)
     if isinstance(sample, CheckpointCopy | ApplicationSample) and not sample.at_s:
         return sample
     return replace(sample, at_s=sample.at_s + by_s)

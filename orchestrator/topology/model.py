@@ -109,7 +109,7 @@ class Failover:
     quiet_after_move_s: SecondsOrZero | None = None
 
     @property
-    def quiet_s(self) -> float:
+    def cooldown_s(self) -> float:
         """`quiet_after_move_s`, or its default."""
         return QUIET_AFTER_MOVE_S if self.quiet_after_move_s is None else self.quiet_after_move_s
 

@@ -10,11 +10,11 @@ from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
-from orchestrator.moves.fence import Fenced, roaming_rules
+from orchestrator.moves.fence import Fenced, self_redirecting_rules
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
-from orchestrator.moves.gates.left import can_fence, loss_window, symptoms
+from orchestrator.moves.gates.source import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.request import (
     FailbackRequest,
@@ -36,7 +36,7 @@ from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SO
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
-from orchestrator.snapshot.returned import Past
+from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
@@ -60,9 +60,9 @@ def plan_failover(
     `offset_shift`: a rehearsal's sabotage, in offsets. Raises `UsageError` where the request fits no mirror
     of the topology, or several.
     """
-    mirror, is_sick = mirror_to_fail_over(topology, request), bool(request.sick)
-    who = _whom_to_deny(topology, mirror, request) if is_sick else _NOBODY
-    move = along(topology, ref_to(mirror), who, them, reach="partial" if is_sick else "gone")
+    mirror, is_degraded = mirror_to_fail_over(topology, request), bool(request.sick)
+    who = _whom_to_deny(topology, mirror, request) if is_degraded else _NOBODY
+    move = along(topology, ref_to(mirror), who, them, reach="partial" if is_degraded else "gone")
     s = Situation(
         way=move.ways[0],
         seen=seen,
@@ -76,10 +76,10 @@ def plan_failover(
             without_coordination=request.without_coordination,
         ),
     )
-    accepted = Accepted(loss=_allowed(s) if is_sick else None, offset_shift=offset_shift)
+    accepted = Accepted(loss=_allowed(s) if is_degraded else None, offset_shift=offset_shift)
     degraded, book = {}, Runbook()
     facts: dict[str, Any] = {}
-    if is_sick:
+    if is_degraded:
         left = s.source.left.value
         unread = {} if left is None else left.unread
         degraded[s.left] = Degraded(
@@ -105,7 +105,9 @@ def plan_switchover(
     )
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
-    return _plan("switchover", request, s, them, book, kept_off=_roaming(s) or None, facts=_denied(who))
+    return _plan(
+        "switchover", request, s, them, book, kept_off=_self_redirecting(s) or None, facts=_denied(who)
+    )
 
 
 def plan_failback(
@@ -221,7 +223,7 @@ def along(
         pauses=(mirror.other_way,) if mirror.is_back else (),
         who=who,
         # Of a place that is gone nobody is kept off anything: rules cannot be written there.
-        roaming=roaming_rules(topology, mirror.home, who),
+        self_redirecting=self_redirecting_rules(topology, mirror.home, who),
         written_early=tuple(sorted(early)),
     )
     return Move(topology=topology, ways=(way,))
@@ -260,14 +262,14 @@ def _opening(s: Situation) -> Opening:
     )
 
 
-def _roaming(s: Situation) -> tuple[str, ...]:
+def _self_redirecting(s: Situation) -> tuple[str, ...]:
     """Principals of producers that move themselves, who are kept off the place entered for a while."""
-    return tuple(sorted({rule.principal for rule in s.way.roaming}))
+    return tuple(sorted({rule.principal for rule in s.way.self_redirecting}))
 
 
 def _is_kept_off(s: Situation) -> bool:
     """Whether there are producers that move themselves, and the place entered can keep them off."""
-    principals = _roaming(s)
+    principals = _self_redirecting(s)
     found = fenceable(s.target.access, s.topology, s.entered, principals)
     return bool(principals) and found.outcome == "ok"
 

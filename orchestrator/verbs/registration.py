@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from orchestrator.applications.producers.kind import Producers
 from orchestrator.errors import DcctlError
 from orchestrator.moves.clients import StopAnswering, StopClients
-from orchestrator.moves.ends import RecordEarlyEnds, RecordLandingEnds, RecordLogsLeft, RecordTopicEnds
+from orchestrator.moves.ends import RecordDeparture, RecordEarlyEnds, RecordLandingEnds, RecordTopicEnds
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS
-from orchestrator.moves.fencing import LetIn
+from orchestrator.moves.fencing import AllowAtTarget
 from orchestrator.moves.guards import AwaitGuards
-from orchestrator.moves.left_rules import DenyLeft, RecordLeftRules
-from orchestrator.moves.left_standing import AwaitPartStanding
 from orchestrator.moves.opening import AwaitOpen
+from orchestrator.moves.partial_rules import DenyAtPartial, RecordPartialRules
+from orchestrator.moves.partial_standstill import AwaitPartStanding
 from orchestrator.moves.participants import Kind, MirrorEngine, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
 from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
@@ -62,12 +62,12 @@ _OF_ANY_MOVE = Registry(
     AwaitGuards,
     AwaitOpen,
     AwaitPartStanding,
-    DenyLeft,
-    LetIn,
+    DenyAtPartial,
+    AllowAtTarget,
     RecordEarlyEnds,
     RecordLandingEnds,
-    RecordLeftRules,
-    RecordLogsLeft,
+    RecordPartialRules,
+    RecordDeparture,
     RecordPrimary,
     RecordPrimaryUnlessBack,
     RecordTopicEnds,

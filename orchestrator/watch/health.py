@@ -13,13 +13,13 @@ from orchestrator.values import TopicPartition
 
 
 def silent_gaps(
-    health: MirrorHealth, ends: Mapping[TopicPartition, SampledEnd], made_anew: Collection[str]
+    health: MirrorHealth, ends: Mapping[TopicPartition, SampledEnd], recreated: Collection[str]
 ) -> dict[TopicPartition, str]:
     """Source partitions of which records went by without being copied, or will.
 
     The source was purged beyond the mirror's position, or is shorter than it: an engine may go on from the
     earliest offset in both cases, without a word. Or it is another topic of the same name
-    (`made_anew`): once its log has grown past the mirror's position, its beginning is passed over.
+    (`recreated`): once its log has grown past the mirror's position, its beginning is passed over.
     """
     found = {}
     for tp, position in (health.replicated or {}).items():
@@ -30,7 +30,7 @@ def silent_gaps(
         if position < end.start_offset:
             found[tp] = f"{end.start_offset - position} records were purged before they were copied"
         elif sampled.sampled_at_s > health.at_s and position > end.end_offset:
-            why = "it was made anew, and " if tp.topic in made_anew else ""
+            why = "it was made anew, and " if tp.topic in recreated else ""
             found[tp] = f"{why}the source's log ends at {end.end_offset}, the mirror stands at {position}"
     return found
 

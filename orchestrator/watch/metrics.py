@@ -120,7 +120,7 @@ def _health_values(
     ends = history.newest_ends()
     yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
     is_known = health.replicated is not None
-    gaps = silent_gaps(health, history.sampled_ends(), history.made_anew)
+    gaps = silent_gaps(health, history.sampled_ends(), history.recreated)
     yield "mirror_gap_partitions", [], float(len(gaps)) if is_known else _UNKNOWN
     for connector, state in health.states.items():
         yield "connector_running", [connector], _UNKNOWN if state == UNKNOWN else float(state == "RUNNING")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
-from orchestrator.replication.made_anew import MadeAnew
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.snapshot.sample_blocks import Block, is_withdrawn, missed_as
 from orchestrator.snapshot.samples import (
     Cause,
@@ -212,7 +212,7 @@ class Recorder:
             subject = topic_subject(topic)
             at_s = reading.late.get(subject, reading.begun_at_s)
             topic_id = reading.topic_ids.get(topic, "")
-            anew = self._made_anew(topic, topic_id, reading.ended_at_s)
+            anew = self._recreated(topic, topic_id, reading.ended_at_s)
             self._topics[topic] = SampledTopic(at_s, topic_id, anew)
             if not self._is_as_known(subject, (topic_id, anew, ends), at_s):
                 self._change(subject, self._ends_blocks(topic, topic_id, anew, ends))
@@ -287,17 +287,17 @@ class Recorder:
         known = self._known.get(subject)
         return None if known is None else known.confirmed_at_s
 
-    def _made_anew(self, topic: str, topic_id: str, seen_s: float) -> MadeAnew | None:
+    def _recreated(self, topic: str, topic_id: str, seen_s: float) -> Recreation | None:
         """When the topic came to this id; None if no other one is known."""
         known = self._topics.get(topic)
         if known is None or not known.topic_id or not topic_id:
             return None
         if known.topic_id == topic_id:
-            return known.made_anew
-        return MadeAnew(known.sampled_at_s - IDS_OLD_AT_MOST_S, seen_s)
+            return known.recreated
+        return Recreation(known.sampled_at_s - IDS_OLD_AT_MOST_S, seen_s)
 
     def _ends_blocks(
-        self, topic: str, topic_id: str, anew: MadeAnew | None, ends: Mapping[int, LogEnd]
+        self, topic: str, topic_id: str, anew: Recreation | None, ends: Mapping[int, LogEnd]
     ) -> list[Block]:
         return [
             TopicEnds(
@@ -307,7 +307,7 @@ class Recorder:
                 at_s=0.0,
                 topic_id=topic_id,
                 ends={partition: ends[partition] for partition in members},
-                made_anew=anew,
+                recreated=anew,
             )
             for number, members in blocks_of(ends).items()
         ]
@@ -345,7 +345,7 @@ def _withdrawn(block: Block) -> Block:
 def _content(block: Block) -> object:
     if isinstance(block, GroupPositions):
         return block.offsets
-    return (block.topic_id, block.made_anew, block.ends) if block.ends else {}
+    return (block.topic_id, block.recreated, block.ends) if block.ends else {}
 
 
 def _by_topic(values: Mapping[TopicPartition, _V]) -> dict[str, dict[int, _V]]:

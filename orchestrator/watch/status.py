@@ -13,20 +13,20 @@ from typing import Any
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.estate.live.connections import mirrors_into
 from orchestrator.guards.live.guard_reading import guards_said
+from orchestrator.moves.active_site import active_site
 from orchestrator.moves.fence import fenced
 from orchestrator.moves.in_status import Known
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.primary_gate import Reality, grown_since_left, primary_drift, primary_rows
+from orchestrator.moves.primary_gate import Reality, grown_since_departure, primary_drift, primary_rows
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.moves.working_side import working_side
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal
-from orchestrator.runs.estate_record import LogsLeft, RunEnded, logs_left
+from orchestrator.runs.estate_record import LogsAtDeparture, RunEnded, logs_at_departure
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.history import coordination_of
 from orchestrator.runs.live.holds import hold_rows
@@ -221,7 +221,7 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
     ages = {name: age_s(now_s, found[-1].begun_at_s) for name, found in readings.items() if found}
     stale = {name: age for name, age in ages.items() if name in moved and (age is None or age > _GROWING_S)}
     grown = {
-        name: grown_since_left(
+        name: grown_since_departure(
             [reading.value for reading in found if name not in stale],
             left.get(name) if name in moved else None,
             was_lost=was_lost,
@@ -232,7 +232,7 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
     growing = {mirror.target: landed, mirror.source: at_source}
     reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
     unseen = sorted(name for name in moved & grown.keys() - stale.keys() if grown[name] is None)
-    side = working_side(mirror.target, rows, newest, state.holder if state is not None else "")
+    side = active_site(mirror.target, rows, newest, state.holder if state is not None else "")
     return {
         "primary": rows,
         "primary_drift": primary_drift(mirror, rows, reality),
@@ -261,10 +261,10 @@ def _ends_left(estate: Estate) -> dict[str, int]:
     if estate.coordination is None:
         return {}
     try:
-        facts = read_facts(estate.coordination, estate.topology.name, (LogsLeft, RunEnded))
+        facts = read_facts(estate.coordination, estate.topology.name, (LogsAtDeparture, RunEnded))
     except DcctlError:
         return {}
-    found = logs_left(facts, estate.mirror.source)
+    found = logs_at_departure(facts, estate.mirror.source)
     ends: dict[str, int] = {}
     for topic, _, end, _ in found.ends if found is not None else ():
         ends[topic] = ends.get(topic, 0) + end
@@ -337,7 +337,7 @@ def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_
     for tp, records in health.lag_records(ends).items():
         lag[tp.topic] = lag.get(tp.topic, 0) + records
     heartbeat = health.heartbeat_at_s
-    gaps = silent_gaps(health, history.sampled_ends(), history.made_anew)
+    gaps = silent_gaps(health, history.sampled_ends(), history.recreated)
     return {
         "states": dict(health.states),
         "lag_records": lag,

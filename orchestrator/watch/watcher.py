@@ -206,7 +206,7 @@ class Watcher:
         except UnacknowledgedError:
             self._writers.forget()
             raise
-        self._say_made_anew(written)
+        self._say_recreated(written)
         self._said_problem = ""
 
     def _say_outcome(self, reading: SourceReading) -> None:
@@ -219,8 +219,8 @@ class Watcher:
             event = "source lost" if reading.outcome == "failed" else "source answers in part"
             self._log.warning(event, cause=reading.cause, reason=reading.reason)
 
-    def _say_made_anew(self, samples: Sequence[Sample]) -> None:
-        anew = {s.topic: s for s in samples if isinstance(s, TopicEnds) and s.made_anew}
+    def _say_recreated(self, samples: Sequence[Sample]) -> None:
+        anew = {s.topic: s for s in samples if isinstance(s, TopicEnds) and s.recreated}
         for name, found in anew.items():
             if self._said_topics.get(name) != found.topic_id:
                 self._said_topics[name] = found.topic_id

@@ -43,9 +43,9 @@ from orchestrator.verbs.plans import plan_failover
 from tests.bench.map_run import Stopwatch
 from tests.bench.watched import rounds
 from tests.kafka_broker import kafka_broker
-from tests.operations.some_moves import a_session, performed, result_of, verified
-from tests.operations.some_servers import SomeServers
-from tests.planning.pictures import REQUEST, observation, part, topology
+from tests.verbs.pictures import REQUEST, observation, part, topology
+from tests.verbs.some_moves import a_session, performed, result_of, verified
+from tests.verbs.some_servers import SomeServers
 
 _A_TOPIC = 10
 _RECORDS = 20

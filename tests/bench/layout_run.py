@@ -24,14 +24,14 @@ from orchestrator.cli.main import run
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.observed import ObservedEstate
 from orchestrator.reconcile.applied import applied_now
-from orchestrator.reconcile.layout import plan_layout
+from orchestrator.reconcile.planning import plan_reconcile
 from orchestrator.runs.plan import canonical_json, to_json
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import single_losses
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from tests.bench.map_run import Stopwatch
-from tests.planning.layout.estates import as_described, coordinated, with_cluster
+from tests.reconcile.estates import as_described, coordinated, with_cluster
 
 PARTITIONS = 10
 T = TypeVar("T")
@@ -63,7 +63,9 @@ def main() -> None:
         "topics": sum(len(cluster.topics) for cluster in observed.clusters.values()),
         "partitions": sum(t.partitions for c in observed.clusters.values() for t in c.topics.values()),
     }
-    plan = timed("plan", lambda: plan_layout(topology, observed, coordination=coordinated(), applied=applied))
+    plan = timed(
+        "plan", lambda: plan_reconcile(topology, observed, coordination=coordinated(), applied=applied)
+    )
     text = timed("write", lambda: canonical_json(to_json(plan)))
     measured |= {
         "differences": len(plan.facts["differences"]),

@@ -26,8 +26,8 @@ from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Coordination as Ensemble
 from orchestrator.verbs.live import apply_procedure as procedure
 from orchestrator.verbs.registration import EFFECTS
-from tests.operations.layout.memory_run import Rehearsal, rehearse
-from tests.planning.layout.layouts import active_active
+from tests.reconcile.layouts import active_active
+from tests.reconcile.memory_run import Rehearsal, rehearse
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 
 EXAMPLE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
@@ -132,6 +132,8 @@ def test_1_is_also_a_run_that_was_taken_back(
         ["apply"],
         ["apply", EXAMPLE, "--frob"],
         ["failover", EXAMPLE, "--attest-down", "wset"],
+        ["failover", EXAMPLE, "--attest-degraded", "wset"],
+        ["failover", EXAMPLE, "--attest-sick", "wset"],
         ["failover", EXAMPLE, "--attest-down", "west", "--acknowledge", "soon"],
         ["failover", EXAMPLE, "--attest-down", "west", "--without-coordination"],
         ["switchover", EXAMPLE, "--to", "nowhere"],
@@ -242,16 +244,18 @@ class OnZooKeeper:
         self.server = server
         self.topology = replace(world.topology, coordination=Ensemble(zookeeper=server.hosts))
         world.topology = self.topology
-        monkeypatch.setattr(procedure.LayoutProcedure, "open_estate", lambda made: self.estate(world, made))
+        monkeypatch.setattr(
+            procedure.ReconcileProcedure, "open_estate", lambda made: self.estate(world, made)
+        )
         monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: self.connection())
 
     def connection(self) -> Coordination:
         return Coordination(self.server.hosts, session_timeout_s=2.0, deadline_s=3.0)
 
-    def estate(self, world: Rehearsal, made: procedure.LayoutProcedure) -> procedure.LayoutEstate:
+    def estate(self, world: Rehearsal, made: procedure.ReconcileProcedure) -> procedure.ReconcileEstate:
         coordination = self.connection()
         coordination.open(20)
-        return procedure.LayoutEstate(made.topology, dict(world.clusters), world.observe, coordination)
+        return procedure.ReconcileEstate(made.topology, dict(world.clusters), world.observe, coordination)
 
 
 @contextmanager

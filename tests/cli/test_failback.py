@@ -9,8 +9,8 @@ import pytest
 from orchestrator.cli.main import run
 from orchestrator.verbs.live import failback_procedure as operation
 from orchestrator.verbs.plans import plan_failback
-from tests.planning import failback_pictures, pictures
-from tests.planning.failback_pictures import REQUEST
+from tests.verbs import failback_pictures, pictures
+from tests.verbs.failback_pictures import REQUEST
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 

@@ -11,8 +11,8 @@ from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import RunEvent, to_json
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
-from tests.planning import failback_pictures
-from tests.planning.pictures import REQUEST, observation, topology
+from tests.verbs import failback_pictures
+from tests.verbs.pictures import REQUEST, observation, topology
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
 

@@ -16,9 +16,9 @@ from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live import apply_procedure as procedure
-from tests.operations.layout.memory_run import Rehearsal, rehearse
-from tests.operations.memory_ensemble import a_record, write_run
-from tests.planning.layout.layouts import active_active
+from tests.reconcile.layouts import active_active
+from tests.reconcile.memory_run import Rehearsal, rehearse
+from tests.runs.memory_ensemble import a_record, write_run
 
 Told = Callable[..., tuple[int, str, str]]
 
@@ -189,11 +189,11 @@ def test_where_no_cluster_answers_nothing_is_said_to_be_as_the_file_says(
 def ensemble_away(world: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From now on it does not answer."""
 
-    def away(made: procedure.LayoutProcedure) -> procedure.LayoutEstate:
+    def away(made: procedure.ReconcileProcedure) -> procedure.ReconcileEstate:
         clusters = dict(world.clusters)
-        return procedure.LayoutEstate(made.topology, clusters, world.observe, None, "no answer within 5 s")
+        return procedure.ReconcileEstate(made.topology, clusters, world.observe, None, "no answer within 5 s")
 
-    return lambda: monkeypatch.setattr(procedure.LayoutProcedure, "open_estate", away)
+    return lambda: monkeypatch.setattr(procedure.ReconcileProcedure, "open_estate", away)
 
 
 def test_without_the_ensemble_drift_has_no_good_news(

@@ -18,7 +18,7 @@ from orchestrator.verbs.live import (
     fence_procedure,
     switchover_procedure,
 )
-from tests.engine.test_any_exception import plans
+from tests.runs.test_any_exception import plans
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 COMMANDS: Mapping[str, list[str]] = {

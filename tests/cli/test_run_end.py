@@ -13,7 +13,7 @@ from orchestrator.runs.engine import RunState
 from orchestrator.runs.engine.summary import run_reason
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failover
-from tests.planning.pictures import REQUEST, observation, topology
+from tests.verbs.pictures import REQUEST, observation, topology
 
 RESULT = RunResult(
     run_id="r1",

@@ -19,7 +19,7 @@ from orchestrator.cli import output
 from orchestrator.cli.main import LOOKING, _register_commands, app, run
 from orchestrator.cli.run_end import end_with
 from orchestrator.errors import IncompleteError
-from tests.operations.canaries.test_report import run as failover
+from tests.evidence.canaries.test_report import run as failover
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
 DCCTL = [sys.executable, "-m", "orchestrator.cli.main"]

@@ -52,7 +52,7 @@ def test_what_stood_in_the_copy_is_lost_and_no_position_skips_what_stands_in_the
         try:
             syncs = _records(east, mirror.offset_syncs_topic)
             # No sync tells of a copy that is made again: it may be deleted once more while it grows too fast.
-            _await(lambda: max(_made_anew(simulation).values()) < _SYNCED)
+            _await(lambda: max(_recreated(simulation).values()) < _SYNCED)
             unsynced = _records(east, mirror.offset_syncs_topic) - syncs
         finally:
             rules.remove([kept_out])
@@ -87,7 +87,7 @@ def test_what_stood_in_the_copy_is_lost_and_no_position_skips_what_stands_in_the
         assert int(gap.partition(" ")[0].replace(",", "")) >= lost
 
 
-def _made_anew(simulation: Simulation) -> Mapping[TopicPartition, int]:
+def _recreated(simulation: Simulation) -> Mapping[TopicPartition, int]:
     """Delete the copy, which MirrorMaker makes again; how far it has grown once it holds some records."""
     east = simulation.cluster("east")
     deleted = east.topics([_COPY])[_COPY]

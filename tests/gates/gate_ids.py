@@ -13,9 +13,9 @@ from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
-from tests.planning import failback_pictures, pictures
-from tests.planning.layout.estates import as_described, planned
-from tests.planning.pictures import part
+from tests.reconcile.estates import as_described, planned
+from tests.verbs import failback_pictures, pictures
+from tests.verbs.pictures import part
 
 
 def plans() -> Iterable[Plan]:

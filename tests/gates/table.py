@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.gates.cases_both_up import BOTH_UP
 from tests.gates.cases_lost import LOST
-from tests.gates.cases_returned import RETURNED
+from tests.gates.cases_rejoining import RETURNED
 
 ALL = (*BOTH_UP, *LOST, *RETURNED)
 
@@ -19,8 +19,8 @@ NEVER_REFUSED: Mapping[Gate, str] = {
         "failback",
         "positions-known",
     ): "they are translated once all stands still, and what fails is taken back",
-    ("failback", "queries"): "a checkpoint that the standby works with: tests/planning/test_failback.py",
-    ("switchover", "queries"): "by what the watcher has copied: tests/planning/test_switchover.py",
+    ("failback", "queries"): "a checkpoint that the standby works with: tests/verbs/test_failback.py",
+    ("switchover", "queries"): "by what the watcher has copied: tests/verbs/test_switchover.py",
     ("failback", "mirror-trusted"): "the same workers and copies as of a planned move, whose case it has",
     ("failback", "source-primary"): "where it is back already nothing is left to do, which is status 0",
     ("fence", "reachable"): "it answers, or nobody knows",
@@ -29,7 +29,7 @@ NEVER_REFUSED: Mapping[Gate, str] = {
     ("apply", "no-reassignment"): "needs two brokers: tests/gates/test_moving.py",
 }
 NEVER_UNKNOWN: Mapping[Gate, str] = {
-    ("switchover", "queries"): "state that nobody can judge: tests/planning/test_switchover.py",
+    ("switchover", "queries"): "state that nobody can judge: tests/verbs/test_switchover.py",
     ("failover", "attested"): "a person's word needs no measurement",
     ("apply", "brokers-alive"): "what was not seen is for clusters-known",
     ("apply", "no-reassignment"): "what was not seen is for clusters-known",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.test_any_exception import plans
 from tests.gates.gate_ids import gates_of
 from tests.gates.table import ALL, NEVER_REFUSED, NEVER_UNKNOWN, Gate
+from tests.runs.test_any_exception import plans
 
 EVERY: set[Gate] = {(verb, gate) for verb, gates in gates_of().items() for gate in gates}
 
@@ -34,7 +34,7 @@ def test_every_gate_of_every_verb_has_its_case(outcome: str, never: Mapping[Gate
 
 OF_A_SICK_SITE = {"source-sick"}
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
-"""Only where a site is attested to be sick: their real cases are in `tests/faults/test_sick.py`."""
+"""Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
 
 
 def test_names_tell_cases_apart() -> None:

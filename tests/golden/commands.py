@@ -15,7 +15,7 @@ from orchestrator.runs.overrides import acknowledgement
 from orchestrator.verbs.live.run_result import RunResult
 from tests.twin.operator import Operator
 
-_RENAMED = {"attest_down": "attested", "attest_sick": "sick", "principal": "principals"}
+_RENAMED = {"attest_down": "attested", "attest_degraded": "sick", "principal": "principals"}
 # Neither of them reaches a request: they say how the command itself talks.
 _TALK = ("file", "dry_run", "out", "graph", "yes", "as_json")
 

@@ -383,8 +383,11 @@ def _forms(pattern: Pattern, names: Names) -> tuple[re.Pattern[str], ...]:
 
 
 def _names(run: PlayedRun) -> Names:
-    roaming = [p for p in run.topology.producers if p.moved_by == "itself"]
-    by_itself, early = {p.principal for p in roaming}, {topic for p in roaming for topic in p.topics}
+    self_redirecting = [p for p in run.topology.producers if p.moved_by == "itself"]
+    by_itself, early = (
+        {p.principal for p in self_redirecting},
+        {topic for p in self_redirecting for topic in p.topics},
+    )
     others = {p.principal for p in run.topology.producers} - by_itself
     return (
         ("left", run.plan.source),

@@ -140,8 +140,8 @@ class _Player:
                 way = run.back if entry.step in undone else run.there
                 way.setdefault(entry.step, set()).add(entry.words)
                 # Without coordination the journal is a file, and nothing of it in the estate's record.
-                is_alone = bool(plan.request.get("without_coordination"))
-                if entry.kind == "do" and entry.step not in run.announced and not is_alone:
+                is_uncoordinated = bool(plan.request.get("without_coordination"))
+                if entry.kind == "do" and entry.step not in run.announced and not is_uncoordinated:
                     run.unannounced.append(str(entry))
         return run
 

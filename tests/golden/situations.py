@@ -11,7 +11,12 @@ from functools import cache
 
 from tests.golden.play import Situation
 from tests.golden.stories.failback import failback
-from tests.golden.stories.failover import failover_by_file, failover_by_state, failover_by_word, roaming
+from tests.golden.stories.failover import (
+    failover_by_file,
+    failover_by_state,
+    failover_by_word,
+    self_redirecting,
+)
 from tests.golden.stories.fencing import fencing, hooked
 from tests.golden.stories.interrupted import interrupted
 from tests.golden.stories.leaving import leaving
@@ -21,7 +26,7 @@ _MAKERS = (
     failover_by_file,
     failover_by_state,
     failover_by_word,
-    roaming,
+    self_redirecting,
     leaving,
     switchover,
     failback,

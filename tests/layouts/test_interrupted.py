@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
-from orchestrator.estate.live.observe import observe_layout
+from orchestrator.estate.live.observe import observe_estate
 from orchestrator.topology.loading import load_topology
 from orchestrator.verbs.live.apply import plan_apply, run_apply
 from tests.drill.rehearsal import ROOT, processes_of
@@ -69,7 +69,7 @@ class Pair:
                 cluster.acls,
                 {c.name: (dict(c.config), c.state) for c in (cluster.connectors or {}).values()},
             )
-            for name, cluster in observe_layout(load_topology(file)).clusters.items()
+            for name, cluster in observe_estate(load_topology(file)).clusters.items()
         }
 
 

@@ -16,8 +16,8 @@ from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import RecordedPositions
 from orchestrator.moves.way import Leg, Route
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.cuts import Cut, Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.truncations import Truncation, Truncations
 from orchestrator.runs.effect import Done, Failed, Handle
 from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
@@ -40,7 +40,7 @@ class World:
     syncs: dict[MirrorRef, list[tuple[int, int]]]
     stored: dict[MirrorRef, int]
     positions: dict[str, dict[TopicPartition, int]]
-    cut: dict[TopicPartition, tuple[Cut, ...]] = field(default_factory=dict)
+    cut: dict[TopicPartition, tuple[Truncation, ...]] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)
     timeout_s: float = 60.0
     now: float = 1_000.0
@@ -78,7 +78,7 @@ class World:
     def kept(self, mirror: MirrorRef) -> None:
         """Nothing was ever brought back."""
 
-    def cuts(self, mirror: MirrorRef) -> Cuts:  # noqa: ARG002
+    def truncations(self, mirror: MirrorRef) -> Truncations:  # noqa: ARG002
         return self.cut
 
     def cluster(self, name: str) -> Any:
@@ -213,7 +213,7 @@ def test_records_that_only_the_place_left_has_are_not_left_behind_unsaid() -> No
 def test_a_position_among_records_that_the_source_has_lost_has_no_place() -> None:
     """What a run has recorded of a cut is looked up for each way against a mirror."""
     cut = world()
-    cut.cut = {ORDERS: (Cut(45, 20),)}
+    cut.cut = {ORDERS: (Truncation(45, 20),)}
     found = translate(cut, FRAUD)
     assert isinstance(found, Failed)
     assert "exist at the target only" in found.message

@@ -36,12 +36,12 @@ from tests.golden.play import Situation
 from tests.moves import test_ways
 from tests.moves.moments import STORIES, Moment, Occurrence, Told, occurrences, told, told_of
 from tests.moves.test_runbook import plan_of
-from tests.planning.known_names import OF_MOVES
+from tests.verbs.known_names import OF_MOVES
 
 AnyEffect = type[Effect[Any]]
 held_rows = partial(telling.held_rows, effects=EFFECTS)
 where_now = partial(telling.where_now, effects=EFFECTS)
-# What an apply holds: tests/operations/layout/test_apply_held.py
+# What an apply holds: tests/reconcile/test_apply_held.py
 every_effect = pytest.mark.parametrize("effect", OF_MOVES, ids=lambda effect: effect.NAME)
 
 

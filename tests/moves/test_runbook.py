@@ -16,8 +16,8 @@ from orchestrator.runs.held import held_in_words, still_held
 from orchestrator.runs.plan import NEEDS_RESULT, Plan, Step, plan_from_json, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import Runbook, behind
-from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_effects import LEDGERS, CloseLedger, OpenLedger, ReadPage, Say, Shelves, ToyWorld, TurnTo
+from tests.runs.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 
 
 def plan_of(book: Runbook) -> Plan:

@@ -49,12 +49,12 @@ from orchestrator.watch.status_parts import status_parts
 from tests.moves import toy_declared
 from tests.moves.toy_declared import DeclaredTallies, Tally, install
 from tests.moves.toy_world import AWAY, HOME, REQUESTS, TALLIES, ToyEstate, wrong
-from tests.operations.layout.memory_run import rehearse
+from tests.reconcile.memory_run import rehearse
 
-SICK = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
+DEGRADED = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
 ROOT = Path(__file__).parents[2]
 ENTRY = '  - {name: ada, cluster: west, kind: toy, topics: [orders], principal: "User:ada", notebook: notes/ada}\n'
-FILE = SICK.replace("failover:\n", f"{ENTRY}failover:\n")
+FILE = DEGRADED.replace("failover:\n", f"{ENTRY}failover:\n")
 
 
 @pytest.fixture(autouse=True)
@@ -296,7 +296,7 @@ def test_it_takes_part_in_moves_of_its_file() -> None:
     them = participants_of(topology())
     assert [kind.name for kind in them.kinds] == [*(kind.name for kind in PARTICIPANTS.kinds), "toy"]
     assert them.kind("toy").at(topology(), "west") == ("ada",)
-    assert participants_of(parse_topology(SICK)) == PARTICIPANTS
+    assert participants_of(parse_topology(DEGRADED)) == PARTICIPANTS
     with pytest.raises(DcctlError, match="no kind of application has this name"):
         PARTICIPANTS.kind("toy")
 

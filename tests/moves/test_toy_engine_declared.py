@@ -31,12 +31,12 @@ from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.watcher import Watcher
 from tests.moves.conftest import TOY_PACKAGE
 from tests.moves.toy_engine import DECLARED, TOY, Copied
-from tests.operations.layout.memory_run import rehearse
+from tests.reconcile.memory_run import rehearse
 
-SICK = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
+DEGRADED = (Path(__file__).parents[1] / "faults" / "sick.yaml").read_text(encoding="utf-8")
 ROOT = Path(__file__).parents[2]
 USUAL = "policy: default, replicas: 1"
-FILE = SICK.replace(USUAL, "engine: toy, every_s: 2, replicas: 1").replace(", connect_workers: 1", "")
+FILE = DEGRADED.replace(USUAL, "engine: toy, every_s: 2, replicas: 1").replace(", connect_workers: 1", "")
 
 
 def topology() -> Topology:
@@ -57,7 +57,7 @@ def test_its_keys_are_read_and_written() -> None:
     written = dump_topology(topology())
     assert (written["replication"][0]["engine"], written["replication"][0]["every_s"]) == ("toy", 2.0)
     assert parse_topology(json.dumps(written)) == topology()
-    assert "engine" not in dump_topology(parse_topology(SICK))["replication"][0]
+    assert "engine" not in dump_topology(parse_topology(DEGRADED))["replication"][0]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_editors_know_its_keys() -> None:
     """The published schema takes the file, and refuses what the model refuses."""
     schema = jsonschema.Draft202012Validator(topology_schema())
     assert schema.is_valid(yaml.safe_load(FILE))
-    assert schema.is_valid(yaml.safe_load(SICK))
+    assert schema.is_valid(yaml.safe_load(DEGRADED))
     for wrong in ("every_s: often", "evry_s: 2"):
         assert not schema.is_valid(yaml.safe_load(FILE.replace("every_s: 2", wrong)))
     for wrong in ("", "engine: mirrormaker2, "):
@@ -168,7 +168,7 @@ def test_it_takes_part_in_moves_of_its_file() -> None:
     them = participants_of(topology())
     assert them.engines == (*PARTICIPANTS.engines, TOY)
     assert engine_of(topology().replication[0]) is TOY
-    assert participants_of(parse_topology(SICK)) == PARTICIPANTS
+    assert participants_of(parse_topology(DEGRADED)) == PARTICIPANTS
     (mirror,) = topology().replication
     with pytest.raises(DcctlError, match="its engine toy takes no part in moves"):
         PARTICIPANTS.engine(topology(), ref_to(mirror))

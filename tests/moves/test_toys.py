@@ -24,10 +24,10 @@ from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import DenialLifted
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.live import coordination
-from orchestrator.runs.live.alone import local_journal
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.history import run_records
 from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_procedure, run_procedure
+from orchestrator.runs.live.uncoordinated import local_journal
 from orchestrator.runs.plan import AskedAgain, GateResult, Plan
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.failover_procedure import run_failover
@@ -39,7 +39,6 @@ from orchestrator.verbs.live.switchover_procedure import run_switchover
 from orchestrator.verbs.registration import EFFECTS, effects_with
 from orchestrator.verbs.run_story import run_story
 from orchestrator.watch.status import mirror_status
-from tests.engine.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.moves.toy_engine import Copiers, ToyEngine
 from tests.moves.toy_world import (
     AWAY,
@@ -53,6 +52,7 @@ from tests.moves.toy_world import (
     said_at,
     wrong,
 )
+from tests.runs.crashes import ABORT, crash_everywhere, raise_everywhere, run_inline, stall_everywhere
 from tests.twin import truths
 from tests.twin.crew import ProcessDied
 from tests.twin.record import Entry
@@ -414,8 +414,8 @@ def test_what_a_further_kind_has_recorded_without_the_ensemble_is_imported(
     assert estate.ensemble.nodes == before
     assert import_journal(estate.topology, journal, them=estate.them)["primary"] == AWAY
     facts = read_facts(estate.ensemble, estate.topology.name, (DenialLifted,))
-    let_in = [DenialLifted(cluster=AWAY, topics=((AWAY, name),)) for name in TALLIES]
-    assert [fact.body for fact in facts] == let_in
+    allow_at_target = [DenialLifted(cluster=AWAY, topics=((AWAY, name),)) for name in TALLIES]
+    assert [fact.body for fact in facts] == allow_at_target
 
 
 def test_a_mirror_that_its_engine_cannot_run_is_refused_with_what_that_lacks(tmp_path: Path) -> None:

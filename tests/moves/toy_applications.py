@@ -326,16 +326,16 @@ class StartTallies(
         return _stopped(self.names)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
-        for fact in self._let_in:
+        for fact in self._allow_at_target:
             run.port(EstateRecord).write(fact)
         run.port(Tallies).start(self.names, self.cluster)
         return Done(Nothing())
 
     def facts(self, result: Nothing) -> Iterable[Body]:
-        return self._let_in
+        return self._allow_at_target
 
     @property
-    def _let_in(self) -> tuple[DenialLifted, ...]:
+    def _allow_at_target(self) -> tuple[DenialLifted, ...]:
         return tuple(DenialLifted(cluster=self.cluster, topics=((self.cluster, n),)) for n in self.names)
 
 

@@ -28,7 +28,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.word import V, Word
-from tests.engine.crashes import CrashingJournal
+from tests.runs.crashes import CrashingJournal
 
 P = TypeVar("P")
 

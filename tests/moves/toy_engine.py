@@ -18,7 +18,7 @@ from orchestrator.moves.results import (
     MirrorEnd,
     MirrorStarts,
     PartlyStanding,
-    ReturnedLogs,
+    RejoiningLogs,
     RulesHeard,
     StandingLogs,
 )
@@ -258,7 +258,7 @@ class CountLost(
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class CompareCopies(
-    Look[ReturnedLogs],
+    Look[RejoiningLogs],
     name="toy-compare",
     phase="detect",
     title="Compare the logs at {mirror.source} with what the copier {mirror} has copied",
@@ -268,14 +268,16 @@ class CompareCopies(
     mirror: MirrorRef
     standing: Handle[StandingLogs]
 
-    def perform(self, run: Running) -> Outcome[ReturnedLogs]:
+    def perform(self, run: Running) -> Outcome[RejoiningLogs]:
         copied, ends = run.port(Copiers).copied(run, self.mirror), run.of(self.standing).ends
         shorter = [str(tp) for tp, end in copied.items() if ends[tp] < end]
         if shorter:
             return Failed(f"shorter than their copies: {', '.join(shorter)}")
         tail = {tp: ends[tp] - end for tp, end in copied.items() if ends[tp] > end}
         copies = run.port(Copiers).copies(self.mirror, copied)
-        found = ReturnedLogs(set_offsets=(), cuts=[], tail=tail, missing={}, orphans={}, copied=copies)
+        found = RejoiningLogs(
+            set_offsets=(), truncations=[], tail=tail, missing={}, target_only={}, copied=copies
+        )
         return Done(found, f"{sum(tail.values())} records are late")
 
 
@@ -467,7 +469,7 @@ class ToyEngine(MirrorEngine):
         drain = AwaitCopied(mirror=mirror, standing=standing, limit_s=timeout_s)
         return book.add(drain, id=way.id("copied", mirror))
 
-    def drain_what_is_left(
+    def drain_partial(
         self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[PartlyStanding], accepted: Accepted
     ) -> Handle[Nothing]:
         rest = CopyRest(mirror=mirror, standing=standing, allowed_records=accepted.loss)
@@ -512,8 +514,8 @@ class ToyEngine(MirrorEngine):
         timeout_s: float,
     ) -> Rejoined:
         ahead = mirror.other_way
-        returned = book.add(CompareCopies(mirror=ahead, standing=standing), id=way.id("compare", mirror))
-        fits = behind(returned, because="what is shorter than its copy cannot be copied on")
+        rejoining = book.add(CompareCopies(mirror=ahead, standing=standing), id=way.id("compare", mirror))
+        fits = behind(rejoining, because="what is shorter than its copy cannot be copied on")
         goes_on = book.add(GoOnCopying(mirror=ahead), id=way.id("copier-goes-on", mirror), after=[fits])
         runs = behind(goes_on, because="nothing arrives before")
         tail = AwaitCopied(mirror=ahead, standing=standing, limit_s=timeout_s)
@@ -524,7 +526,7 @@ class ToyEngine(MirrorEngine):
         begun = behind(back, because="nothing is brought back before")
         caught_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
         is_near = book.add(caught_up, id=way.id("copier-caught-up", mirror), after=[begun])
-        return Rejoined(returned=returned, starts=back, caught_up=(arrived, is_near))
+        return Rejoined(rejoining=rejoining, starts=back, caught_up=(arrived, is_near))
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         paused = book.add(StopCopier(mirror=mirror), id=way.id("pause-copier", mirror), after=after)

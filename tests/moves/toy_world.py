@@ -1,6 +1,6 @@
 """An estate in memory in which a toy engine mirrors, and toy applications work beside usual producers.
 
-Runs are made by `tests.engine.crashes`: the journal is theirs; lock, estate record and session are those of any
+Runs are made by `tests.runs.crashes`: the journal is theirs; lock, estate record and session are those of any
 move, on the servers in memory.
 """
 
@@ -28,9 +28,9 @@ from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import PARTICIPANTS, effects_with
-from tests.engine.crashes import CrashingJournal
 from tests.moves.toy_applications import Tallies, ToyApplications
 from tests.moves.toy_engine import Copiers, ToyEngine
+from tests.runs.crashes import CrashingJournal
 from tests.twin import truths
 from tests.twin.crew import EPOCH_S
 from tests.twin.estate import TwinEstate

@@ -15,14 +15,14 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.guards.live.guard_reading import GuardReading
+from orchestrator.moves.active_site import active_site
 from orchestrator.moves.primary_gate import primary_rows
-from orchestrator.moves.working_side import working_side
 from orchestrator.runs.coordination_state import newest_move
-from orchestrator.runs.estate_record import logs_left, reverse_starts
+from orchestrator.runs.estate_record import logs_at_departure, reverse_starts
 from orchestrator.runs.fact_copy import decode_copy, is_copy
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.journal import journal_records
-from orchestrator.snapshot.returned import log_cuts
+from orchestrator.snapshot.rejoining import log_truncations
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
@@ -119,7 +119,7 @@ def coordination(data: OldData, ensemble: Coordination) -> dict[str, Any]:
         "runs": [_plain(asdict(run)) for run in state.runs],
         "newest_move": newest.run_id if newest else None,
         "primaries": primaries,
-        "working_side": working_side(mirror.target, primaries, newest, "").as_json(),
+        "working_side": active_site(mirror.target, primaries, newest, "").as_json(),
         "holds": [_plain(asdict(hold)) for hold in state.holds],
         "cluster_ids": dict(state.cluster_ids),
     }
@@ -130,13 +130,13 @@ def past(data: OldData, ensemble: Coordination) -> dict[str, Any]:
     (mirror,) = data.topology.replication
     facts = read_facts(ensemble, data.topology.name)
     starts = reverse_starts(facts, mirror.source, mirror.target)
-    left = logs_left(facts, mirror.source)
-    cuts = log_cuts(facts, mirror.source, mirror.target)
+    left = logs_at_departure(facts, mirror.source)
+    truncations = log_truncations(facts, mirror.source, mirror.target)
     return {
         "starts": {str(tp): at for tp, at in sorted(starts.items())},
         "left": None if left is None else {str(tp): list(end) for tp, end in sorted(left.log_ends().items())},
         "topic_ids": {} if left is None else dict(left.topic_ids),
-        "cuts": {str(tp): _plain(found) for tp, found in sorted(cuts.items())},
+        "cuts": {str(tp): _plain(found) for tp, found in sorted(truncations.items())},
     }
 
 

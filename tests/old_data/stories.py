@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from tests.faults.estate import SMALL, SMALL_SPARK, Estate
-from tests.faults.test_sick import SICK, await_batch, kill
+from tests.faults.test_degraded import DEGRADED, await_batch, kill
 
 _WORK_S = 4.0
 _REFUSED = 4
@@ -132,5 +132,5 @@ class Story:
 STORIES: Mapping[str, Story] = {
     "small": Story(small, SMALL),
     "spark": Story(spark, SMALL_SPARK),
-    "sick": Story(sick, SICK),
+    "sick": Story(sick, DEGRADED),
 }

@@ -17,7 +17,7 @@ from orchestrator.runs.estate_record import (
     KIND_OF,
     ClusterIds,
     Fact,
-    LogsLeft,
+    LogsAtDeparture,
     ReverseStarts,
     body_to_json,
 )
@@ -32,23 +32,23 @@ from tests.twin.estate import TwinEstate
 from tests.twin.operator import Operator
 
 ALL = [OldData(folder) for folder in FOLDERS]
-OF_LOGS = (ClusterIds, LogsLeft, ReverseStarts)
+OF_LOGS = (ClusterIds, LogsAtDeparture, ReverseStarts)
 
 
 def lost_and_back(data: OldData, folder: Path) -> Operator:
     """West was lost or sick, applications work at east, and west is well again."""
     operator = Operator(TwinEstate(data.topology, folder))
-    estate, is_sick = operator.estate, "leaving" in data.about["runs"]
+    estate, is_degraded = operator.estate, "leaving" in data.about["runs"]
     estate.live(10)
-    if is_sick:
+    if is_degraded:
         estate.clusters["west"].set_brokers("gone", 2)
     else:
         estate.lose("west")
     estate.live(5)
-    result = operator.leave() if is_sick else operator.failover()
+    result = operator.leave() if is_degraded else operator.failover()
     assert result.outcome == "ok", result.reason
     estate.live(6)
-    if is_sick:
+    if is_degraded:
         estate.clusters["west"].set_brokers("up", 2)
     else:
         estate.bring_back("west")

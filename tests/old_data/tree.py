@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from kazoo.client import KazooClient
 
 from orchestrator.runs.plan import canonical_json
-from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.runs.memory_ensemble import MemoryEnsemble
 
 
 class Node(NamedTuple):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
 from orchestrator.replication.along_maps import Hop, translate_along
-from orchestrator.replication.cuts import Cut
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.truncations import Truncation
 from tests.replication.mirror_model import PARTITION, Mirror, build, mirror_of
 
 _MANY = settings(max_examples=300, deadline=None)
@@ -133,8 +133,8 @@ def test_where_one_map_knows_nothing_nothing_is_known() -> None:
 def test_a_position_among_records_that_the_source_has_lost_has_no_place() -> None:
     """What stands at the one copy only cannot be read at the other."""
     east, south = of_pairs((0, 0), (20, 20), (15, 21)), of_pairs((0, 0), (40, 40))
-    cuts = (Cut(15, 21),)
-    hops = [Hop(east, PARTITION, is_inverse=True, cuts=cuts), Hop(south, PARTITION)]
+    truncations = (Truncation(15, 21),)
+    hops = [Hop(east, PARTITION, is_inverse=True, truncations=truncations), Hop(south, PARTITION)]
     assert translate_along(hops, 18).offset is None
     assert translate_along(hops, 21)[:3] == (15, True, 0)
 

@@ -59,7 +59,7 @@ def test_nobody_is_asked_for_what_it_has_not() -> None:
     assert (engine.has_map(NOBODY, MIRROR), engine.stopped_at(NOBODY, MIRROR)) == (False, None)
     assert engine.kept_positions(NOBODY, MIRROR) == {}
     with pytest.raises(NoMapError, match="the plain one keeps no offset map"):
-        engine.offset_map(NOBODY, MIRROR, made_anew={}, gaps={})
+        engine.offset_map(NOBODY, MIRROR, recreated={}, gaps={})
 
 
 def test_it_leaves_no_traces() -> None:

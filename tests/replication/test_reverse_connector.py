@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names, desired_connectors
 from orchestrator.mirrors.mirrormaker2.reverse_connector import reverse_connector
 from orchestrator.replication.positions_back import reverse_mirror
-from tests.planning.pictures import MIRROR, topology
+from tests.verbs.pictures import MIRROR, topology
 
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": "${file:/secrets:west}"}
 

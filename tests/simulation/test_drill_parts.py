@@ -23,7 +23,7 @@ from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogEnd, TopicPartition
-from tests.planning.pictures import MIRROR, history, topology
+from tests.verbs.pictures import MIRROR, history, topology
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
 NOW_S = 1_800_000_000.0

@@ -1,4 +1,4 @@
-"""The coordination ensemble in memory, as `tests.operations.memory_ensemble`, with locks that are held and lost.
+"""The coordination ensemble in memory, as `tests.runs.memory_ensemble`, with locks that are held and lost.
 
 What is written under the lock is a doing: of the journal, or a fact of the estate record.
 """
@@ -13,7 +13,7 @@ from orchestrator.errors import CoordinationError, LockHeldError, LockLostError,
 from orchestrator.runs.live.estate_record import FactName
 from orchestrator.runs.live.journal import unpacked
 from orchestrator.runs.plan import canonical_json
-from tests.operations.memory_ensemble import MemoryEnsemble
+from tests.runs.memory_ensemble import MemoryEnsemble
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import Kind, Record
 

@@ -234,7 +234,7 @@ def completed(topology: Topology, folder: Path) -> Topology:
             connect=(f"http://{name}:8083",) if any(row.connect_workers for row in cluster.nodes) else (),
             client={"sasl.username": "operator"},
         )
-    quiet_s = topology.failover.quiet_after_move_s
+    cooldown_s = topology.failover.quiet_after_move_s
     return replace(
         topology,
         clusters=clusters,
@@ -243,7 +243,7 @@ def completed(topology: Topology, folder: Path) -> Topology:
             replace(producer, principal=producer.principal or f"User:{producer.name}")
             for producer in topology.producers
         ),
-        failover=replace(topology.failover, quiet_after_move_s=0.0 if quiet_s is None else quiet_s),
+        failover=replace(topology.failover, quiet_after_move_s=0.0 if cooldown_s is None else cooldown_s),
         coordination=Coordination(zookeeper="ensemble:2181"),
         inventory=str(folder / "inventory.yaml"),
     )

@@ -1,12 +1,12 @@
 """The boot guards of a cluster's brokers: each asks the ensemble every second, and opens its broker or not.
 
-What they may do is decided by dcctl's own `guard_word`; how a broker is started anew is shortened to a pause.
+What they may do is decided by dcctl's own `boot_guard_status`; how a broker is started anew is shortened to a pause.
 """
 
 from __future__ import annotations
 
 from orchestrator.errors import CoordinationError
-from orchestrator.guards.boot_guard import Disk, GuardWord, guard_word
+from orchestrator.guards.boot_guard import BootGuardStatus, Disk, boot_guard_status
 from orchestrator.guards.live.guard_reading import GuardFacts, guards_path
 from orchestrator.runs.guards import GuardSaid, Said
 from orchestrator.runs.writers import writers_at
@@ -54,10 +54,10 @@ class TwinGuards:
             if word.is_open:
                 self._opening[broker.number] = now_s
 
-    def _word(self) -> GuardWord | None:
+    def _word(self) -> BootGuardStatus | None:
         try:
             facts = self._facts.read(self._ensemble)
-            return guard_word(self._cluster.name, self._writers, facts, disk=Disk())
+            return boot_guard_status(self._cluster.name, self._writers, facts, disk=Disk())
         except CoordinationError:
             return None
 

@@ -21,24 +21,24 @@ from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
 
 ACTIVE_PASSIVE = "topologies/active-passive.yaml"
-SICK = "tests/faults/sick.yaml"
+DEGRADED = "tests/faults/sick.yaml"
 THERE, BACK = ["west", "east"], ["west", "east", "west"]
 
 
 def at_work(estates: Estates) -> Operator:
     """Nothing is wrong."""
-    return estates.at_work(SICK)
+    return estates.at_work(DEGRADED)
 
 
 def sick(estates: Estates) -> Operator:
     """One broker of west is gone, and leads no more."""
-    operator = estates.at_work(SICK)
+    operator = estates.at_work(DEGRADED)
     operator.estate.clusters["west"].set_brokers("gone", 1)
     operator.estate.live(3)
     return operator
 
 
-def returned(estates: Estates, file: str = SICK) -> Operator:
+def rejoining(estates: Estates, file: str = DEGRADED) -> Operator:
     """West was lost, applications moved east, and west is back with its disks."""
     operator = estates.at_work(file)
     operator.estate.lose("west")
@@ -78,7 +78,7 @@ def test_a_planned_move_loses_nothing_there_and_back(estates: Estates) -> None:
 
 def test_a_lost_site_that_comes_back_is_primary_again(estates: Estates) -> None:
     """What had not been copied is late, not lost."""
-    operator = returned(estates, ACTIVE_PASSIVE)
+    operator = rejoining(estates, ACTIVE_PASSIVE)
     assert operator.failback().outcome == "ok"
     holds(operator, "west", BACK)
     assert truths.lost_at(operator.estate, "west") == set()
@@ -86,7 +86,7 @@ def test_a_lost_site_that_comes_back_is_primary_again(estates: Estates) -> None:
 
 def test_a_topic_that_was_made_anew_long_before_its_site_was_lost_comes_back(estates: Estates) -> None:
     """The topic that applications left is the one that returns, whatever had become of an earlier one."""
-    operator = estates.at_work(SICK)
+    operator = estates.at_work(DEGRADED)
     operator.estate.make_anew("west", "orders")
     operator.estate.live(20)
     operator.estate.lose("west")
@@ -102,7 +102,7 @@ def test_a_topic_that_was_made_anew_long_before_its_site_was_lost_comes_back(est
 
 def test_a_topic_that_was_made_anew_after_its_site_was_lost_is_another_one(estates: Estates) -> None:
     """What was copied of the earlier one does not continue in it."""
-    operator = returned(estates)
+    operator = rejoining(estates)
     operator.estate.make_anew("west", "orders")
     with pytest.raises(GateRefusedError, match="orders was made anew"):
         operator.failback()
@@ -110,7 +110,7 @@ def test_a_topic_that_was_made_anew_after_its_site_was_lost_is_another_one(estat
 
 def test_a_guarded_site_comes_back_closed_and_is_held_before_it_opens(estates: Estates) -> None:
     """Its applications run again as soon as their hosts do, and nobody writes there before it is primary."""
-    operator = estates.at_work(SICK)
+    operator = estates.at_work(DEGRADED)
     estate = operator.estate
     estate.guard("west")
     estate.lose("west")
@@ -129,7 +129,7 @@ def test_a_guarded_site_comes_back_closed_and_is_held_before_it_opens(estates: E
 
 def test_a_log_that_came_back_shorter_is_told(estates: Estates) -> None:
     """A power loss cut off what was acknowledged: a person decides whether that is accepted."""
-    operator = returned(estates)
+    operator = rejoining(estates)
     west = operator.estate.clusters["west"]
     (first, *_) = west.partitions(["orders"])
     west.cut(first, west.topics["orders"].logs[0].end - 40)
@@ -140,7 +140,7 @@ def test_a_log_that_came_back_shorter_is_told(estates: Estates) -> None:
 @pytest.mark.parametrize("state", ["gone", "silent"])
 def test_a_sick_site_is_left(estates: Estates, state: str) -> None:
     """What still answers is fenced and drained: nothing is lost."""
-    operator = estates.at_work(SICK)
+    operator = estates.at_work(DEGRADED)
     operator.estate.clusters["west"].set_brokers("gone" if state == "gone" else "silent", 1)
     operator.estate.live(3)
     assert operator.leave().outcome == "ok"
@@ -376,7 +376,7 @@ def test_what_a_dead_watcher_has_read_of_a_side_that_was_left_is_not_known_of_no
 
 def test_without_the_ensemble_a_lost_site_is_left_by_a_person_s_word(estates: Estates) -> None:
     """The journal is then one of this machine."""
-    operator = estates.at_work(SICK)
+    operator = estates.at_work(DEGRADED)
     operator.estate.lose("west")
     operator.estate.ensemble.is_gone = True
     operator.estate.live(5)
@@ -398,7 +398,7 @@ def test_markers_of_transactions_are_no_records(estates: Estates) -> None:
         producers = (replace(producer, transactional_ids=(producer.name,)) for producer in file.producers)
         return replace(file, producers=tuple(producers))
 
-    operator = estates.at_work(SICK, change=in_transactions)
+    operator = estates.at_work(DEGRADED, change=in_transactions)
     assert operator.switchover(accept_reread=100).outcome == "ok"
     holds(operator, "east", THERE)
     assert truths.lost_at(operator.estate, "east") == set()
@@ -430,7 +430,7 @@ Move = Callable[[Operator], RunResult]
 STORIES: dict[str, tuple[Make, Move, str, list[str], list[str]]] = {
     "switchover": (at_work, Operator.switchover, "east", THERE, ["west"]),
     "leave": (sick, Operator.leave, "east", THERE, ["west"]),
-    "failback": (returned, Operator.failback, "west", BACK, THERE),
+    "failback": (rejoining, Operator.failback, "west", BACK, THERE),
     "fence": (at_work, lambda operator: operator.fence("west"), "west", ["west"], ["west"]),
 }
 

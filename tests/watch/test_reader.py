@@ -53,9 +53,9 @@ def watched(sick_s: float) -> list[Sample]:
     found: list[Sample] = []
     for number in range(int(240 + 2 * sick_s)):
         at_s = 1_000 + number / 2
-        is_sick = number >= 240
+        is_degraded = number >= 240
         known_s = min(at_s, 1_119.5)
-        if not is_sick or number % 60 == 0:
+        if not is_degraded or number % 60 == 0:
             ends = {0: LogEnd(0, int(known_s * 100), 0)}
             found.append(
                 TopicEnds(watcher="w", topic="orders", block=0, at_s=known_s, topic_id="id", ends=ends)
@@ -71,9 +71,9 @@ def watched(sick_s: float) -> list[Sample]:
                 watcher="w",
                 begun_at_s=at_s,
                 ended_at_s=at_s + 0.1,
-                outcome="partial" if is_sick else "good",
+                outcome="partial" if is_degraded else "good",
                 full_at_s=at_s - 30.0,
-                missed={topic_subject("orders"): known_s} if is_sick else {},
+                missed={topic_subject("orders"): known_s} if is_degraded else {},
             )
         )
     return found

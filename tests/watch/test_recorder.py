@@ -101,7 +101,7 @@ def test_a_topic_made_anew_is_noticed_and_its_log_begins_anew() -> None:
     rounds = [of_topic("old", 1, 900), of_topic("old", 20, 950), of_topic("", 21, 0)]
     rounds += [of_topic("new", 22, 3), of_topic("new", 23, 4)]
     history = told(Recorder("w"), SampleHistory(), *rounds)
-    before_s, seen_s = history.made_anew["orders"]
+    before_s, seen_s = history.recreated["orders"]
     assert 1 < before_s < 20
     assert seen_s == 22.02
     assert [read.value for read in history.end_readings(ORDERS)] == [3, 4]
@@ -113,13 +113,13 @@ def test_a_later_watcher_knows_of_it_too() -> None:
     later = Recorder("b")
     later.take_over(history, 50)
     told(later, history, of_topic("new", 50, 5))
-    assert history.made_anew["orders"].seen_s == 30.02
+    assert history.recreated["orders"].seen_s == 30.02
     third = Recorder("c")
     third.take_over(history, 90)
     told(third, history, of_topic("newest", 90, 1))
-    assert history.made_anew["orders"].seen_s == 90.02
-    assert 30 < history.made_anew["orders"].before_s <= 50
-    assert "orders" not in told(Recorder("d"), SampleHistory(), of_topic("new", 1, 5)).made_anew
+    assert history.recreated["orders"].seen_s == 90.02
+    assert 30 < history.recreated["orders"].before_s <= 50
+    assert "orders" not in told(Recorder("d"), SampleHistory(), of_topic("new", 1, 5)).recreated
 
 
 def of_groups(at_s: float, *groups: str) -> SourceReading:

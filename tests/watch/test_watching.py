@@ -155,7 +155,7 @@ def test_a_watcher_is_killed_restarted_and_sees_the_source_die(estate: Estate) -
         until(lambda: estate.samples().positions("billing")[ORDERS].offset == 70)
         until(lambda: len(estate.samples().end_readings(ORDERS)) > 5)
         assert len(estate.samples().watchers) == 2
-        assert estate.samples().made_anew["orders"].before_s < before.sampled_at_s + 1
+        assert estate.samples().recreated["orders"].before_s < before.sampled_at_s + 1
         assert estate.samples().newest_ends()[ORDERS].end_offset == 90
 
         lost_at_s = time.time()

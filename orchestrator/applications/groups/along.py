@@ -24,8 +24,8 @@ from orchestrator.moves.routes import Led, read_along
 from orchestrator.moves.way import Route
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.along_maps import Hop, translate_along
-from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.truncations import Truncations
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
@@ -145,10 +145,10 @@ class TranslateAlong(
     def _await_passed(self, run: Running, places: list[_Place]) -> Outcome[Nothing]:
         """Wait until the last mirror of each route has copied up to each position, unless it stands."""
         wanted: dict[MirrorRef, dict[TopicPartition, int]] = {}
-        standing, maps, cuts = dict(self.ends), self._maps(run, places), _cuts(run, places)
+        standing, maps, truncations = dict(self.ends), self._maps(run, places), _truncations(run, places)
         for place in places:
             last, source = place.route[-1], place.source_of(-1)
-            at = translate_along(place.hops(maps, cuts)[:-1], place.offset).offset
+            at = translate_along(place.hops(maps, truncations)[:-1], place.offset).offset
             if last.is_inverse or last.mirror in standing or at is None:
                 continue
             ends = wanted.setdefault(last.mirror, {})
@@ -170,9 +170,11 @@ class TranslateAlong(
         return Done(Nothing())
 
     def _rows(self, run: Running, places: list[_Place]) -> list[TargetPosition]:
-        maps, cuts = self._maps(run, places), _cuts(run, places)
+        maps, truncations = self._maps(run, places), _truncations(run, places)
         logs = run.port(Clusters).cluster(self.entered).log_ends([place.there for place in places])
-        return [place.row(self.left, self.entered, maps, cuts, logs.get(place.there)) for place in places]
+        return [
+            place.row(self.left, self.entered, maps, truncations, logs.get(place.there)) for place in places
+        ]
 
     def _landing(self, run: Running, places: list[_Place]) -> GroupOffsets:
         """Where groups go on in topics that producers may write there one day, and no route leads to.
@@ -226,14 +228,16 @@ class _Place:
         """The partition at the source of one leg's mirror."""
         return TopicPartition(self.led.sources[leg], self.number)
 
-    def hops(self, maps: Mapping[MirrorRef, FinalMap], cuts: Mapping[MirrorRef, Cuts]) -> list[Hop]:
+    def hops(
+        self, maps: Mapping[MirrorRef, FinalMap], truncations: Mapping[MirrorRef, Truncations]
+    ) -> list[Hop]:
         """The way through maps."""
         return [
             Hop(
                 offset_map=maps[leg.mirror].offset_map,
                 source=self.source_of(number),
                 is_inverse=leg.is_inverse,
-                cuts=cuts.get(leg.mirror, {}).get(self.source_of(number), ()),
+                truncations=truncations.get(leg.mirror, {}).get(self.source_of(number), ()),
             )
             for number, leg in enumerate(self.route)
         ]
@@ -243,11 +247,13 @@ class _Place:
         left: str,
         entered: str,
         maps: Mapping[MirrorRef, FinalMap],
-        cuts: Mapping[MirrorRef, Cuts],
+        truncations: Mapping[MirrorRef, Truncations],
         log: LogEnd | None,
     ) -> TargetPosition:
         """Where it goes on; `log`: of the partition there."""
-        placed = placed_in_log(self.consumer, log, translate_along(self.hops(maps, cuts), self.offset), None)
+        placed = placed_in_log(
+            self.consumer, log, translate_along(self.hops(maps, truncations), self.offset), None
+        )
         return TargetPosition(
             group=self.consumer.name,
             source=left,
@@ -264,7 +270,7 @@ class _Place:
         )
 
 
-def _cuts(run: Running, places: list[_Place]) -> dict[MirrorRef, Cuts]:
+def _truncations(run: Running, places: list[_Place]) -> dict[MirrorRef, Truncations]:
     """Where logs were cut whose copies positions lead back from. Raises `DcctlError`."""
     legs = {leg.mirror for place in places for leg in place.route if leg.is_inverse}
-    return {mirror: run.port(Maps).cuts(mirror) for mirror in legs}
+    return {mirror: run.port(Maps).truncations(mirror) for mirror in legs}

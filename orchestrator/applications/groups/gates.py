@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
-from orchestrator.moves.gates.left import ages_at_s
+from orchestrator.moves.gates.source import ages_at_s
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.prediction import predict_reread
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
-from orchestrator.snapshot.left import LeftCluster
+from orchestrator.snapshot.partial_view import PartialView
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.snapshot.watcher_records import SET_CLOCKS
 from orchestrator.values import TopicPartition
@@ -62,7 +62,7 @@ def positions(s: Situation) -> tuple[TargetPosition, ...]:
             recorded=s.once(recorded)[group.name],
             sampled_ends=ends,
             offset_map=offset_map,
-            made_anew=history.made_anew,
+            recreated=history.recreated,
             by_time=by_time.get(group.name, {}),
             target_logs=logs,
             lost_at_s=_unseen_at_s(s, group.name, history, left),
@@ -70,7 +70,7 @@ def positions(s: Situation) -> tuple[TargetPosition, ...]:
     )
 
 
-def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: LeftCluster | None) -> float:
+def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: PartialView | None) -> float:
     """When a group's positions were lost: what it did afterwards nobody knows."""
     if s.case == "planned" or (left is not None and group in left.committed):
         return s.seen.at_s  # its own word, dated by this clock

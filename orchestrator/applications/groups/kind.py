@@ -17,7 +17,7 @@ from orchestrator.applications.groups.gates import (
     positions_known,
 )
 from orchestrator.applications.groups.groups import AwaitGroupProgress, RecordPositions, SaveOffsets
-from orchestrator.applications.groups.left_positions import RecordLeftPositions
+from orchestrator.applications.groups.partial_positions import RecordPartialPositions
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
@@ -60,7 +60,7 @@ class ConsumerGroups(ReadersOnHosts):
     effects: Sequence[type[Effect[Any]]] = (
         *HOST_EFFECTS,
         AwaitGroupProgress,
-        RecordLeftPositions,
+        RecordPartialPositions,
         RecordPositions,
         SaveOffsets,
         TranslateAlong,
@@ -99,7 +99,7 @@ class ConsumerGroups(ReadersOnHosts):
         watched = next((mirror for mirror in legs if mirror.source == way.left.cluster), None)
         if way.reach == "partial" and watched is not None:
             max_age_s = way.topology.failover.max_position_age_s
-            found = RecordLeftPositions(mirror=watched, groups=groups, max_age_s=max_age_s)
+            found = RecordPartialPositions(mirror=watched, groups=groups, max_age_s=max_age_s)
             return book.add(found, id=way.id("record-positions"), after=after)
         if left.stopped is not None:
             last = "a position counts once its group has committed for the last time"
@@ -271,7 +271,7 @@ class ConsumerGroups(ReadersOnHosts):
             end=feed.end,
             forward_end=paused.end,
             home_ends=landing,
-            returned=rejoined.returned,
+            rejoining=rejoined.rejoining,
             starts=rejoined.starts,
             accept_reread=ground.accepted.reread or 0,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orchestrator.applications.on_hosts import HOST_EFFECTS, OnHosts
-from orchestrator.applications.producers.first_writes import AwaitFirstWrites
+from orchestrator.applications.producers.confirmations import AwaitConfirmations
 from orchestrator.applications.producers.record_writers import first_records_wanted, landing_writers
 from orchestrator.moves.ends import RecordTopicEnds
 from orchestrator.moves.participants import Ground, Left
@@ -23,7 +23,7 @@ class Producers(OnHosts):
 
     NAME, STEP, TITLE = "producer", "producers", "producers"
     writes = True
-    effects: Sequence[type[Effect[Any]]] = (*HOST_EFFECTS, AwaitFirstWrites, RecordTopicEnds)
+    effects: Sequence[type[Effect[Any]]] = (*HOST_EFFECTS, AwaitConfirmations, RecordTopicEnds)
 
     def at(self, topology: Topology, cluster: str) -> tuple[str, ...]:
         """See `Kind`."""
@@ -75,7 +75,7 @@ class Producers(OnHosts):
             return None
         topics = way.topics or self._topics(way)
         left, entered = way.left.cluster, way.entered.cluster
-        look = AwaitFirstWrites(
+        look = AwaitConfirmations(
             left=left,
             entered=entered,
             topics=topics,

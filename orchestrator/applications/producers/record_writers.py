@@ -20,11 +20,11 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 _LISTED = 4
 _RESTART = "does it still have the old bootstrap servers? Let it begin anew, then resume the run"
-FirstWriteOutcome = Literal["seen", "attested", "not-seen", "unknown"]
+ConfirmationOutcome = Literal["seen", "attested", "not-seen", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstWrite:
+class Confirmation:
     """What is known of one producer's first record at the target.
 
     `at_s` is the record's timestamp, None where it was not read; `clock` says whose clock that is. `by` is
@@ -32,7 +32,7 @@ class FirstWrite:
     """
 
     producer: str
-    outcome: FirstWriteOutcome
+    outcome: ConfirmationOutcome
     at_s: float | None = None
     clock: Literal["producer", "broker", ""] = ""
     place: str = ""
@@ -129,7 +129,7 @@ class Watch:
         self._writers = writers
         self._moved = tuple(moved)
         self._attested = frozenset(attested)
-        self._seen: dict[str, FirstWrite] = {}
+        self._seen: dict[str, Confirmation] = {}
         wanted = [name for name in self._moved if name not in self._attested]
         self.waiting = {name for name in wanted if writers.topics_that_tell(name)}
         self.indistinct = tuple(name for name in wanted if name not in self.waiting)
@@ -162,7 +162,7 @@ class Watch:
                     first[author.name] = record
         for name, record in first.items():
             self.waiting.discard(name)
-            self._seen[name] = self._first_write(name, record)
+            self._seen[name] = self._confirmation(name, record)
 
     def has_grown(self, topics: Iterable[str]) -> None:
         """These topics have grown, and nobody can read by how much or by whom."""
@@ -172,11 +172,11 @@ class Watch:
             if producer is not None and producer.name in self.waiting:
                 self.waiting.discard(producer.name)
                 by = f"only producer of {topic}, which has grown"
-                self._seen[producer.name] = FirstWrite(producer=producer.name, outcome="seen", by=by)
+                self._seen[producer.name] = Confirmation(producer=producer.name, outcome="seen", by=by)
 
     def rows(
         self, ids: Mapping[str, int | None], problem: str = "", hint: str = ""
-    ) -> tuple[FirstWrite, ...]:
+    ) -> tuple[Confirmation, ...]:
         """What became of each producer, in file order.
 
         `ids`: how many producer ids have written to a topic since, where that could be asked; `problem`:
@@ -184,26 +184,26 @@ class Watch:
         """
         return tuple(self._row(name, ids, problem, hint) for name in self._moved)
 
-    def _row(self, name: str, ids: Mapping[str, int | None], problem: str, hint: str) -> FirstWrite:
+    def _row(self, name: str, ids: Mapping[str, int | None], problem: str, hint: str) -> Confirmation:
         if name in self._seen:
             return self._seen[name]
         if name in self._attested:
-            return FirstWrite(producer=name, outcome="attested", by="a person attests it")
+            return Confirmation(producer=name, outcome="attested", by="a person attests it")
         topics = self._writers.sharing(name)
         if topics and not self.grown.intersection(topics):
             reason = f"nothing was written to {', '.join(topics)}"
-            return FirstWrite(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
+            return Confirmation(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
         if name in self.indistinct:
             return cannot_be_told(self._writers, name, ids)
         telling = self._writers.topics_that_tell(name)
         if problem:
-            return FirstWrite(producer=name, outcome="unknown", reason=problem, hint=hint)
+            return Confirmation(producer=name, outcome="unknown", reason=problem, hint=hint)
         nobody = sum(self.unclaimed[topic] for topic in telling)
         reason = f"no record of its own in {', '.join(telling)}"
         reason += f"; {nobody:,} there carry nobody's mark" if nobody else ""
-        return FirstWrite(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
+        return Confirmation(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
 
-    def _first_write(self, name: str, record: WrittenRecord) -> FirstWrite:
+    def _confirmation(self, name: str, record: WrittenRecord) -> Confirmation:
         producer = next(known for known in self._writers.producers if known.name == name)
         topic, mark = record.partition.topic, producer.identified_by
         if mark is not None and is_marked(producer, record.headers):
@@ -212,7 +212,7 @@ class Watch:
             by = f"only producer of {topic}"
         else:
             by = f"only producer of {topic} without a mark"
-        return FirstWrite(
+        return Confirmation(
             producer=name,
             outcome="seen",
             at_s=None if record.timestamp_ms < 0 else record.timestamp_ms / 1000,
@@ -225,14 +225,14 @@ class Watch:
         return frozenset(topic for name in self.indistinct for topic in self._writers.sharing(name))
 
 
-def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -> FirstWrite:
+def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -> Confirmation:
     """A producer whose records nothing tells from others'. `ids`: producer ids seen writing, by topic.
 
     Their number is no proof: one application may have several, and one that is not idempotent has none.
     """
     shared = writers.sharing(name)
     if not shared:
-        return FirstWrite(
+        return Confirmation(
             producer=name,
             outcome="unknown",
             reason="writes none of the topics that are mirrored",
@@ -242,7 +242,7 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
         count = ids.get(topic)
         known = "" if count is None else f" ({count} producer ids have written there since)"
         told.append(f"{topic} with {', '.join(others)}{known}")
-    return FirstWrite(
+    return Confirmation(
         producer=name,
         outcome="unknown",
         reason=f"shares {'; '.join(told)}: whose a record is nothing tells",
@@ -250,7 +250,7 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
     )
 
 
-def told(rows: Iterable[FirstWrite], timeout_s: float) -> str:
+def told(rows: Iterable[Confirmation], timeout_s: float) -> str:
     """All of them in one line, for console and journal."""
     rows = tuple(rows)
     parts = []
@@ -267,10 +267,10 @@ def told(rows: Iterable[FirstWrite], timeout_s: float) -> str:
     return "; ".join(parts)
 
 
-def _when(row: FirstWrite) -> str:
+def _when(row: Confirmation) -> str:
     return "" if row.at_s is None else f" {datetime.fromtimestamp(row.at_s, UTC):%H:%M:%S.%f}"[:-3]
 
 
-def not_seen(rows: Iterable[FirstWrite]) -> list[str]:
+def not_seen(rows: Iterable[Confirmation]) -> list[str]:
     """Names of those of which nobody can say that they write."""
     return [row.producer for row in rows if row.outcome in ("not-seen", "unknown")]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from orchestrator.errors import DcctlError
 from orchestrator.moves.positions import no_copy_of, translate_recorded
 from orchestrator.relocation.spark_checkpoint import CheckpointContents, plan_relocation
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.translation import fit_to_log
 from orchestrator.topology.model import Consumer, Replication
 from orchestrator.topology.spark import SparkQuery
@@ -55,7 +55,7 @@ def placed_by(
     offset_map: OffsetMap,
     logs: Mapping[TopicPartition, LogEnd],
     *,
-    made_anew: Mapping[str, MadeAnew],
+    recreated: Mapping[str, Recreation],
     committed_at_s: float | None,
     by_time: Mapping[TopicPartition, int],
 ) -> Place:
@@ -65,7 +65,7 @@ def placed_by(
         log = logs.get(mirror.mirrored(source))
         if log is None:
             return Translated(None, False, None, no_copy_of(source, mirror))
-        translated = translate_recorded(offset_map, made_anew, source, offset, committed_at_s)
+        translated = translate_recorded(offset_map, recreated, source, offset, committed_at_s)
         return Translated(*fit_to_log(translated, log, query.on_untranslatable, by_time.get(source))[:4])
 
     return place

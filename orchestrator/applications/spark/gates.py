@@ -11,7 +11,7 @@ from orchestrator.applications.spark.checkpoints import (
     why_not_relocated,
 )
 from orchestrator.applications.translating import PLACED_LATER
-from orchestrator.moves.gates.left import ages_at_s
+from orchestrator.moves.gates.source import ages_at_s
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, gate_result
@@ -46,7 +46,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
         return gate_result(
             "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
         )
-    copies, anew = part.value.copies, part.value.made_anew
+    copies, anew = part.value.copies, part.value.recreated
     # Against the moment of reading, while it is not lost: observing the rest may take its time.
     lost_at_s = ages_at_s(s, part.at_s)
     wrong, seen = [], []
@@ -118,7 +118,7 @@ def relocations_foreseen(
                 s.mirror,
                 offset_map,
                 logs,
-                made_anew=samples.made_anew,
+                recreated=samples.recreated,
                 committed_at_s=None if copy is None else copy.committed_at_s,
                 by_time={},
             )

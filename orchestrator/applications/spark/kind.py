@@ -16,7 +16,7 @@ from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.applications.spark.queries import (
     AwaitQueryProgress,
     CopyCheckpoint,
-    CopyLeftCheckpoint,
+    CopyPartialCheckpoint,
     NoteBatch,
     RelocateBack,
     RelocateQuery,
@@ -42,7 +42,7 @@ class SparkQueries(ReadersOnHosts):
         *HOST_EFFECTS,
         AwaitQueryProgress,
         CopyCheckpoint,
-        CopyLeftCheckpoint,
+        CopyPartialCheckpoint,
         NoteBatch,
         RelocateBack,
         RelocateQuery,
@@ -140,7 +140,7 @@ class SparkQueries(ReadersOnHosts):
                 end=feed.end,
                 forward_end=paused.end,
                 home_ends=landing,
-                returned=back.returned,
+                rejoining=back.rejoining,
                 starts=back.starts,
                 copied=copied,
             )
@@ -160,7 +160,7 @@ class SparkQueries(ReadersOnHosts):
         step, to = way.id(f"copy-{query}"), way.entered.cluster
         if way.reach == "partial":
             max_age_s = way.topology.failover.max_position_age_s
-            copy = CopyLeftCheckpoint(
+            copy = CopyPartialCheckpoint(
                 query=query, to=to, mirror=feed.mirror, stopped=left.stopped, max_age_s=max_age_s
             )
             return book.add(copy, id=step)

@@ -64,7 +64,7 @@ class CopyCheckpoint(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CopyLeftCheckpoint(
+class CopyPartialCheckpoint(
     Effect[Nothing],
     name="copy-left-checkpoint",
     phase="relocate",
@@ -176,7 +176,7 @@ class RelocateQuery(_Relocates, name="relocate-checkpoint"):
             mirror,
             final.offset_map,
             final.logs,
-            made_anew=history.made_anew,
+            recreated=history.recreated,
             committed_at_s=committed_at_s,
             by_time=self._by_time(run, query, final, committed_at_s),
         )

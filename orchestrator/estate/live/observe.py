@@ -34,7 +34,7 @@ PROBE_TIMEOUT_S = 2.0
 CALL_TIMEOUT_S = 30.0
 
 
-def observe_layout(topology: Topology) -> ObservedEstate:
+def observe_estate(topology: Topology) -> ObservedEstate:
     """One picture of all clusters. Raises where Java's part cannot run at all (`JavaError`)."""
     at_s = SystemClock().now_s()
     with ThreadPoolExecutor(max_workers=len(topology.clusters) or 1, thread_name_prefix="observe") as pool:

@@ -22,7 +22,7 @@ MEANING: dict[Verdict, str] = {
 }
 
 
-PLANNED_MOVE, SICK = "planned move", "sick"
+PLANNED_MOVE, DEGRADED = "planned move", "sick"
 """Kinds of fault (`Fault.kind`, or how it begins) of which nothing need be gone."""
 
 
@@ -42,7 +42,7 @@ def _fault(report: Report) -> str:
     what = joined(fault.targets) or "nothing"
     if fault.kind == PLANNED_MOVE:
         return f"On {moment(fault.started_at)}, applications were moved off {what}, as planned."
-    if fault.kind.startswith(SICK):
+    if fault.kind.startswith(DEGRADED):
         seen = "and that was seen" if fault.verified else "but that was not seen"
         return f"On {moment(fault.started_at)}, {what} was left because it was {fault.kind}, {seen}."
     seen = {

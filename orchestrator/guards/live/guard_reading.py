@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.guards.boot_guard import GUARD_FACTS, Disk, GuardWord, guard_word, newest_begun
+from orchestrator.guards.boot_guard import GUARD_FACTS, BootGuardStatus, Disk, boot_guard_status, newest_begun
 from orchestrator.guards.live.earlier_denials import EarlierDenials
 from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.guards import GuardSaid
@@ -89,12 +89,12 @@ class GuardReading:
         self.disk = guarded_disk(self.data)
         self.facts = GuardFacts(self.topology, self.cluster)
 
-    def word(self, coordination: Coordination) -> GuardWord:
+    def word(self, coordination: Coordination) -> BootGuardStatus:
         """What the ensemble says now. Raises `DcctlError`, and `ValueError` for what cannot be understood."""
         facts = self.facts.read(coordination)
         if self.disk.is_new and self.disk.after is None:
             self.disk = came_after(self.data, newest_begun(facts))
-        return guard_word(self.cluster, writers_at(self.topology, self.cluster), facts, disk=self.disk)
+        return boot_guard_status(self.cluster, writers_at(self.topology, self.cluster), facts, disk=self.disk)
 
 
 _ADAPTER = TypeAdapter(GuardSaid)

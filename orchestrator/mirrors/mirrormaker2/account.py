@@ -12,7 +12,7 @@ from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.mirrors.mirrormaker2.draining import Ranges, with_records
 from orchestrator.moves.losses import PartitionAccount, account_loss, losses_to_json
 from orchestrator.moves.not_copied import COPY_AGAIN, passed_over
-from orchestrator.moves.ports import LeftClusters, Maps, Seen
+from orchestrator.moves.ports import Maps, PartialClusters, Seen
 from orchestrator.moves.results import LossCounted, MirrorEnd, PartlyStanding, RulesHeard
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import (
@@ -25,7 +25,7 @@ from orchestrator.runs.effect import (
     Running,
     Unknown,
 )
-from orchestrator.snapshot.left import named
+from orchestrator.snapshot.partial_view import named
 from orchestrator.topology.model import Topology
 from orchestrator.values import LogReach, TopicPartition
 
@@ -37,7 +37,7 @@ Gone = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class AccountLeft(
+class AccountPartial(
     Look[LossCounted],
     name="account-left",
     phase="drain",
@@ -123,13 +123,16 @@ class AccountLeft(
         self, run: Running, standing: PartlyStanding, ends: Mapping[TopicPartition, int]
     ) -> tuple[Ranges, Gone]:
         """Source offsets of which there is no copy: behind the mirror, and passed over by it."""
-        topology, anew = run.port(Topology), run.port(Seen).samples(self.mirror).made_anew
+        topology, recreation = run.port(Topology), run.port(Seen).samples(self.mirror).recreated
         mirror_end, starts = run.of(self.end), standing.starts
         final = run.port(Maps).final(self.mirror, mirror_end)
         stored = mirror_end.mirror_offsets
         # Connect may still have the offset of a topic that is no more.
         read = {
-            tp: max(final.offset_map.mirrored_end(tp) or 0, 0 if tp.topic in anew else stored.get(tp, -1) + 1)
+            tp: max(
+                final.offset_map.mirrored_end(tp) or 0,
+                0 if tp.topic in recreation else stored.get(tp, -1) + 1,
+            )
             for tp in ends
         }
         gone = passed_over(
@@ -139,7 +142,7 @@ class AccountLeft(
             replicated={tp: min(read[tp], end) for tp, end in ends.items()},
             copies=final.logs,
             offset_map=final.offset_map,
-            made_anew=anew,
+            recreated=recreation,
         )
         behind = {tp: (max(starts[tp], read[tp]), end) for tp, end in ends.items()}
         return {tp: (first, end) for tp, (first, end) in behind.items() if first < end}, gone
@@ -186,7 +189,7 @@ def _seen_again(run: Running, cluster: str, standing: PartlyStanding) -> _Seen:
 
     def are_seen() -> bool:
         # On new connections each time: an old one may wait on a broker that was silent for a moment.
-        with run.port(LeftClusters).left(cluster, _LOOK_TIMEOUT_S) as reader:
+        with run.port(PartialClusters).left(cluster, _LOOK_TIMEOUT_S) as reader:
             found = reader.partitions(ends)
             told = reader.reaches(tp for tp, place in found.items() if place.log is not None)
         for problems in (unseen, endless):

@@ -29,9 +29,9 @@ from orchestrator.replication.engine import (
     SeenMirror,
     TracedCluster,
 )
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.replication.translation import KeptPosition
 from orchestrator.topology.model import Replication, Topology
@@ -128,7 +128,7 @@ class Copying(Engine):
         asked: Asked,
         mirror: Replication,
         *,
-        made_anew: Mapping[str, MadeAnew],
+        recreated: Mapping[str, Recreation],
         gaps: Mapping[TopicPartition, SourceGaps],
         stopped_at: Mapping[TopicPartition, int] | None = None,
         logs: Mapping[TopicPartition, LogEnd] | None = None,
@@ -136,7 +136,7 @@ class Copying(Engine):
         """Of all its offset syncs."""
         cluster = asked.cluster(_syncs_at(mirror))
         return read_offset_map(
-            cluster, mirror, made_anew=made_anew, gaps=gaps, stopped_at=stopped_at, logs=logs
+            cluster, mirror, recreated=recreated, gaps=gaps, stopped_at=stopped_at, logs=logs
         )
 
     def stopped_at(self, asked: Asked, mirror: Replication) -> dict[TopicPartition, int] | None:

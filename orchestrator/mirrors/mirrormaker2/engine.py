@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.mirrors.connect import Workers, is_stopped_in_time
-from orchestrator.mirrors.mirrormaker2.account import AccountLeft
+from orchestrator.mirrors.mirrormaker2.account import AccountPartial
 from orchestrator.mirrors.mirrormaker2.connectors import ConnectorNames, names_of
 from orchestrator.mirrors.mirrormaker2.copying import Copying
 from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, SeeArrived, drained
@@ -17,13 +17,13 @@ from orchestrator.mirrors.mirrormaker2.gates import (
     mirror_running,
     mirror_there,
     mirror_trusted,
-    returned_log,
+    rejoining_log,
     target_topics,
     watcher_alive,
 )
-from orchestrator.mirrors.mirrormaker2.left_drain import DrainLeft
 from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, loss_by_topic
-from orchestrator.mirrors.mirrormaker2.returning import AwaitTail, CompareReturned, SetMirrorOffsets
+from orchestrator.mirrors.mirrormaker2.partial_drain import DrainPartial
+from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SetMirrorOffsets
 from orchestrator.mirrors.mirrormaker2.reverse import (
     AwaitCaughtUp,
     CloseReverseMap,
@@ -67,14 +67,14 @@ class MirrorMaker2(Copying, MirrorEngine):
     """See `replication.engine.Engine`, and `moves.participants.MirrorEngine` for its steps."""
 
     effects: Sequence[type[Effect[Any]]] = (
-        AccountLeft,
+        AccountPartial,
         AwaitCaughtUp,
         AwaitDrained,
         AwaitTail,
         CloseReverseMap,
-        CompareReturned,
+        CompareRejoining,
         CreateReverse,
-        DrainLeft,
+        DrainPartial,
         LetLand,
         PrepareReverse,
         RecordMirrorEnd,
@@ -107,7 +107,7 @@ class MirrorMaker2(Copying, MirrorEngine):
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
         if s.case == "back":
-            return returned_log(s), mirror_there(s), mirror_trusted(s)
+            return rejoining_log(s), mirror_there(s), mirror_trusted(s)
         usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
         if s.case == "planned":
             return *usable, mirror_running(s), mirror_lag(s)
@@ -134,7 +134,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         drain = AwaitDrained(mirror=mirror, standing=standing, limit_s=timeout_s)
         return book.add(drain, id=way.id("drain", mirror))
 
-    def drain_what_is_left(
+    def drain_partial(
         self,
         book: Runbook,
         way: Way,
@@ -143,7 +143,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         accepted: Accepted,
     ) -> Handle[Nothing]:
         """See `MirrorEngine`."""
-        drain = DrainLeft(
+        drain = DrainPartial(
             mirror=mirror,
             standing=standing,
             stalled_s=mirror.of(way.topology).offset_flush_interval_s + STALLED_S,
@@ -198,7 +198,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         accepted: Accepted,
     ) -> Handle[LossCounted]:
         """See `MirrorEngine`."""
-        account = AccountLeft(
+        account = AccountPartial(
             mirror=stand.mirror,
             standing=standing,
             end=stand.end,
@@ -222,14 +222,14 @@ class MirrorMaker2(Copying, MirrorEngine):
         """The file's mirror goes on where it fits the logs; the way back is made, and brings what is new."""
         ahead = mirror.other_way
         names = _names(way, ahead)
-        compare = CompareReturned(
+        compare = CompareRejoining(
             mirror=ahead,
             standing=standing,
             accept_loss=accepted.loss or 0,
             accept_unrecorded=accepted.unrecorded,
         )
-        returned = book.add(compare, id=way.id("compare-returned", mirror))
-        offsets = SetMirrorOffsets(mirror=ahead, returned=returned)
+        rejoining = book.add(compare, id=way.id("compare-returned", mirror))
+        offsets = SetMirrorOffsets(mirror=ahead, rejoining=rejoining)
         offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", mirror))
         resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=ahead.workers)
         fits = behind(offsets_set, because="a mirror beyond the end of its log would skip what comes next")
@@ -238,7 +238,7 @@ class MirrorMaker2(Copying, MirrorEngine):
             resume, id=way.id("resume-mirror", mirror), title=title, phase="drain", after=[fits]
         )
         runs = behind(resumed, because="nothing arrives before")
-        arrives = AwaitTail(mirror=ahead, standing=standing, returned=returned, limit_s=timeout_s)
+        arrives = AwaitTail(mirror=ahead, standing=standing, rejoining=rejoining, limit_s=timeout_s)
         tail = book.add(arrives, id=way.id("tail-arrives", mirror), after=[runs])
         stands = behind(standing, because="nobody writes where topics and rights are made")
         prepare = PrepareReverse(mirror=mirror)
@@ -259,7 +259,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         runs = behind(resumed, because="nothing is brought back before")
         catch_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
         caught_up = book.add(catch_up, id=way.id("caught-up", mirror), after=[runs])
-        return Rejoined(returned=returned, starts=starts_set, caught_up=(tail, caught_up))
+        return Rejoined(rejoining=rejoining, starts=starts_set, caught_up=(tail, caught_up))
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""

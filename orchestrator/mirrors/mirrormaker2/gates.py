@@ -11,14 +11,14 @@ from orchestrator.mirrors.mirrormaker2.loss import (
     lag_by_partition,
     predicted_loss,
     records_passed_over,
-    returned,
+    rejoining,
 )
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
-from orchestrator.snapshot.returned import Returned
+from orchestrator.snapshot.rejoining import Rejoining
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
 from orchestrator.wording import listed
 
@@ -254,7 +254,7 @@ def target_topics(s: Situation) -> GateResult:
     )
 
 
-def returned_log(s: Situation) -> GateResult:
+def rejoining_log(s: Situation) -> GateResult:
     """Nothing, or no more than a person accepts, is missing from the logs that have come back."""
     accepted = s.words.accept_loss or 0
     limit = f"no more than {accepted:,} records are missing from what had been written or copied"
@@ -262,7 +262,7 @@ def returned_log(s: Situation) -> GateResult:
     for part in logs:
         if part.value is None:
             return absent("returned-log", part, limit)
-    found = s.once(returned)
+    found = s.once(rejoining)
     if s.seen.past.value is None:
         return absent("returned-log", s.seen.past, limit)
     if found is None:
@@ -277,7 +277,7 @@ def returned_log(s: Situation) -> GateResult:
     texts += [f"{tp}: {count:,} expired before they were copied" for tp, count in found.gap.items()]
     texts += [
         f"{tp}: up to {count:,} copied ones are no longer in its log, and stay at {s.left} only"
-        for tp, count in found.orphans.items()
+        for tp, count in found.target_only.items()
     ]
     is_too_much = lost > accepted
     unknown = _unknown_logs(found, s.left)
@@ -304,7 +304,7 @@ def returned_log(s: Situation) -> GateResult:
     )
 
 
-def _unknown_logs(found: Returned, standby: str) -> list[str]:
+def _unknown_logs(found: Rejoining, standby: str) -> list[str]:
     """Why nobody can tell what is missing from some logs."""
     texts = []
     if found.unrecorded:

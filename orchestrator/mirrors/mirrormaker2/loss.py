@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names
-from orchestrator.moves.gates.left import loss_window
+from orchestrator.moves.gates.source import loss_window
 from orchestrator.moves.not_copied import passed_over
 from orchestrator.moves.prediction import (
     NOTHING_ESTIMATED,
@@ -19,7 +19,7 @@ from orchestrator.moves.situation import Situation
 from orchestrator.replication.lag import lag_records
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.replication.offset_map import OffsetMap
-from orchestrator.snapshot.returned import Past, Returned, returned_side
+from orchestrator.snapshot.rejoining import Past, Rejoining, rejoining_side
 from orchestrator.snapshot.samples import LossWindow, SampledEnd
 from orchestrator.values import TopicPartition
 
@@ -30,13 +30,13 @@ def lag_by_partition(s: Situation) -> Mapping[TopicPartition, int] | None:
     return None if ends is None or offsets is None else lag_records(ends, offsets)
 
 
-def returned(s: Situation) -> Returned | None:
+def rejoining(s: Situation) -> Rejoining | None:
     """The returned side against what was recorded; None where something of that is not known."""
     home, copied = s.target.log_ends.value, s.source.log_ends.value
     last_read, epoch_ends = s.own_copying.read.value, s.target.epoch_ends.value
     if home is None or copied is None or last_read is None or epoch_ends is None:
         return None
-    return returned_side(
+    return rejoining_side(
         s.topology,
         s.own_mirror,
         home=home,
@@ -58,11 +58,11 @@ def predicted_loss(s: Situation) -> LossPrediction | None:
     connect = s.copying.read.value or {}
     partitions = source_partitions(s.topology, s.mirror)
     replicated: dict[TopicPartition, int] = {}
-    anew = history.made_anew
+    recreation = history.recreated
     for tp in partitions:
         # Without Connect's word the newest offset sync stands alone: a lower bound as well. Of a topic made
         # anew Connect may still have the old one's offset.
-        stored = 0 if tp.topic in anew else connect.get(tp, -1) + 1
+        stored = 0 if tp.topic in recreation else connect.get(tp, -1) + 1
         end = max(offset_map.mirrored_end(tp) or 0, stored)
         if end > 0:
             replicated[tp] = end
@@ -74,7 +74,7 @@ def predicted_loss(s: Situation) -> LossPrediction | None:
         replicated=replicated,
         copies=s.target.log_ends.value or {},
         offset_map=offset_map,
-        made_anew=anew,
+        recreated=recreation,
     )
     is_refused = window is not None and window.cause == "refused"
     return predict_loss(
@@ -128,8 +128,8 @@ def loss_by_topic(s: Situation) -> dict[str, dict[str, int]]:
     if s.case == "planned":
         return {name: dict(NOTHING_LOST) for name in s.way.topics}
     if s.case == "back":
-        back = s.once(returned)
-        parts = () if back is None else (back.missing, back.gap, back.orphans)
+        back = s.once(rejoining)
+        parts = () if back is None else (back.missing, back.gap, back.target_only)
         lost = {name: _of_topic(name, *parts) for name in (s.way.topics if parts else ())}
         return {name: {"at_least": n, "expected": n, "at_most": n} for name, n in lost.items()}
     found = s.once(predicted_loss)
@@ -154,8 +154,8 @@ def facts_of_loss(s: Situation) -> dict[str, Any]:
             "mirror_lag_records": None if lag is None else sum(lag.values()),
         }
     if s.case == "back":
-        back = s.once(returned)
-        parts = ({}, {}, {}) if back is None else (back.tail, back.missing, back.orphans)
+        back = s.once(rejoining)
+        parts = ({}, {}, {}) if back is None else (back.tail, back.missing, back.target_only)
         late, missing, only = ({str(tp): count for tp, count in part.items()} for part in parts)
         return {"late_records": late, "missing_records": missing, "only_at_standby": only}
     found, window, budget = s.once(predicted_loss), s.once(loss_window), s.topology.failover.max_loss
@@ -188,14 +188,17 @@ def _gone_before(s: Situation, found: LossPrediction | None) -> dict[str, Any]:
     has passed and the target does not have: part of the loss at most.
     """
     history = s.copying.samples.value
-    anew = {} if history is None else history.made_anew
+    recreation = {} if history is None else history.recreated
     passed = {
         name: sum(p.passed_over for p in topic.partitions.values())
         for name, topic in ({} if found is None else found.topics).items()
     }
     return {
         "made_anew": {
-            name: {"seen_at_s": topic.seen_s, "passed_over": passed.get(name)} for name, topic in anew.items()
+            name: {"seen_at_s": topic.seen_s, "passed_over": passed.get(name)}
+            for name, topic in recreation.items()
         },
-        "not_copied": {name: records for name, records in passed.items() if records and name not in anew},
+        "not_copied": {
+            name: records for name, records in passed.items() if records and name not in recreation
+        },
     }

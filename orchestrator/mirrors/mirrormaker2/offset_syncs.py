@@ -12,8 +12,8 @@ from orchestrator.mirrors.mirrormaker2.formats import (
 )
 from orchestrator.ports.servers import Kafka, Record
 from orchestrator.replication.engine import NoMapError
-from orchestrator.replication.made_anew import MadeAnew, first_sync_made_anew
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
+from orchestrator.replication.recreated_topic import Recreation, first_sync_of_recreated
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.topology.model import Replication
 from orchestrator.values import LogEnd, TopicPartition
@@ -30,14 +30,14 @@ def read_offset_map(
     cluster: Kafka,
     mirror: Replication,
     *,
-    made_anew: Mapping[str, MadeAnew],
+    recreated: Mapping[str, Recreation],
     gaps: Mapping[TopicPartition, SourceGaps],
     stopped_at: Mapping[TopicPartition, int] | None = None,
     logs: Mapping[TopicPartition, LogEnd] | None = None,
 ) -> OffsetMap:
     """The map of every sync at the target so far.
 
-    `made_anew`: source topics that were deleted and made again; the map of these begins anew as well.
+    `recreated`: source topics that were deleted and made again; the map of these begins anew as well.
     `gaps`: what is known of gaps in source partitions. Where the syncs show one in a partition that is said
     to have none, they are read once more.
     `stopped_at` and `logs` only for a mirror that was stopped: the source connector's offsets in Connect,
@@ -55,8 +55,8 @@ def read_offset_map(
     ends = _ends(mirror, stopped_at, logs) if stopped_at is not None and logs is not None else {}
 
     def built(shown_gaps: Collection[TopicPartition]) -> tuple[OffsetMap, frozenset[TopicPartition]]:
-        builder = OffsetSyncs(made_anew, gaps, shown_gaps)
-        _add_all(builder, cluster.read_records(ranges), made_anew)
+        builder = OffsetSyncs(recreated, gaps, shown_gaps)
+        _add_all(builder, cluster.read_records(ranges), recreated)
         for source, (last_upstream, target_end) in ends.items():
             builder.add_end(source, last_upstream, target_end)
         return builder.build(), builder.shown_gaps
@@ -75,21 +75,23 @@ def _ends(
 
 
 def _add_all(
-    builder: OffsetMapBuilder, chunks: Iterable[Sequence[Record]], made_anew: Mapping[str, MadeAnew]
+    builder: OffsetMapBuilder, chunks: Iterable[Sequence[Record]], recreated: Mapping[str, Recreation]
 ) -> None:
     # A key is the topic and four bytes more: those of a topic made anew are told by their beginning.
-    anew = {_topic_of(encode_sync_key(TopicPartition(name, 0))): when for name, when in made_anew.items()}
+    recreation = {
+        _topic_of(encode_sync_key(TopicPartition(name, 0))): when for name, when in recreated.items()
+    }
     apart: dict[bytes, list[Record]] = {}
     for chunk in chunks:
         known = [record for record in chunk if record.key is not None]
-        if anew:
+        if recreation:
             for record in known:
-                if _topic_of(record.key) in anew:
+                if _topic_of(record.key) in recreation:
                     apart.setdefault(record.key or b"", []).append(record)
-            known = [record for record in known if _topic_of(record.key) not in anew]
+            known = [record for record in known if _topic_of(record.key) not in recreation]
         _add(builder, known)
     for key, records in apart.items():
-        _add(builder, _since_made_anew(records, anew[_topic_of(key)]))
+        _add(builder, _since_recreated(records, recreation[_topic_of(key)]))
 
 
 def _add(builder: OffsetMapBuilder, records: Sequence[Record]) -> None:
@@ -100,8 +102,8 @@ def _topic_of(key: bytes | None) -> bytes:
     return (key or b"")[:-4]
 
 
-def _since_made_anew(records: Sequence[Record], anew: MadeAnew) -> Sequence[Record]:
+def _since_recreated(records: Sequence[Record], recreation: Recreation) -> Sequence[Record]:
     syncs = [record for record in records if record.value is not None]
     upstream = [decode_offset_sync(record.key or b"", record.value or b"").upstream for record in syncs]
     written_s = [record.timestamp_ms / 1000 for record in syncs]
-    return syncs[first_sync_made_anew(upstream, written_s, anew) :]
+    return syncs[first_sync_of_recreated(upstream, written_s, recreation) :]

@@ -14,12 +14,12 @@ from orchestrator.moves.gates.ensemble import (
     source_primary,
 )
 from orchestrator.moves.gates.entered import clients_startable, entered_fenceable, same_topics, target_healthy
-from orchestrator.moves.gates.left import (
+from orchestrator.moves.gates.source import (
     attested,
     fenced_or_accepted,
-    left_fenceable,
+    partial_fenceable,
+    source_degraded,
     source_healthy,
-    source_sick,
     source_unreachable,
     standby_healthy,
 )
@@ -41,11 +41,11 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
     moved_away: ("back",),
     source_primary: _EVERY,
     source_unreachable: ("gone",),
-    source_sick: ("partial",),
+    source_degraded: ("partial",),
     source_healthy: ("planned",),
     standby_healthy: ("back",),
     fenced_or_accepted: ("partial",),
-    left_fenceable: ("planned", "back"),
+    partial_fenceable: ("planned", "back"),
     target_healthy: _EVERY,
     same_topics: ("back",),
 }

@@ -11,7 +11,7 @@ from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.runs.gate import absent, as_far_as_known, gate_result
-from orchestrator.runs.looking import how_to_end, how_to_pass, is_by_word, not_seen_gate
+from orchestrator.runs.pending_verification import how_to_end, how_to_pass, is_by_word, not_seen_gate
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.same_clusters import same_clusters as judged_ids
 from orchestrator.topology.model import Topology
@@ -54,7 +54,7 @@ def _needed_by_record(s: Situation) -> GateResult:
         return gate_result("needed", "ok", "no earlier run", limit, "it is still to be done")
     measured = f"run {newest.run_id}: {newest.outcome}"
     if is_by_word(newest, s.entered):
-        judged = _let_stand if newest.let_stand else not_seen_gate
+        judged = _kept_effects if newest.let_stand else not_seen_gate
         return judged(newest, s.words.acknowledge, measured, limit)
     if newest.outcome != "ok":
         hint = how_to_end(newest)
@@ -65,7 +65,7 @@ def _needed_by_record(s: Situation) -> GateResult:
     return gate_result("needed", "ok", measured, limit, f"{s.left} took over again since")
 
 
-def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
+def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
     """Nothing of it is under way, and something of it may be at work."""
     stands = f"it was taken back, but {listed(run.let_stand)} was let stand"
     if acknowledged:
@@ -78,7 +78,7 @@ def _let_stand(run: EarlierRun, acknowledged: str, measured: str, limit: str) ->
 def not_flapping(s: Situation) -> GateResult:
     """No move has ended just now, or somebody answers for this one."""
     part = s.seen.coordination
-    return as_far_as_known(part, quiet_gate(part, s.topology, s.seen.at_s, s.words.acknowledge))
+    return as_far_as_known(part, cooldown_gate(part, s.topology, s.seen.at_s, s.words.acknowledge))
 
 
 def source_primary(s: Situation) -> GateResult:
@@ -135,7 +135,7 @@ def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
     return gate_result("moved-away", "refused", measured, limit, reason, how_to_pass(run))
 
 
-def quiet_gate(
+def cooldown_gate(
     part: Part[CoordinationState], topology: Topology, now_s: float, acknowledged: str
 ) -> GateResult:
     """No move of this topology has ended just now, or somebody answers for the next one.
@@ -143,8 +143,8 @@ def quiet_gate(
     Applications that were moved are still warming up, and two operators who each see their own side sick
     would move them to and fro.
     """
-    quiet_s = topology.failover.quiet_s
-    limit = f"{_minutes(quiet_s)} of quiet after a move"
+    cooldown_s = topology.failover.cooldown_s
+    limit = f"{_minutes(cooldown_s)} of quiet after a move"
     if part.value is None:
         return absent("not-flapping", part, limit)
     newest = _newest_done(part.value)
@@ -152,7 +152,7 @@ def quiet_gate(
         return gate_result("not-flapping", "ok", "no earlier move", limit, "nothing was moved yet")
     age_s = max(0.0, now_s - (newest.ended_at_s or newest.started_at_s))
     measured = f"{newest.verb} {newest.source} → {newest.target} {_minutes(age_s)} ago ({newest.run_id})"
-    if age_s >= quiet_s:
+    if age_s >= cooldown_s:
         return gate_result("not-flapping", "ok", measured, limit, "it is long enough ago")
     if acknowledged:
         return gate_result("not-flapping", "ok", measured, limit, f"acknowledged by {acknowledged}")

@@ -10,7 +10,7 @@ from orchestrator.moves.situation import Situation
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
-from orchestrator.snapshot.observation import sick_partitions
+from orchestrator.snapshot.observation import degraded_partitions
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
@@ -23,7 +23,7 @@ def target_healthy(s: Situation) -> GateResult:
         if part.value is None:
             return absent("target-healthy", part, limit)
     brokers, topics = s.target.brokers.value or {}, s.target.topics.value or {}
-    sick = sick_partitions(topics)
+    sick = degraded_partitions(topics)
     partitions = sum(len(topic.leaders) for topic in topics.values())
     return gate_result(
         "target-healthy",
@@ -47,7 +47,7 @@ def same_topics(s: Situation) -> GateResult:
     others = [name for name in s.way.topics if not recorded.get(name)]
     if others and samples.value is None:
         return absent("same-topics", samples, limit)
-    made_anew = samples.value.made_anew if samples.value is not None else {}
+    recreated = samples.value.recreated if samples.value is not None else {}
     if samples.value is not None:
         recorded |= {
             name: samples.value.topics[name].topic_id for name in others if name in samples.value.topics
@@ -59,7 +59,7 @@ def same_topics(s: Situation) -> GateResult:
         if name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id
     ]
     reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
-    undated = [name for name in others if name in made_anew and name not in (*missing, *anew)]
+    undated = [name for name in others if name in recreated and name not in (*missing, *anew)]
     said = "it is not recorded whether these were made anew before applications left, or since: " + listed(
         undated
     )

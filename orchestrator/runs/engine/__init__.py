@@ -5,15 +5,15 @@ Taken back the same way: each compensation is journalled and verified, in the re
 
 from orchestrator.runs.engine.decide import Event, UndoAsked
 from orchestrator.runs.engine.driver import OnEvent, Ports, RunEnd, run_plan
-from orchestrator.runs.engine.ports import Actions, Brake, Inbox, Journal, Lock, Results, StepOutcome
+from orchestrator.runs.engine.ports import Actions, HoldCheck, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.runs.engine.state import RunOutcome, RunState, state_from_journal
-from orchestrator.runs.engine.undoing import kept_by, let_stand, standing, staying, steps_to_undo
+from orchestrator.runs.engine.undoing import kept_by, kept_effects, standing, staying, steps_to_undo
 from orchestrator.runs.engine.workers import Workers
 
 __all__ = [
     "Actions",
-    "Brake",
     "Event",
+    "HoldCheck",
     "Inbox",
     "Journal",
     "Lock",
@@ -27,7 +27,7 @@ __all__ = [
     "UndoAsked",
     "Workers",
     "kept_by",
-    "let_stand",
+    "kept_effects",
     "run_plan",
     "standing",
     "state_from_journal",

@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.runs.engine.ports import StepOutcome
 from orchestrator.runs.engine.state import NOT_WELL, RunOutcome, RunState, Status, Way, with_effect
 from orchestrator.runs.engine.summary import run_outcome, run_reason
-from orchestrator.runs.engine.undoing import let_stand, ready_to_undo, standing, steps_to_undo
+from orchestrator.runs.engine.undoing import kept_effects, ready_to_undo, standing, steps_to_undo
 from orchestrator.runs.plan import EventKind, Outcome, RunEvent, Step
 
 
@@ -257,7 +257,7 @@ def _go_on(state: RunState) -> Decision:
     data: dict[str, Any] = {"outcome": outcome}
     if state.undoing:
         data["stands"] = [step.id for step in standing(state)]
-        data |= {"let_stand": list(let_stand(state))} if let_stand(state) else {}
+        data |= {"let_stand": list(kept_effects(state))} if kept_effects(state) else {}
     state, record = _numbered(state, Record("run-ended", message=run_reason(state), data=data))
     return state, (record,)
 

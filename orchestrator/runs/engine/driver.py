@@ -30,7 +30,7 @@ from orchestrator.runs.engine.decide import (
     decide,
     halted,
 )
-from orchestrator.runs.engine.ports import Actions, Brake, Inbox, Journal, Lock, Results, StepOutcome
+from orchestrator.runs.engine.ports import Actions, HoldCheck, Inbox, Journal, Lock, Results, StepOutcome
 from orchestrator.runs.engine.state import RunOutcome, RunState, Way, state_from_journal
 from orchestrator.runs.engine.workers import Workers
 from orchestrator.runs.plan import Outcome, Plan, RunEvent, Step
@@ -68,7 +68,7 @@ class Ports:
     lock: Lock
     actions: Actions
     clock: Times
-    brake: Brake | None = None
+    hold_check: HoldCheck | None = None
     patience_s: Callable[[Step], float] = patience_s
     workers: Callable[[], Executor] = Workers
     inbox: Callable[[], Inbox[Event | BaseException]] = SimpleQueue
@@ -154,17 +154,17 @@ class _Driver:
         """What to do now. Before anything is begun it is looked whether a person wants nothing begun."""
         state, instructions = decide(self._state, event)
         if any(isinstance(found, Record) and found.kind in INTENTS for found in instructions):
-            reason = self._brake()
+            reason = self._hold_check()
             if reason:
                 state, instructions = decide(halted(self._state, reason), event)
         self._state = state
         return instructions
 
-    def _brake(self) -> str:
-        if self._ports.brake is None or not self._has_journal:
+    def _hold_check(self) -> str:
+        if self._ports.hold_check is None or not self._has_journal:
             return ""
         try:
-            return self._ports.brake.reason()
+            return self._ports.hold_check.reason()
         except Exception as error:  # noqa: BLE001 - whatever it is: nothing is begun that nobody may stop
             return f"it cannot be told whether anybody wants it stopped: {in_words(error)}"
 

@@ -72,7 +72,7 @@ class Lock(Protocol):
         """Call `callback` with a reason, from any thread, once the lock is lost."""
 
 
-class Brake(Protocol):
+class HoldCheck(Protocol):
     """A person's word that nothing more shall be begun, looked at before each step."""
 
     def reason(self) -> str:

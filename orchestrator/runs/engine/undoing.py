@@ -80,7 +80,7 @@ def undo_outcome(state: RunState) -> RunOutcome:
     return "undone" if is_all else "incomplete"
 
 
-def let_stand(state: RunState) -> tuple[str, ...]:
+def kept_effects(state: RunState) -> tuple[str, ...]:
     """Of a run that is taken back as far as was asked for: what a person has let stand."""
     stands = {step.id for step in standing(state)}
     is_done = bool(state.undoing) and _is_all_gone(state) and state.leave.issuperset(stands)

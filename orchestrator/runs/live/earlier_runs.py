@@ -13,7 +13,7 @@ from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.journal import runs_path, unpacked
 from orchestrator.runs.live.run_outline import RunOutline, outline_of, read_outline
-from orchestrator.runs.looking import open_looks
+from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import RunEvent, event_from_json, plan_from_json
 from orchestrator.runs.words import WITHOUT_WORDS, Words, words_wanted
 
@@ -108,7 +108,7 @@ def _with_looks(run: EarlierRun, records: Sequence[RunEvent], effects: Words) ->
     if plan is None:
         return run
     state = state_from_journal(plan, run.run_id, records)
-    looks = () if state.undoing else open_looks(plan, state.with_any("ok"))
+    looks = () if state.undoing else pending_verifications(plan, state.with_any("ok"))
     if not looks:
         return run
     not_seen = tuple(map(str, listed_by_last(records, "not_seen")))

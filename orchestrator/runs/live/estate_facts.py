@@ -20,7 +20,7 @@ from orchestrator.runs.estate_record import (
     Body,
     Fact,
     JournalUnread,
-    LogsCut,
+    LogsTruncated,
     PrimaryMoved,
     ReverseStarts,
     RunBegun,
@@ -37,7 +37,7 @@ from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.topology.verbs import MOVING_VERBS
 
 _ALL = tuple(KINDS.values())
-_IN_RESULTS = frozenset({ReverseStarts, LogsCut, JournalUnread})
+_IN_RESULTS = frozenset({ReverseStarts, LogsTruncated, JournalUnread})
 
 
 def read_facts(

@@ -9,12 +9,12 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.runs.estate_record import SettingsBefore
-from orchestrator.runs.live.alone import has_local_journal, local_journal, read_local_journal
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.earlier_runs import newest_runs
 from orchestrator.runs.live.estate_facts import read_facts, read_primaries
 from orchestrator.runs.live.journal import journal_records, unpacked
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.live.uncoordinated import has_local_journal, local_journal, read_local_journal
 from orchestrator.runs.plan import RunEvent
 from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology

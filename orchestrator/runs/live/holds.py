@@ -138,7 +138,7 @@ def _node(hold: Hold) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HoldBrake:
+class EstateHoldCheck:
     """The engine's port to the holds: see `runs.engine.ports.Brake`."""
 
     coordination: Coordination
@@ -151,11 +151,11 @@ class HoldBrake:
         return holds_in_the_way(self.coordination, self.topology, self.clusters, self.clock)
 
 
-def brake_of(run: Run[Any], plan: Plan, clock: Clock) -> HoldBrake | None:
+def hold_check_of(run: Run[Any], plan: Plan, clock: Clock) -> EstateHoldCheck | None:
     """The brake of a run; none where it goes on without the ensemble, in which the holds lie."""
-    if run.is_alone:
+    if run.is_uncoordinated:
         return None
-    return HoldBrake(run.coordination, run.topology, clusters_of(plan, run.topology), clock)
+    return EstateHoldCheck(run.coordination, run.topology, clusters_of(plan, run.topology), clock)
 
 
 def clusters_of(plan: Plan, topology: Topology) -> tuple[str, ...]:

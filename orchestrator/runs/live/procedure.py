@@ -25,7 +25,7 @@ from orchestrator.runs.engine import (
 )
 from orchestrator.runs.estate_record import ClusterIds
 from orchestrator.runs.gate import closed_text
-from orchestrator.runs.live.holds import brake_of
+from orchestrator.runs.live.holds import hold_check_of
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.runs.live.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.runs.live.refusals import (
@@ -38,13 +38,13 @@ from orchestrator.runs.live.refusals import (
 )
 from orchestrator.runs.live.run import Run, RunEstate, new_run_id
 from orchestrator.runs.live.servers import Servers
-from orchestrator.runs.looking import open_looks
 from orchestrator.runs.overrides import (
     Override,
     attested_down,
     left_standing,
     overrides,
 )
+from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.runs.prices import grown_since
 from orchestrator.runs.registry import Registry
@@ -77,8 +77,8 @@ P = TypeVar("P", bound=Picture)
 class Procedure(Protocol[E, P]):
     """One verb on one topology, as asked for. `about` goes to the first record of the run.
 
-    `is_alone`: it runs without the coordination ensemble, see `runs.live.alone`. `servers` is the world that
-    it acts on.
+    `is_uncoordinated`: it runs without the coordination ensemble, see `runs.live.alone`. `servers` is the
+    world that it acts on.
     """
 
     verb: str
@@ -86,7 +86,7 @@ class Procedure(Protocol[E, P]):
     topology: Topology
     command: str
     about: Mapping[str, Any]
-    is_alone: bool
+    is_uncoordinated: bool
 
     def open_estate(self) -> E:
         """Connections to all that it needs."""
@@ -129,7 +129,7 @@ class Ended:
 def preview(procedure: Procedure[E, P]) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
     refuse_missing_hooks(procedure.topology, procedure.verb)
-    if not procedure.is_alone:
+    if not procedure.is_uncoordinated:
         refuse_unimported(procedure.topology)
     estate = procedure.open_estate()
     try:
@@ -157,7 +157,7 @@ def run_procedure(
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
-    if not procedure.is_alone:
+    if not procedure.is_uncoordinated:
         refuse_unimported(procedure.topology)
     started_at_s = procedure.servers.clock.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)
@@ -176,7 +176,7 @@ def run_procedure(
         about = {"verb": plan.verb, "source": plan.source, "target": plan.target, **procedure.about}
         about |= {"by": about_this_process(procedure.command, run_id), "dcctl_version": __version__}
         about |= {"asked_at_s": started_at_s, "observed_at_s": observed_at_s}
-        if procedure.is_alone:
+        if procedure.is_uncoordinated:
             about |= {"without_coordination": True, "given_up": GIVEN_UP}
         run.record("run-started", message=procedure.command, data={**about, "plan": to_json(plan)})
         _record_overrides(run, overrides(plan.request))
@@ -239,7 +239,7 @@ def resume_procedure(
                 )
             refuse_while_closed(run_id, procedure.gates_of_undo(picture))
         else:
-            asked = {"always"} if open_looks(plan, state.with_any("ok")) else {"always", "to act"}
+            asked = {"always"} if pending_verifications(plan, state.with_any("ok")) else {"always", "to act"}
             fresh = procedure.plan(picture)
             sites = procedure.topology.clusters[plan.source].datacenters if plan.source else ()
             gates = gates_to_go_on(state, records, fresh, asked=asked, sites=sites, down=down)
@@ -278,8 +278,8 @@ def abort_procedure(
         refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
         if not approve(replace(state, leave=state.leave.union(leave))):
             raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
-        brake = brake_of(run, plan, procedure.servers.clock)
-        held = brake.reason() if brake is not None else ""
+        hold_check = hold_check_of(run, plan, procedure.servers.clock)
+        held = hold_check.reason() if hold_check is not None else ""
         if held:
             raise GateRefusedError(f"run {run_id}", f"not-held refused: {held}. The run stays as it was")
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
@@ -308,7 +308,7 @@ def _opened(
         command=command,
         folder=folder,
         on_event=on_event,
-        is_alone=procedure.is_alone,
+        is_uncoordinated=procedure.is_uncoordinated,
         clock=procedure.servers.clock,
     )
 
@@ -360,7 +360,7 @@ def _act(  # noqa: PLR0917 - all that a run is made of
         run.guard,
         actions,
         clock,
-        brake_of(run, plan, clock),
+        hold_check_of(run, plan, clock),
         workers=threads.workers,
         inbox=threads.inbox,
     )

@@ -11,12 +11,12 @@ from orchestrator.ports.clock import LONG_AGO_S, utc_text
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import RunState, standing, state_from_journal, steps_to_undo
 from orchestrator.runs.gate import closed_text
-from orchestrator.runs.live.alone import unimported_runs
 from orchestrator.runs.live.earlier_runs import earlier_runs, passed_by
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.run import Run
-from orchestrator.runs.looking import open_looks
+from orchestrator.runs.live.uncoordinated import unimported_runs
 from orchestrator.runs.overrides import SOURCE_LAST_SEEN, is_attested
+from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.runs.words import WITHOUT_WORDS
 from orchestrator.topology.model import Topology
@@ -42,9 +42,9 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     did not know of this run while it was under way. A fence or an unfence needs no lock on the other: a later
     one on its cluster has overtaken it.
     """
-    if run.is_alone:
+    if run.is_uncoordinated:
         return
-    if open_looks(plan, state_from_journal(plan, run.run_id, records).with_any("ok")):
+    if pending_verifications(plan, state_from_journal(plan, run.run_id, records).with_any("ok")):
         passing = passed_by(run.coordination, plan.topology, run.run_id)
         if passing is not None:
             raise _overtaken(run, passing)

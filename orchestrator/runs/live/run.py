@@ -18,17 +18,17 @@ from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.ports.clock import Clock
 from orchestrator.runs.engine import Journal, Lock, OnEvent
-from orchestrator.runs.live.alone import (
+from orchestrator.runs.live.estate_store import EnsembleRecord
+from orchestrator.runs.live.journal import about_this_process, journal_records, lock_path
+from orchestrator.runs.live.run_journal import RunJournal
+from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.live.uncoordinated import (
     LocalJournal,
     LocalLock,
     LocalRecord,
     local_journal,
     read_local_journal,
 )
-from orchestrator.runs.live.estate_store import EnsembleRecord
-from orchestrator.runs.live.journal import about_this_process, journal_records, lock_path
-from orchestrator.runs.live.run_journal import RunJournal
-from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.runs.plan import EventKind, RunEvent
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.topology.model import Topology
@@ -83,7 +83,7 @@ class Run(Generic[E]):
         command: str,
         folder: Path | None,
         on_event: OnEvent,
-        is_alone: bool = False,
+        is_uncoordinated: bool = False,
         clock: Clock = _CLOCK,
     ) -> None:
         self.topology, self.run_id = topology, run_id
@@ -94,7 +94,7 @@ class Run(Generic[E]):
         self._clock = clock
         self._on_event = on_event
         self._next_sequence = 1
-        self.is_alone = is_alone
+        self.is_uncoordinated = is_uncoordinated
         self._lock: HeldLock | None = None
         self._own_lock: LocalLock | None = None
         self._journal: Journal | None = None
@@ -111,7 +111,7 @@ class Run(Generic[E]):
             ) from None
         self.estate: E = self._open_estate()
         try:
-            if self.is_alone:
+            if self.is_uncoordinated:
                 self._own_lock = LocalLock(self.topology.name)
                 self._journal = LocalJournal(self.topology.name, self.run_id, self.folder)
                 self._estate_record = LocalRecord(self.topology.name, self.run_id)
@@ -178,7 +178,7 @@ class Run(Generic[E]):
 
     def earlier_records(self) -> list[RunEvent]:
         """What an interrupted run has written so far."""
-        if self.is_alone:
+        if self.is_uncoordinated:
             return read_local_journal(local_journal(self.topology.name, self.run_id))
         return journal_records(self.coordination, self.topology.name, self.run_id, run_folder(self.run_id))
 

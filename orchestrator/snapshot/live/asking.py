@@ -92,7 +92,7 @@ def probe_source(servers: Servers, topology: Topology, name: str) -> SourceProbe
     return SourceProbe(addresses, "", cluster.cluster_id)
 
 
-def words_of_guards(
+def boot_guard_statuses(
     servers: Servers, coordination: Coordination, topology: Topology, name: str
 ) -> tuple[tuple[GuardSaid, ...], str]:
     """What the guards of a cluster have said, and why they keep applications out of all that answers of it.

@@ -23,7 +23,7 @@ from orchestrator.topology.graph.wording import (
     mode_words,
     policy_words,
     quorum_words,
-    read_words,
+    read_boot_guard_statuses,
     shared_words,
 )
 
@@ -57,7 +57,7 @@ def edge_lines(kind: str, data: dict[str, Any], source: object, target: object) 
     if kind == "writes" and isinstance(source, Application):
         return [few(source.topics), *([] if source.acks == "all" else [f"acks={source.acks}"])]
     if kind == "reads" and isinstance(target, Application):
-        return [read_words(target, 2)]
+        return [read_boot_guard_statuses(target, 2)]
     return []
 
 

@@ -97,7 +97,7 @@ def policy_words(mirror: Mirror) -> str:
     return f"{mirror.policy} policy" + ("" if mirror.managed else ", run by others")
 
 
-def read_words(application: Application, show: int) -> str:
+def read_boot_guard_statuses(application: Application, show: int) -> str:
     """The topics of an application; for a consumer that has one, the pattern that finds them."""
     if application.pattern is None:
         return few(application.topics, show)

@@ -124,9 +124,11 @@ def position_age(topology: Topology) -> Iterator[Finding]:
 )
 def quiet_after_move(topology: Topology) -> Iterator[Finding]:
     """quiet_after_move_s longer than a day."""
-    quiet_s = topology.failover.quiet_s
-    if topology.replication and quiet_s > _LONGEST_QUIET_S:
-        message = f"quiet_after_move_s is {quiet_s:g}; for {quiet_s / 3600:.0f} h each failover needs a word"
+    cooldown_s = topology.failover.cooldown_s
+    if topology.replication and cooldown_s > _LONGEST_QUIET_S:
+        message = (
+            f"quiet_after_move_s is {cooldown_s:g}; for {cooldown_s / 3600:.0f} h each failover needs a word"
+        )
         path = ("failover", "quiet_after_move_s")
         yield Finding(path, message, "1800 is a good value: half an hour")
 

@@ -10,13 +10,13 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.adapters.files import put_file
 from orchestrator.errors import DcctlError, GateRefusedError
-from orchestrator.reconcile.layout import VERB, ApplyRequest
+from orchestrator.reconcile.planning import VERB, ApplyRequest
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json, to_json
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.apply_procedure import LayoutProcedure
+from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
 from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.registration import EFFECTS
 from orchestrator.wording import listed
@@ -27,7 +27,7 @@ _PLAN_AGAIN = "make the plan again: dcctl plan FILE -o PLAN"
 
 def plan_apply(topology: Topology, request: ApplyRequest = _NOTHING_SAID) -> Plan:
     """The plan as it would be now, with every difference. Takes no lock and changes nothing."""
-    return preview(LayoutProcedure(topology, request))
+    return preview(ReconcileProcedure(topology, request))
 
 
 def run_apply(
@@ -45,7 +45,7 @@ def run_apply(
     Raises `GateRefusedError`, naming what moved, where the world is not as the given plan found it.
     """
     ended = run_procedure(
-        LayoutProcedure(topology, request, given),
+        ReconcileProcedure(topology, request, given),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

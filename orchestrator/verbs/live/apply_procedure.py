@@ -14,15 +14,15 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError
 from orchestrator.estate.desired import DesiredEstate, desired_estate
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
-from orchestrator.estate.live.observe import observe_layout
+from orchestrator.estate.live.observe import observe_estate
 from orchestrator.estate.observed import ObservedEstate
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.digests import digests_like, moved_parts
-from orchestrator.reconcile.layout import VERB, ApplyRequest, plan_layout, record_of
 from orchestrator.reconcile.live.record import read_applied, write_applied
-from orchestrator.reconcile.ports import LayoutCluster, LayoutClusters
+from orchestrator.reconcile.planning import VERB, ApplyRequest, plan_reconcile, record_of
+from orchestrator.reconcile.ports import ReconciledCluster, ReconciledClusters
 from orchestrator.reconcile.record import LastLook
 from orchestrator.reconcile.replicas import MoveReplicas
 from orchestrator.runs.acting import EffectActions
@@ -53,13 +53,13 @@ class RealCluster:
 
     @cached_property
     def kafka(self) -> KafkaCluster:
-        """See `LayoutCluster`."""
+        """See `ReconciledCluster`."""
         self._opened.append(kafka_cluster(self._topology, self._name))
         return self._opened[0]
 
     @cached_property
     def workers(self) -> ConnectCluster:
-        """See `LayoutCluster`."""
+        """See `ReconciledCluster`."""
         return connect_cluster(self._topology, self._name)
 
     def close(self) -> None:
@@ -69,11 +69,11 @@ class RealCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEstate:
+class ReconcileEstate:
     """The connections of one apply."""
 
     topology: Topology
-    clusters: Mapping[str, LayoutCluster]
+    clusters: Mapping[str, ReconciledCluster]
     observe: Callable[[], ObservedEstate]
     coordination: Coordination | None
     coordination_problem: str = ""
@@ -87,7 +87,7 @@ class LayoutEstate:
 
 
 @dataclass(frozen=True)
-class LayoutPicture:
+class ReconcileSnapshot:
     """What was seen before deciding: every cluster, the ensemble, and what was applied last."""
 
     topology: Topology
@@ -106,14 +106,14 @@ class LayoutPicture:
         return moved_parts(digests, digests_like(digests, self.observed, self.desired))
 
 
-class LayoutProcedure:
+class ReconcileProcedure:
     """See `runs.live.procedure.Procedure`.
 
     With `given` exactly that plan is run, and none where the world has moved since it was made.
     """
 
     verb = VERB
-    is_alone = False
+    is_uncoordinated = False
     servers = REAL_SERVERS
 
     def __init__(
@@ -125,23 +125,23 @@ class LayoutProcedure:
         self._request, self._given = request, given
 
     @classmethod
-    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> LayoutProcedure:
+    def of_run(cls, topology: Topology, plan: Plan, _first: RunEvent) -> ReconcileProcedure:
         """As an earlier run was asked for."""
         return cls(topology, ApplyRequest.of_plan(plan))
 
-    def open_estate(self) -> LayoutEstate:
+    def open_estate(self) -> ReconcileEstate:
         """Every cluster of the file; its clients connect when they are first used."""
         coordination, problem = open_coordination(self.servers, self.topology)
         clusters = {name: RealCluster(self.topology, name) for name in self.topology.clusters}
-        return LayoutEstate(
-            self.topology, clusters, partial(observe_layout, self.topology), coordination, problem
+        return ReconcileEstate(
+            self.topology, clusters, partial(observe_estate, self.topology), coordination, problem
         )
 
-    def observe(self, estate: LayoutEstate, *, own_lock: bool, own_run: str) -> LayoutPicture:
+    def observe(self, estate: ReconcileEstate, *, own_lock: bool, own_run: str) -> ReconcileSnapshot:
         """Everything, once; sizes only where data is to be moved."""
         coordination = _coordination(estate, own_lock=own_lock, own_run=own_run)
         applied = _applied(estate)
-        picture = LayoutPicture(self.topology, estate.observe(), coordination, applied, {})
+        picture = ReconcileSnapshot(self.topology, estate.observe(), coordination, applied, {})
         moving = {
             str(step.arguments["cluster"])
             for step in self._fresh(picture).steps
@@ -149,7 +149,7 @@ class LayoutProcedure:
         }
         if not moving:
             return picture
-        return LayoutPicture(
+        return ReconcileSnapshot(
             self.topology,
             picture.observed,
             coordination,
@@ -157,7 +157,7 @@ class LayoutProcedure:
             {name: sizes for name in moving if (sizes := _sizes(self.topology, name, picture.observed))},
         )
 
-    def plan(self, picture: LayoutPicture) -> Plan:
+    def plan(self, picture: ReconcileSnapshot) -> Plan:
         """The plan of now. Where one was given: that one, if nothing has moved since; else it is refused."""
         fresh = self._fresh(picture)
         if self._given is None:
@@ -174,16 +174,18 @@ class LayoutProcedure:
             return fresh
         raise GateRefusedError(f"plan of {self._given.topology}", f"{problem}. Nothing was changed", hint)
 
-    def gates_of_undo(self, picture: LayoutPicture) -> tuple[GateResult, ...]:  # noqa: ARG002
+    def gates_of_undo(self, picture: ReconcileSnapshot) -> tuple[GateResult, ...]:  # noqa: ARG002
         """None: each of its steps looks at what is there before it takes anything back."""
         return ()
 
-    def actions(self, run: Run[LayoutEstate], plan: Plan, picture: LayoutPicture) -> Actions:  # noqa: ARG002
+    def actions(self, run: Run[ReconcileEstate], plan: Plan, picture: ReconcileSnapshot) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
         estate = run.estate
 
         def plan_again() -> tuple[Plan, Applied]:
-            seen = LayoutPicture(self.topology, estate.observe(), picture.coordination, picture.applied, {})
+            seen = ReconcileSnapshot(
+                self.topology, estate.observe(), picture.coordination, picture.applied, {}
+            )
             again = self._fresh(seen)
             differences = [Difference(**data) for data in again.facts["differences"]]
             return again, record_of(self.topology, seen.observed, differences, picture.applied, run.run_id)
@@ -191,7 +193,10 @@ class LayoutProcedure:
         def keep(applied: Applied) -> None:
             write_applied(run.coordination, run.lock, self.topology.name, applied)
 
-        ports = {LayoutClusters: LayoutClusters(estate.clusters), LastLook: LastLook(plan_again, keep)}
+        ports = {
+            ReconciledClusters: ReconciledClusters(estate.clusters),
+            LastLook: LastLook(plan_again, keep),
+        }
         session = RunSession(
             self.topology,
             run.folder,
@@ -203,8 +208,8 @@ class LayoutProcedure:
         )
         return EffectActions(EFFECTS, session)
 
-    def _fresh(self, picture: LayoutPicture) -> Plan:
-        return plan_layout(
+    def _fresh(self, picture: ReconcileSnapshot) -> Plan:
+        return plan_reconcile(
             self.topology,
             picture.observed,
             coordination=picture.coordination,
@@ -219,14 +224,14 @@ def _effects(plan: Plan) -> dict[str, Effect[Any] | None]:
     return {step.id: EFFECTS.understood(step) for step in plan.steps}
 
 
-def _applied(estate: LayoutEstate) -> Applied | None:
+def _applied(estate: ReconcileEstate) -> Applied | None:
     """The record, where the ensemble answers; without it nobody can tell drift from change."""
     if estate.coordination is None:
         return None
     return read_applied(estate.coordination, estate.topology.name)
 
 
-def _coordination(estate: LayoutEstate, *, own_lock: bool, own_run: str) -> Part[CoordinationState]:
+def _coordination(estate: ReconcileEstate, *, own_lock: bool, own_run: str) -> Part[CoordinationState]:
     topology = estate.topology
     try:
         state = read_coordination(

@@ -46,7 +46,7 @@ class FactCopier:
         self._made_at: str | None = None
         self._life = ""
         self._said = ""
-        self._anew_at_s = monotonic()
+        self._recreated_at_s = monotonic()
 
     def stop(self) -> None:
         """End after the look under way."""
@@ -70,10 +70,10 @@ class FactCopier:
 
     def copy_once(self) -> int:
         """Write what is not there yet; returns how many. Raises `DcctlError`."""
-        if monotonic() - self._anew_at_s >= _ANEW_EVERY_S:
+        if monotonic() - self._recreated_at_s >= _ANEW_EVERY_S:
             # The topic may have been made anew; a copy that is there already is compacted away.
             self._copied.clear()
-            self._anew_at_s = monotonic()
+            self._recreated_at_s = monotonic()
         coordination = coordination_connection(self._topology)
         coordination.open()
         try:

@@ -9,9 +9,9 @@ from orchestrator.moves.request import FailoverRequest, mirror_to_fail_over
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.runs.engine import OnEvent
-from orchestrator.runs.live.alone import has_local_journal
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview
 from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.uncoordinated import has_local_journal
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
@@ -42,7 +42,7 @@ class FailoverProcedure(MoveProcedure):
             topology,
             ref_to(mirror_to_fail_over(topology, request)),
             reach="partial" if request.sick else "gone",
-            is_alone=request.without_coordination,
+            is_uncoordinated=request.without_coordination,
             servers=servers,
             them=them,
         )
@@ -54,8 +54,8 @@ class FailoverProcedure(MoveProcedure):
         cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
     ) -> FailoverProcedure:
         """As an earlier run was asked for; once its journal is in the ensemble, it goes on with that."""
-        is_alone = has_local_journal(topology.name, first.run_id)
-        asked = {**plan.request, "to": plan.target, "without_coordination": is_alone}
+        is_uncoordinated = has_local_journal(topology.name, first.run_id)
+        asked = {**plan.request, "to": plan.target, "without_coordination": is_uncoordinated}
         shift = int(first.data.get(_SHIFT, 0))
         return cls(topology, FailoverRequest(**asked), shift, servers=servers, them=them)
 

@@ -54,7 +54,7 @@ class ClusterEstate:
 class FenceProcedure:
     """See `runs.live.procedure.Procedure`."""
 
-    is_alone = False
+    is_uncoordinated = False
 
     def __init__(
         self,

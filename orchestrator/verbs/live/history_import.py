@@ -21,14 +21,6 @@ from orchestrator.runs.estate_record import (
     life_of,
     undone_runs,
 )
-from orchestrator.runs.live.alone import (
-    IMPORTED,
-    LocalLock,
-    LocalRecord,
-    facts_of,
-    local_journal,
-    read_local_journal,
-)
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.estate_record import FactName, fact_names
 from orchestrator.runs.live.estate_store import EnsembleRecord
@@ -37,6 +29,14 @@ from orchestrator.runs.live.journal import about_this_process, journal_records, 
 from orchestrator.runs.live.run import is_run_id
 from orchestrator.runs.live.run_journal import RunJournal
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.live.uncoordinated import (
+    IMPORTED,
+    LocalLock,
+    LocalRecord,
+    facts_of,
+    local_journal,
+    read_local_journal,
+)
 from orchestrator.runs.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.model import Topology

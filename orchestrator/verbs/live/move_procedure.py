@@ -13,10 +13,10 @@ from orchestrator.moves.way import Reach
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.engine import Actions, OnEvent
-from orchestrator.runs.live.alone import known_here
 from orchestrator.runs.live.procedure import Approve, OnPlan, run_procedure
 from orchestrator.runs.live.run import Run
 from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.uncoordinated import known_here
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
@@ -33,7 +33,7 @@ from orchestrator.verbs.registration import effects_with, participants_of
 class MoveProcedure(ABC):
     """See `runs.live.procedure.Procedure`. `feed`: the mirror along which is moved.
 
-    `is_alone`: without the ensemble; only a failover can be asked for like that.
+    `is_uncoordinated`: without the ensemble; only a failover can be asked for like that.
     """
 
     verb: str
@@ -44,11 +44,11 @@ class MoveProcedure(ABC):
         feed: MirrorRef,
         *,
         reach: Reach = "whole",
-        is_alone: bool = False,
+        is_uncoordinated: bool = False,
         servers: Servers = REAL_SERVERS,
         them: Participants | None = None,
     ) -> None:
-        self.topology, self.feed, self.is_alone = topology, feed, is_alone
+        self.topology, self.feed, self.is_uncoordinated = topology, feed, is_uncoordinated
         self.servers, self.them = servers, them or participants_of(topology)
         self.command = f"{self.verb} {feed}"
         self.about: Mapping[str, Any] = {}
@@ -62,7 +62,11 @@ class MoveProcedure(ABC):
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
         """Both sides, and what lies between them."""
         seen = observe(estate, self.way, them=self.them, own_lock=own_lock, own_run=own_run)
-        if not self.is_alone or estate.coordination is not None or seen.coordination.value is not None:
+        if (
+            not self.is_uncoordinated
+            or estate.coordination is not None
+            or seen.coordination.value is not None
+        ):
             # An ensemble that answers, and only does not let itself be read, is none that is gone.
             return seen
         copied, effects = copied_facts(estate), effects_with(self.them)

@@ -21,33 +21,33 @@ from orchestrator.moves.ports import (
     FinalMap,
     Hosts,
     HostsDone,
-    LeftClusters,
-    LeftLook,
     Maps,
+    PartialClusters,
+    PartialLook,
     Seen,
 )
 from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.moves.way import Way
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Connect
-from orchestrator.replication.cuts import Cuts
 from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.source_gaps import SourceGaps
-from orchestrator.runs.estate_record import JournalUnread, LogsCut, journals_unread
+from orchestrator.replication.truncations import Truncations
+from orchestrator.runs.estate_record import JournalUnread, LogsTruncated, journals_unread
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.run import Run
 from orchestrator.runs.live.run_session import RunSession
 from orchestrator.snapshot.clients import ClientHost
 from orchestrator.snapshot.known_gaps import sampled_gaps
-from orchestrator.snapshot.live.asking import probe_source, words_of_guards
+from orchestrator.snapshot.live.asking import boot_guard_statuses, probe_source
 from orchestrator.snapshot.live.gaps_now import gaps_now
-from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, LeftReader
+from orchestrator.snapshot.live.partial_view import ANSWER_TIMEOUT_S, PartialReader
 from orchestrator.snapshot.live.reader import samples_for
 from orchestrator.snapshot.observation import SourceProbe
-from orchestrator.snapshot.returned import Past, log_cuts
+from orchestrator.snapshot.rejoining import Past, log_truncations
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
@@ -134,7 +134,7 @@ class MoveSession(RunSession):
         self._final: dict[MirrorRef, FinalMap] = {}
 
     def _ports(self) -> dict[type[Any], Any]:
-        own = (Workers, Maps, Hosts, QueryCheckpoints, LeftClusters, BootGuards)
+        own = (Workers, Maps, Hosts, QueryCheckpoints, PartialClusters, BootGuards)
         return {
             **self._own_ports,
             **super()._ports(),
@@ -168,7 +168,7 @@ class MoveSession(RunSession):
         found = self._engine(mirror).offset_map(
             self._asked(),
             replication,
-            made_anew={} if history is None else history.made_anew,
+            recreated={} if history is None else history.recreated,
             gaps=gaps,
             stopped_at=end.mirror_offsets,
             logs=logs,
@@ -183,7 +183,7 @@ class MoveSession(RunSession):
         found = self._engine(mirror).offset_map(
             self._asked(),
             replication,
-            made_anew={} if history is None else history.made_anew,
+            recreated={} if history is None else history.recreated,
             gaps=gaps,
         )
         copies = target.topics(map(replication.mirrored_topic, replication.topics))
@@ -194,7 +194,7 @@ class MoveSession(RunSession):
         replication, engine, asked = mirror.of(self.topology), self._engine(mirror), self._asked()
         if not engine.has_map(asked, replication):
             return None
-        return engine.offset_map(asked, replication, made_anew={}, gaps=self.gaps_now(mirror))
+        return engine.offset_map(asked, replication, recreated={}, gaps=self.gaps_now(mirror))
 
     def _engine(self, mirror: MirrorRef) -> MirrorEngine:
         return self._them.engine(self.topology, mirror)
@@ -202,17 +202,17 @@ class MoveSession(RunSession):
     def _asked(self) -> Asked:
         return Asked(self.cluster, self.connect)
 
-    def cuts(self, mirror: MirrorRef) -> Cuts:
+    def truncations(self, mirror: MirrorRef) -> Truncations:
         """See `moves.ports.Maps`. Of what a standby was written nothing is ever taken back."""
         if mirror.is_back:
             return {}
         if self._coordination is None:
             raise no_ensemble(self.topology, self._coordination_problem)
-        facts = read_facts(self._coordination, self.topology.name, (LogsCut, JournalUnread))
+        facts = read_facts(self._coordination, self.topology.name, (LogsTruncated, JournalUnread))
         unread = journals_unread(facts, mirror.source, mirror.target)
         if unread:
             raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
-        return log_cuts(facts, mirror.source, mirror.target)
+        return log_truncations(facts, mirror.source, mirror.target)
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """See `moves.ports.Maps`."""
@@ -309,9 +309,9 @@ class MoveSession(RunSession):
         (query,) = (query for _, query in queries_of(self.topology) if query.name == name)
         return query if to != query.cluster else query.moved_to(to)
 
-    def left(self, cluster: str, timeout_s: float | None = None) -> LeftLook:
+    def left(self, cluster: str, timeout_s: float | None = None) -> PartialLook:
         """See `moves.ports.LeftClusters`."""
-        return LeftReader(self.servers, self.topology, cluster, timeout_s or ANSWER_TIMEOUT_S)
+        return PartialReader(self.servers, self.topology, cluster, timeout_s or ANSWER_TIMEOUT_S)
 
     def access_by(self, cluster: str, addresses: Iterable[str], timeout_s: float) -> Access:
         """See `moves.ports.LeftClusters`."""
@@ -335,7 +335,7 @@ class MoveSession(RunSession):
         """See `moves.ports.BootGuards`."""
         probe, closed = probe_source(self.servers, self.topology, cluster), ""
         if probe.listening and self._coordination is not None:
-            _, closed = words_of_guards(self.servers, self._coordination, self.topology, cluster)
+            _, closed = boot_guard_statuses(self.servers, self._coordination, self.topology, cluster)
         return probe, closed
 
 

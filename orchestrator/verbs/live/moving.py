@@ -173,7 +173,7 @@ def _places_of_query(
         mirror,
         offset_map,
         logs,
-        made_anew=history.made_anew,
+        recreated=history.recreated,
         committed_at_s=written_at_s,
         by_time=by_time,
     )

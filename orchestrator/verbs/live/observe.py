@@ -34,17 +34,17 @@ from orchestrator.snapshot.live.asking import (
     REACHED_WITHIN_S,
     Asking,
     asked,
+    boot_guard_statuses,
     probe_source,
-    words_of_guards,
 )
-from orchestrator.snapshot.live.left import ANSWER_TIMEOUT_S, left_cluster
+from orchestrator.snapshot.live.partial_view import ANSWER_TIMEOUT_S, partial_view
 from orchestrator.snapshot.live.reader import read_samples, samples_for
 from orchestrator.snapshot.observation import STANDSTILL_S, GroupOffsets, SourceProbe, topic_states
-from orchestrator.snapshot.returned import (
+from orchestrator.snapshot.rejoining import (
     PAST_KINDS,
     Past,
     copied_up_to,
-    epochs_left,
+    epochs_at_departure,
     past_of,
     read_epoch_ends,
 )
@@ -152,7 +152,7 @@ class _Look(ABC):
         )
         if estate.coordination is None:
             return found
-        said, closed = words_of_guards(self.servers, estate.coordination, self.topology, left)
+        said, closed = boot_guard_statuses(self.servers, estate.coordination, self.topology, left)
         return replace(found, guards=said, kept_closed=closed)
 
     def _inventory(self) -> tuple[ClientHost, ...]:
@@ -208,7 +208,7 @@ class _LookAhead(_Look):
         name, partitions = self.way.left.cluster, source_partitions(self.topology, self.mirror)
         groups = self.estate.groups
         if self.way.reach == "partial":
-            look = partial(left_cluster, self.servers, self.topology, name, partitions, groups)
+            look = partial(partial_view, self.servers, self.topology, name, partitions, groups)
             return {"left": self.ask(f"cluster {name}", look)}
         if self.way.reach == "gone":
             return {}
@@ -244,13 +244,13 @@ class _LookAhead(_Look):
             source_partitions(self.topology, self.mirror), "no"
         )
         read = partial(self.engine.offset_map, self.estate.asked(), self.mirror)
-        found = read(made_anew={}, gaps=hoped)
+        found = read(recreated={}, gaps=hoped)
         history = samples.result().value
-        made_anew = {} if history is None else history.made_anew
+        recreated = {} if history is None else history.recreated
         gaps = sampled_gaps(self.topology, self.mirror, history)
-        if not made_anew and all(gaps.get(tp) == "no" for tp in found.partitions):
+        if not recreated and all(gaps.get(tp) == "no" for tp in found.partitions):
             return found
-        return read(made_anew=made_anew, gaps=gaps)
+        return read(recreated=recreated, gaps=gaps)
 
     def _by_time(
         self, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]
@@ -369,7 +369,7 @@ class _LookBack(_Look):
     def _epoch_ends(self, past: Past) -> dict[TopicPartition, EpochEnd]:
         """Of the primary's logs, as far as it is recorded in which epochs they were left."""
         home = self.way.entered.cluster
-        epochs = epochs_left(self.topology, self.estate.feed.other_way.of(self.topology), past)
+        epochs = epochs_at_departure(self.topology, self.estate.feed.other_way.of(self.topology), past)
         if not epochs:
             return {}
         addresses = self.target.brokers(REACHED_WITHIN_S).values()

@@ -12,7 +12,7 @@ from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, 
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last, phase_spans
 from orchestrator.runs.effect import Shown
-from orchestrator.runs.engine import RunEnd, let_stand
+from orchestrator.runs.engine import RunEnd, kept_effects
 from orchestrator.runs.live.procedure import Ended, Timing
 from orchestrator.runs.live.run import write_json
 from orchestrator.runs.plan import Plan, RunEvent, to_json
@@ -133,7 +133,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         not_seen=sorted(listed_by_last(events, "not_seen")),
         loss=lost.loss if lost else {},
         sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
-        let_stand=let_stand(end.state),
+        let_stand=kept_effects(end.state),
         where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
         held=held_rows(end.state, effects) or (),
         waits_for=[asdict(word) for word in words_wanted(end.state, events, effects)],

@@ -22,7 +22,7 @@ from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.words import NO_WORDS, Typed
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.apply_procedure import LayoutProcedure
+from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
@@ -35,7 +35,7 @@ OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[An
 
 # How each verb's procedure is made again from what its run has recorded.
 PROCEDURES: Mapping[str, OfRun] = {
-    "apply": lambda _, topology, plan, first, __: LayoutProcedure.of_run(topology, plan, first),
+    "apply": lambda _, topology, plan, first, __: ReconcileProcedure.of_run(topology, plan, first),
     "failover": FailoverProcedure.of_run,
     "failback": FailbackProcedure.of_run,
     "switchover": SwitchoverProcedure.of_run,

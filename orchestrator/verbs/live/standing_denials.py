@@ -113,7 +113,7 @@ def _walked(
     Whom one that cannot be read has let in is not known: at its clusters nobody is surely denied by an
     earlier one.
     """
-    let_in: dict[_Key, bool] = {}
+    allow_at_target: dict[_Key, bool] = {}
     doubtful: set[str] = set()
     for run_id, body in reversed(begun):
         if body.verb not in _VERBS:
@@ -124,29 +124,29 @@ def _walked(
             doubtful |= set() if body.verb == "fence" else {body.source, body.target}
             continue
         state, records = known
-        rules = _standing(state, let_in, doubtful, effects)
+        rules = _standing(state, allow_at_target, doubtful, effects)
         cluster = state.plan.source
         unnamed = [
             (operation, principal)
             for operation, principal in _unnamed(state, records, effects)
-            if not let_in.get(_unnamed_key(operation, principal, cluster), False)
+            if not allow_at_target.get(_unnamed_key(operation, principal, cluster), False)
         ]
         yield _Run(state, records, rules, unnamed)
-        for key, surely in _let_in(state, records, effects):
-            let_in[key] = let_in.get(key, False) or surely
+        for key, surely in _allow_at_target(state, records, effects):
+            allow_at_target[key] = allow_at_target.get(key, False) or surely
 
 
 def _standing(
-    state: RunState, let_in: Mapping[_Key, bool], doubtful: Collection[str], effects: Registry
+    state: RunState, allow_at_target: Mapping[_Key, bool], doubtful: Collection[str], effects: Registry
 ) -> dict[tuple[str, Acl], bool]:
     held = {_key(one.held): one.surely for one in still_held(state, effects)}
     return {
-        (effect.cluster, rule): held[key] and key not in let_in and effect.cluster not in doubtful
+        (effect.cluster, rule): held[key] and key not in allow_at_target and effect.cluster not in doubtful
         for effect in map(effects.understood, state.plan.steps)
         if isinstance(effect, Denying)
         for rule in effect.rules
         for key in map(_key, denials(effect.cluster, (rule,)))
-        if key in held and not let_in.get(key, False)
+        if key in held and not allow_at_target.get(key, False)
     }
 
 
@@ -165,7 +165,9 @@ def _told(plan: Plan) -> Iterator[tuple[str, str]]:
             yield operation, principal
 
 
-def _let_in(state: RunState, records: Sequence[RunEvent], effects: Registry) -> Iterator[tuple[_Key, bool]]:
+def _allow_at_target(
+    state: RunState, records: Sequence[RunEvent], effects: Registry
+) -> Iterator[tuple[_Key, bool]]:
     """Who was let in by a run, surely or maybe."""
     for held, surely in freed(state, effects):
         yield _key(held), surely
@@ -179,17 +181,17 @@ def _since_first_open(begun: _Begun, read: Callable[[str], _Journal | str], effe
 
     One whose own journal cannot be read is over where a later one has let in all whom the file had there.
     """
-    first, let_in, is_open_to_all = len(begun), set[_Key](), set[str]()
+    first, allow_at_target, is_open_to_all = len(begun), set[_Key](), set[str]()
     for number, (run_id, body) in reversed(list(enumerate(begun))):
         known = read(run_id) if body.verb in ("fence", "unfence") else None
         if isinstance(known, str):
             if body.verb == "fence" and body.source not in is_open_to_all:
                 first = number
         elif known is not None and body.verb == "unfence":
-            let_in.update(key for key, surely in _let_in(*known, effects) if surely)
+            allow_at_target.update(key for key, surely in _allow_at_target(*known, effects) if surely)
             if _is_of_all(*known):
                 is_open_to_all.add(body.source)
-        elif known is not None and not _denied(*known, effects) <= let_in:
+        elif known is not None and not _denied(*known, effects) <= allow_at_target:
             first = number
     return begun[first:]
 

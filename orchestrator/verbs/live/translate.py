@@ -21,9 +21,9 @@ from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.ports.servers import Kafka
 from orchestrator.replication.engine import Asked, NoMapError, engine_of
-from orchestrator.replication.made_anew import MadeAnew
 from orchestrator.replication.mirror_ref import ref_to, source_partitions
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.translation import (
     KeptPosition,
     source_partition,
@@ -89,7 +89,7 @@ def translate_groups(
         tp for tp in mirrored if tp.topic in existing and tp in existing[tp.topic].partitions
     )
     history, unsampled = _history(topology, target, mirror)
-    made_anew = history.made_anew
+    recreated = history.recreated
     try:
         offset_map, is_closed = _offset_map(topology, mirror, target, logs, history)
     except NoMapError as error:
@@ -113,7 +113,7 @@ def translate_groups(
             recorded=recorded.positions.get(consumer.name, {}),
             sampled_ends=recorded.ends,
             offset_map=offset_map,
-            made_anew=made_anew,
+            recreated=recreated,
             target_logs=logs,
             by_time=offsets_by_time(
                 target,
@@ -126,7 +126,7 @@ def translate_groups(
             lost_at_s=recorded.lost_at_s,
         )
     if origin == "checkpoints":
-        rows = [_by_checkpoint(row, checkpoints, offset_map, logs, made_anew) for row in rows]
+        rows = [_by_checkpoint(row, checkpoints, offset_map, logs, recreated) for row in rows]
     known = {row.group for row in rows if row.source_offset is not None}
     without = tuple(consumer.name for consumer in consumers if consumer.name not in known)
     return Translations(
@@ -207,11 +207,11 @@ def _offset_map(
     """The map; closed by the mirror's last pair if its engine says that it stands."""
     engine, asked = engine_of(mirror), _asked(topology, target)
     stopped_at = engine.stopped_at(asked, mirror)
-    made_anew, gaps = history.made_anew, sampled_gaps(topology, mirror, history)
+    recreated, gaps = history.recreated, sampled_gaps(topology, mirror, history)
     if stopped_at is None:
-        return engine.offset_map(asked, mirror, made_anew=made_anew, gaps=gaps), False
+        return engine.offset_map(asked, mirror, recreated=recreated, gaps=gaps), False
     now = target.log_ends(logs)
-    closed = engine.offset_map(asked, mirror, made_anew=made_anew, gaps=gaps, stopped_at=stopped_at, logs=now)
+    closed = engine.offset_map(asked, mirror, recreated=recreated, gaps=gaps, stopped_at=stopped_at, logs=now)
     return closed, True
 
 
@@ -276,7 +276,7 @@ def _by_checkpoint(
     checkpoints: Mapping[str, Sequence[KeptPosition]],
     offset_map: OffsetMap,
     logs: Mapping[TopicPartition, LogEnd],
-    made_anew: Mapping[str, MadeAnew] = MappingProxyType({}),
+    recreated: Mapping[str, Recreation] = MappingProxyType({}),
 ) -> TargetPosition:
     """A kept position carries a translation of its own, which counts where the map knows nothing at all.
 
@@ -284,9 +284,11 @@ def _by_checkpoint(
     """
     if row.source_partition in offset_map.partitions:
         return row
-    anew = made_anew.get(row.topic)
+    recreation = recreated.get(row.topic)
     for kept in checkpoints.get(row.group, ()):
-        if kept.partition != row.target_partition or (anew is not None and kept.written_s < anew.seen_s):
+        if kept.partition != row.target_partition or (
+            recreation is not None and kept.written_s < recreation.seen_s
+        ):
             continue
         best = translate_kept(kept, row.source_partition, offset_map)
         log = logs.get(kept.partition)

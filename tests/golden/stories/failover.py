@@ -205,7 +205,7 @@ def failover_by_word() -> Iterator[tuple[str, Named]]:
     yield "failover, by word", {name: Situation(file, story) for name, (file, story) in told.items()}
 
 
-def roaming() -> Iterator[tuple[str, Named]]:
+def self_redirecting() -> Iterator[tuple[str, Named]]:
     """Producers that move themselves: they turn up at the target when they like."""
     found = {}
     for file, when in product(("itself", "shared, itself"), ("before", "after", "never")):

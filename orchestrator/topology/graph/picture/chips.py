@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.topology.graph.parts import Application
 from orchestrator.topology.graph.picture.contents import cut, fitted_names, styled_width
 from orchestrator.topology.graph.picture.shapes import Box, Frame, Shape, Text
-from orchestrator.topology.graph.wording import few, read_words
+from orchestrator.topology.graph.wording import few, read_boot_guard_statuses
 from orchestrator.wording import and_n_more
 
 _HEIGHT = 24
@@ -118,5 +118,5 @@ def _chip(application: Application, width: float) -> Chip:
         note = cut(application.pattern, "chip-note", room) if application.pattern else ""
         note = note or fitted_names(application.topics, "chip-note", room)
         words.insert(1, (kind + note, "chip-note"))
-    topics = read_words(application, 30) or "nothing"
+    topics = read_boot_guard_statuses(application, 30) or "nothing"
     return Chip(tuple(words), f"{application.name} {application.verb} {topics}")

@@ -1,0 +1,162 @@
+"""How a file against its clusters looks on a terminal: what differs and why, and what will be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.ports.clock import utc_text
+from orchestrator.reconcile.planning import is_of_other_clusters, not_compared
+from orchestrator.runs.plan import Plan
+from orchestrator.wording import and_n_more, listed
+
+Row = Mapping[str, Any]
+
+_SHOWN = 40
+_GATE_MARKS = {"refused": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
+IRREVERSIBLE = "[bold red]⚠ irreversible[/]"
+
+
+def render_differences(plan: Plan, console: Console) -> None:
+    """Drift and change apart, each line with its reason; then what nobody's file knows."""
+    rows: Sequence[Row] = plan.facts["differences"]
+    applied = plan.facts["applied"]
+    since = f"run {applied['run_id']}, {utc_text(applied['at_s'])}" if applied else ""
+    drift = [row for row in rows if row["cause"] == "drift"]
+    change = [row for row in rows if row["cause"] == "change"]
+    if drift:
+        console.print(f"[bold]Drift[/] since the file was applied ({escape(since)})")
+        _print_rows(drift, console)
+    if change:
+        console.print(f"[bold]Change[/]: {_why_change(plan)}")
+        _print_rows(change, console)
+    for target, sources in plan.facts["held"].items():
+        for source, reason in sources.items():
+            console.print(
+                f"[dim]The mirror {escape(source)} → {escape(target)} is left as it is: {escape(reason)}[/]"
+            )
+    for cluster, runs in plan.facts.get("denied", {}).items():
+        for run_id, principals in runs.items():
+            console.print(
+                f"[dim]{escape(cluster)} denies {escape(listed(principals))} what run {escape(run_id)} "
+                "has denied them: left as it is; "
+                f"that run's end, or dcctl unfence FILE --cluster {escape(cluster)}, lifts it[/]"
+            )
+    ignored = [
+        f"{name} has {', '.join(f'{count} {what}' for what, count in counts.items() if count)}"
+        for name, counts in plan.facts["ignored"].items()
+        if any(counts.values())
+    ]
+    if ignored:
+        console.print(f"[dim]Not in the file, and left alone: {escape('; '.join(ignored))}[/]")
+
+
+def _why_change(plan: Plan) -> str:
+    if plan.facts["applied"]:
+        return "what the file says anew"
+    if is_applied_known(plan):
+        return "nothing was applied yet, so all of it is new"
+    return "or drift: what was applied last could not be read, so nobody can tell them apart"
+
+
+def is_applied_known(plan: Plan) -> bool:
+    """Whether the record of the last apply could be read. Older plan files do not say it."""
+    return bool(plan.facts.get("applied_known", True))
+
+
+def render_reconcile_plan(plan: Plan, console: Console) -> None:
+    """The gates that are closed, every difference, and the steps."""
+    render_gates(plan, console)
+    render_differences(plan, console)
+    if plan.steps:
+        console.print("[bold]Steps[/]")
+        for step in plan.in_order():
+            mark = f"  {IRREVERSIBLE}" if step.irreversible else ""
+            after = f"  [dim]after {_after(step.depends_on)}[/]" if step.depends_on else ""
+            console.print(f"  {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}{mark}")
+        console.print(f"Expected: {plan.predicted.seconds:g} s\n")
+
+
+def render_gates(plan: Plan, console: Console) -> None:
+    """Only those that are in the way."""
+    for gate in plan.gates:
+        if gate.outcome != "ok":
+            mark = _GATE_MARKS[gate.outcome]
+            console.print(f"{mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
+            console.print(f"    limit: {escape(gate.limit)}")
+            if gate.hint:
+                console.print(f"    {escape(gate.hint)}")
+
+
+def summary_of(plan: Plan) -> str:
+    """How much of what, in one line."""
+    rows: Sequence[Row] = plan.facts["differences"]
+    others = next((gate.reason for gate in plan.gates if is_of_other_clusters(gate)), "")
+    if others:
+        return f"{plan.topology}: compared with other clusters than the file's: {others}"
+    planned = sum(row["mend"] == "planned" for row in rows)
+    drift = sum(row["cause"] == "drift" for row in rows)
+    left = len(rows) - planned
+    if not rows:
+        return f"{plan.topology}: {_no_difference(plan)}"
+    parts = [f"{drift} of drift, {len(rows) - drift} of change"]
+    if not is_applied_known(plan):
+        parts = ["drift or change: what was applied last could not be read"]
+    if left:
+        parts.append(f"{left} left as they are")
+    return f"{plan.topology}: {len(rows)} difference{'s' if len(rows) != 1 else ''} ({'; '.join(parts)})"
+
+
+def _no_difference(plan: Plan) -> str:
+    """Good news only of what was seen."""
+    unseen = {gate.id for gate in not_compared(plan)}
+    compared = plan.facts.get("compared", [])
+    if not compared:
+        return "nothing could be compared"
+    if "clusters-known" in unseen:
+        return (
+            f"what could be seen of {', '.join(compared)} is as the file says; the rest could not be compared"
+        )
+    if unseen:
+        return (
+            f"what the file says is so at {', '.join(compared)}; what was applied last could not be read: "
+            "topics that were deleted and made anew, what the file has no more, and moves were not compared"
+        )
+    return "everything is as the file says"
+
+
+def _print_rows(rows: Sequence[Row], console: Console) -> None:
+    for row in rows[:_SHOWN]:
+        console.print(_line(row))
+    if len(rows) > _SHOWN:
+        console.print(f"    … {and_n_more(len(rows) - _SHOWN)}; --json has them all")
+
+
+def _line(row: Row) -> str:
+    wanted, found = row["wanted"], row["found"]
+    mark = "[green]+[/]" if not found else "[red]-[/]" if not wanted else "[yellow]~[/]"
+    aspect = "" if row["aspect"] == "existence" else f" {row['aspect']}"
+    values = f"{found or 'none'} → {wanted or 'none'}" if found and wanted else found or wanted
+    ends = []
+    if row["mend"] == "not-allowed":
+        mark = "[dim]·[/]"
+        ends.append(f"left as it is: `allow: [{row['needs']}]` would mend it")
+    elif row["mend"] == "kept":
+        mark = "[dim]·[/]"
+        ends.append("left as it is")
+    elif row["mend"] == "refused":
+        mark = "[bold red]✗[/]"
+        ends.append("refused")
+    told = escape("; ".join([row["reason"], *ends]))
+    irreversible = f"  {IRREVERSIBLE}" if row["irreversible"] else ""
+    return (
+        f"  {mark} {escape(row['cluster'])}  {escape(row['subject'])}{escape(aspect)}: {escape(values)}"
+        f"  [dim]{told}[/]{irreversible}"
+    )
+
+
+def _after(needed: Iterable[str]) -> str:
+    return escape(listed(needed, 3))

@@ -1,0 +1,44 @@
+"""What has grown between the plan that a person approved and the one that would be run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.runs.plan import Plan, Predicted
+from orchestrator.runs.prices import grown_since
+from orchestrator.verbs.plans import plan_failover
+from tests.verbs.pictures import REQUEST, observation, topology
+
+PLAN = plan_failover(topology(), observation(), REQUEST)
+
+
+def costing(lost: int | None, again: int | None = 0, seconds: float | None = 1.0) -> Plan:
+    """So many records at most."""
+    loss: dict[str, dict[str, int]] = {"orders": {} if lost is None else {"at_most": lost}}
+    predicted = Predicted(loss=loss, reread={"billing": {"at_most": again}})
+    return replace(PLAN, predicted=predicted, facts={**PLAN.facts, "loss_seconds_at_most": seconds})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (costing(120), costing(120), ()),
+        (costing(120), costing(80), ()),
+        (costing(120), costing(180), ("records lost of orders: at most 180, approved were 120",)),
+        (costing(0), costing(None), ("records lost of orders: at most an unknown number, approved were 0",)),
+        (costing(None), costing(180), ()),
+        (costing(0, 10), costing(0, 11), ("records read again by billing: at most 11, approved were 10",)),
+        (costing(0), costing(0, seconds=4.0), ("seconds lost: at most 4.0 s, approved were 1.0 s",)),
+    ],
+)
+def test_only_what_costs_more_is_told(before: Plan, now: Plan, said: Any) -> None:
+    """With both figures."""
+    assert grown_since(before, now) == said
+
+
+def test_the_same_plan_costs_the_same() -> None:
+    """A real one."""
+    assert grown_since(PLAN, PLAN) == ()
