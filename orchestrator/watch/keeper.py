@@ -43,32 +43,38 @@ class Keeper:
         words: Iterable[Word],
         further: Sequence[Sample] = (),
     ) -> list[Sample]:
-        """Write what has changed, and `further`, then the round that confirms it; returns what was written.
+        """Write what has changed, and `further`, then the round that confirms it, then words on applications.
 
-        Raises `UnacknowledgedError` where the target does not take it all. What it took stays written, the
-        rest is for the next round.
+        Returns what was written. Raises `UnacknowledgedError` where the target does not take it all. What it
+        took stays written, the rest is for the next round.
         """
         samples, round_ = self.recorder.records(reading)
-        changed: list[Word] = [
-            replace(word, set_back_s=self.recorder.set_back_s)
-            for word in changed_words(words, self._written_words, _WORD_EVERY_S)
-        ]
         try:
-            if samples or changed or further:
-                self._write([*samples, *changed, *further])
+            if samples or further:
+                self._write([*samples, *further])
         except UnacknowledgedError as error:
-            self._written_words.clear()
             there = error.acknowledged
             self.recorder.forget(samples, round_, is_acknowledged=there.__contains__)
             self._remember([sample for sample in samples if sample_key(sample) in there])
             raise
         # Only once all else is acknowledged may the round confirm it.
         self.recorder.written(samples, round_)
-        self._written_words |= {word.application: word for word in changed}
-        self._remember([*samples, *changed])
+        self._remember(samples)
         self._write([round_])
         self._remember([round_])
-        return [*samples, *changed, round_]
+        return [*samples, round_, *self._kept(words)]
+
+    def _kept(self, words: Iterable[Word]) -> list[Word]:
+        """Write those that have changed. Behind the round: no word holds up what a failover needs first."""
+        changed: list[Word] = [
+            replace(word, set_back_s=self.recorder.set_back_s)
+            for word in changed_words(words, self._written_words, _WORD_EVERY_S)
+        ]
+        if changed:
+            self._write(changed)
+        self._written_words |= {word.application: word for word in changed}
+        self._remember(changed)
+        return changed
 
     def _write(self, samples: Sequence[Sample]) -> None:
         """A batch gets time by its size: what it takes where a replica of the target is slow."""

@@ -34,7 +34,7 @@ from orchestrator.snapshot.samples import Sample, TopicEnds
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.health import HealthKeeper
 from orchestrator.watch.keeper import Keeper
-from orchestrator.watch.keeping import keepings_of
+from orchestrator.watch.keeping import followers_of
 from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
@@ -81,7 +81,7 @@ class Watcher:
             timeout_s=ROUND_TIMEOUT_S,
         )
         self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
-        self._keepings = keepings_of(consumers, self.name, self._log)
+        self._followers = followers_of(consumers, self.name, self._log)
         self._keeper = Keeper(self.name, self._writer.write)
         self.history, self.lock = self._keeper.history, self._keeper.lock
         self._writers = WritersKeeper(
@@ -112,8 +112,8 @@ class Watcher:
     def run(self) -> None:
         """Watch until stopped."""
         self._log.info("watching", topics=list(self.mirror.topics), interval_s=self._interval_s)
-        for keeping in self._keepings:
-            keeping.start()
+        for follower in self._followers:
+            follower.start()
         self.health.start()
         self._writers.start()
         self._sampler.warm_up(5.0)
@@ -123,8 +123,8 @@ class Watcher:
         finally:
             self._sampler.close()
             self.health.stop()
-            for keeping in self._keepings:
-                keeping.stop()
+            for follower in self._followers:
+                follower.stop()
             self._writers.stop()
             self._writer.close()
             self._log.info("stopped")
@@ -200,7 +200,7 @@ class Watcher:
     def _record(self, reading: SourceReading) -> None:
         seen = {} if reading.outcome == "failed" else {"source": reading.cluster_id}
         self.clusters.refuse_others(target=self._target.cluster_id, **seen)
-        words = [word for keeping in self._keepings for word in keeping.words()]
+        words = [word for follower in self._followers for word in follower.words()]
         try:
             written = self._keeper.record(reading, words, self._writers.due())
         except UnacknowledgedError:

@@ -41,7 +41,7 @@ from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topo
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.keeper import Keeper
-from orchestrator.watch.keeping import keepings_of
+from orchestrator.watch.keeping import followers_of
 from orchestrator.watch.metrics import WatchCollector
 from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.status import mirror_status
@@ -166,7 +166,7 @@ def test_what_it_refers_to_is_looked_at_before_it_serves(
     with pytest.raises(DcctlError, match=said):
         {
             "takes_part": lambda: participants_of(file),
-            "kept_by": lambda: keepings_of([tally], "w", None),
+            "kept_by": lambda: followers_of([tally], "w", None),
             "simulated": lambda: program_of(simulation, tally, place, AT_END),  # type: ignore[arg-type]
             "in_status": lambda: status_parts([tally]),
         }[part]()
@@ -249,13 +249,14 @@ def test_a_watcher_keeps_its_positions(tmp_path: Path) -> None:
     notebook = tmp_path / "ada.json"
     notebook.write_text('{"orders-0": 7}', encoding="utf-8")
     consumers = topology(str(notebook)).consumers
-    (keeping,) = keepings_of([c for c in consumers if c.kind == "toy"], "w", structlog.get_logger())
+    (keeping,) = followers_of([c for c in consumers if c.kind == "toy"], "w", structlog.get_logger())
     written: list[tuple[bytes, bytes]] = []
     keeper = Keeper("w", lambda records, _: written.extend(records))
     at_s = notebook.stat().st_mtime
 
     def round_() -> ApplicationSample:
         reading = SourceReading(begun_at_s=at_s, ended_at_s=at_s + 0.1, outcome="good")
+        keeping.ask()
         keeper.record(reading, keeping.words())
         history = SampleHistory()
         for key, value in written:
@@ -270,7 +271,7 @@ def test_a_watcher_keeps_its_positions(tmp_path: Path) -> None:
     round_()
     assert not any(b"application" in key for key, _ in written[count:]), "nothing new"
     notebook.unlink()
-    keeping.words()
+    keeping.ask()
     assert keeping.words()[0].problem == "its notebook cannot be read: No such file or directory"
 
 
