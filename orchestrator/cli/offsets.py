@@ -39,8 +39,8 @@ def translate(
 ) -> None:
     """Say where each group would have to stand at another cluster. Changes nothing."""
     from orchestrator.cli.output import emit
-    from orchestrator.estate.live.connections import mirrors_into
     from orchestrator.moves.request import refuse_unknown_cluster
+    from orchestrator.replication.mirror_ref import mirrors_into
     from orchestrator.verbs.live.group_offsets import read_snapshot
     from orchestrator.verbs.live.translate import snapshot_positions, translate_groups
 

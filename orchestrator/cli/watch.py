@@ -25,27 +25,27 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     import threading
 
     from orchestrator.cli.files import given_topology
-    from orchestrator.estate.live.connections import mirrors_into
     from orchestrator.moves.support import refuse_unsupported
     from orchestrator.snapshot.live.identity import KnownClusters
+    from orchestrator.snapshot.watched import watched_clusters
     from orchestrator.verbs.live.fact_copier import FactCopier
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 
     topology = given_topology(file)
     refuse_unsupported(topology, "watch")
-    mirrors = mirrors_into(topology, target or None)
+    clusters = watched_clusters(topology, target or None)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with watch_log(log_file) as log:
         known = KnownClusters()
-        watchers = [Watcher(topology, mirror, log, interval_s, known) for mirror in mirrors]
+        watchers = [Watcher(topology, watched, log, interval_s, known) for watched in clusters]
         if metrics_port:
             from orchestrator.watch.metrics import serve_metrics
 
             serve_metrics(watchers, metrics_port, metrics_address, topology.consumers)
-        copiers = [FactCopier(topology, mirror, log, known) for mirror in mirrors if topology.coordination]
+        copiers = [FactCopier(topology, watched, log, known) for watched in clusters if topology.coordination]
         for copier in copiers:
             threading.Thread(target=copier.run, name="facts", daemon=True).start()
         threads = [threading.Thread(target=watcher.run) for watcher in watchers]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, UsageError
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import TopicPartition
@@ -65,3 +65,13 @@ def source_partitions(
         if (topic := topology.topic(name, mirror.source)) is not None
         for number in range(topic.partitions)
     )
+
+
+def mirrors_into(topology: Topology, target: str | None = None) -> tuple[Replication, ...]:
+    """The topology's mirrors, or those into `target`. Raises `UsageError` if there is none."""
+    mirrors = tuple(m for m in topology.replication if target in (None, m.target))
+    if not mirrors:
+        into = f" into {target}" if target else ""
+        known = ", ".join(sorted({m.target for m in topology.replication})) or "none"
+        raise UsageError(f"topology {topology.name}", f"has no mirror{into}", f"mirrors lead into: {known}")
+    return mirrors

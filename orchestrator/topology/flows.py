@@ -152,7 +152,12 @@ class Replication:
     @property
     def samples_topic(self) -> str:
         """Where the watcher keeps positions and log ends of the source, at the target."""
-        return f"dcctl-samples.{self.source}.internal"
+        return samples_topic(self.source)
+
+
+def samples_topic(cluster: str) -> str:
+    """Where watchers keep positions and log ends of a cluster, at each place that keeps them."""
+    return f"dcctl-samples.{cluster}.internal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)

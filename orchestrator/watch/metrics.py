@@ -44,16 +44,19 @@ class WatchCollector(Collector):
             for name, (text, labels) in self._gauges.items()
         }
         for watcher in self._watchers:
-            mirror = [watcher.mirror.source, watcher.mirror.target]
+            sides = [watcher.watched.cluster, watcher.watched.kept_at]
+            health = watcher.health.newest if watcher.health is not None else None
             with watcher.lock:
                 history, now_s = watcher.history, time.time()
-                for name, labels, value in history_values(history, watcher.health.newest, now_s):
-                    gauges[name].add_metric([*mirror, *labels], value)
+                values = history_values(history, health, now_s)
+                of_mirror = () if watcher.health is None else mirror_values(history, health, now_s)
+                for name, labels, value in (*values, *of_mirror):
+                    gauges[name].add_metric([*sides, *labels], value)
                 for part in self._parts.values():
                     for name, own, known in part.measured(history, history.ages_at_s(now_s)):
-                        gauges[name].add_metric([*mirror, *own], _number(known))
+                        gauges[name].add_metric([*sides, *own], _number(known))
             are_same = watcher.clusters.are_same
-            gauges["same_clusters"].add_metric(mirror, _UNKNOWN if are_same is None else float(are_same))
+            gauges["same_clusters"].add_metric(sides, _UNKNOWN if are_same is None else float(are_same))
         yield from gauges.values()
 
 
@@ -108,16 +111,19 @@ def history_values(
     for name, word in history.of_applications.items():
         at_s = word.at_s if word.has_positions else None
         yield "application_positions_age_seconds", [name], _age(judged_at_s, at_s or None)
-    yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
-    if health is not None:
-        yield from _health_values(history, health, judged_at_s)
 
 
-def _health_values(
-    history: SampleHistory, health: MirrorHealth, judged_at_s: float
+def mirror_values(
+    history: SampleHistory, health: MirrorHealth | None, now_s: float
 ) -> Iterator[tuple[str, list[str], float]]:
-    """What Connect does not say is NaN, not absent: an alert on a value that vanishes never fires."""
-    ends = history.newest_ends()
+    """The same of the mirror (`health`: None before the first look at it).
+
+    What Connect does not say is NaN, not absent: an alert on a value that vanishes never fires.
+    """
+    yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
+    if health is None:
+        return
+    ends, judged_at_s = history.newest_ends(), history.ages_at_s(now_s)
     yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
     is_known = health.replicated is not None
     gaps = silent_gaps(health, history.sampled_ends(), history.recreated)

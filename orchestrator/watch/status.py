@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.estate.live.connections import mirrors_into
 from orchestrator.guards.live.guard_reading import guards_said
 from orchestrator.moves.active_site import active_site
 from orchestrator.moves.fence import fenced
@@ -22,7 +21,7 @@ from orchestrator.moves.primary_gate import Reality, grown_since_departure, prim
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.replication.engine import MirrorHealth
-from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.replication.mirror_ref import mirrors_into, ref_to
 from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal

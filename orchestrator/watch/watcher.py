@@ -1,4 +1,4 @@
-"""The watcher of one mirror: keeps at the target what a failover needs when the source is gone.
+"""The watcher of one cluster: keeps at another place what a failover needs when that cluster is gone.
 
 The loop has a deadline for each round and never drifts. It survives whatever the clusters do: a source
 that goes away is recorded as such within about a second; a target that goes away is waited for, and
@@ -11,26 +11,26 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.estate.live.connections import (
     connect_cluster,
     isolated_cluster,
     kafka_cluster,
-    mirrored_consumers,
 )
-from orchestrator.replication.engine import Asked, MirrorHealth, engine_of
+from orchestrator.replication.engine import Asked, engine_of
 from orchestrator.replication.mirror_ref import ref_to
-from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.runs.estate_record import cluster_ids
 from orchestrator.snapshot.live.fact_copy import read_fact_copies
 from orchestrator.snapshot.live.identity import ClusterCheck, KnownClusters
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_useless
 from orchestrator.snapshot.samples import Sample, TopicEnds
+from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.watch.health import HealthKeeper
 from orchestrator.watch.keeper import Keeper
@@ -48,62 +48,54 @@ _TIDY_EVERY_S = 6 * 3600.0
 
 
 class Watcher:
-    """Watches one mirror. `run` returns after `stop`.
+    """Watches one cluster. `run` returns after `stop`.
 
-    `history` (hold `lock` while reading it), `health` and `clusters` are for metrics. `known`: the ids of the
-    clusters, where somebody else reads the estate record; else they are read from its copy at the target.
+    `history` (hold `lock` while reading it), `health` (None without a mirror) and `clusters` are for metrics.
+    `known`: the ids of the clusters, where somebody else reads the estate record; else they are read from its
+    copy at the target.
     """
 
     def __init__(
         self,
         topology: Topology,
-        mirror: Replication,
+        watched: Watched,
         log: Any,
         interval_s: float = INTERVAL_S,
         known: KnownClusters | None = None,
     ) -> None:
-        self.mirror = mirror
+        self.watched = watched
         self._known = known or KnownClusters()
-        self.clusters = ClusterCheck(mirror, self._known)
+        self.clusters = ClusterCheck(watched, self._known)
         self.name = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}", watcher=self.name)
+        self._log = log.bind(mirror=watched.label, watcher=self.name)
         self._interval_s = interval_s
         self._stopped = threading.Event()
         impatient = {"socket.timeout.ms": "2000"}
-        self._target = kafka_cluster(topology, mirror.target)
-        consumers = mirrored_consumers(topology, mirror)
+        self._target = kafka_cluster(topology, watched.kept_at)
         self._sampler = SourceSampler(
-            KafkaSource(isolated_cluster(topology, mirror.source, **impatient)),
-            topology.clusters[mirror.source].bootstrap,
-            mirror.topics,
-            [group for consumer in consumers for group in consumer.groups],
-            copies=_brought_back(mirror),
+            KafkaSource(isolated_cluster(topology, watched.cluster, **impatient)),
+            topology.clusters[watched.cluster].bootstrap,
+            watched.topics,
+            watched.groups,
+            copies=watched.brought_back,
             timeout_s=ROUND_TIMEOUT_S,
         )
-        self._writer = RecordWriter(mirror.target, self._target.properties, mirror.samples_topic)
-        self._followers = followers_of(consumers, self.name, self._log)
+        self._writer = RecordWriter(watched.kept_at, self._target.properties, watched.samples_topic)
+        self._followers = followers_of(watched.applications, self.name, self._log)
         self._keeper = Keeper(self.name, self._writer.write)
         self.history, self.lock = self._keeper.history, self._keeper.lock
         self._writers = WritersKeeper(
             [
-                lambda: look_at_writers(topology, mirror.source, mirror.topics),
-                lambda: look_at_writers(topology, mirror.target, _copies(mirror)),
+                lambda: look_at_writers(topology, watched.cluster, watched.topics),
+                lambda: look_at_writers(topology, watched.kept_at, watched.copies),
             ],
             self.name,
             self._log,
         )
-        self.health = HealthKeeper(self._look(topology), self._log)
+        self.health = _health(topology, watched.mirror, self._target, self._log)
         self._said_outcome = ""
         self._said_problem = ""
         self._said_topics: dict[str, str] = {}
-
-    def _look(self, topology: Topology) -> Callable[[], MirrorHealth]:
-        """How the mirror is, as its engine says; a secret that is not there is told at once."""
-        mirror, engine = self.mirror, engine_of(self.mirror)
-        workers = engine.workers(ref_to(mirror))
-        connects = {workers: connect_cluster(topology, workers, timeout_s=3.0)} if workers else {}
-        asked = Asked(lambda _: self._target, lambda name: connects[name])
-        return lambda: engine.health(asked, mirror, time.time())
 
     def stop(self) -> None:
         """End after the round under way."""
@@ -111,10 +103,11 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until stopped."""
-        self._log.info("watching", topics=list(self.mirror.topics), interval_s=self._interval_s)
+        self._log.info("watching", topics=list(self.watched.topics), interval_s=self._interval_s)
         for follower in self._followers:
             follower.start()
-        self.health.start()
+        if self.health is not None:
+            self.health.start()
         self._writers.start()
         self._sampler.warm_up(5.0)
         try:
@@ -122,7 +115,8 @@ class Watcher:
             self._rounds()
         finally:
             self._sampler.close()
-            self.health.stop()
+            if self.health is not None:
+                self.health.stop()
             for follower in self._followers:
                 follower.stop()
             self._writers.stop()
@@ -135,11 +129,11 @@ class Watcher:
             try:
                 self._target.brokers(5.0)
                 self.clusters.refuse_others(target=self._target.cluster_id)
-                create_samples_topic(self._target, self.mirror.samples_topic)
+                create_samples_topic(self._target, self.watched.samples_topic)
                 self._learn_clusters()
                 known = read_samples(
                     self._target,
-                    self.mirror.samples_topic,
+                    self.watched.samples_topic,
                     timeout_s=5.0,
                     only_newest_positions=True,
                 )
@@ -158,7 +152,7 @@ class Watcher:
         if self._known.is_told:
             return
         try:
-            ids = cluster_ids(read_fact_copies(self._target, self.mirror.samples_topic))
+            ids = cluster_ids(read_fact_copies(self._target, self.watched.samples_topic))
         except ClusterError as error:
             self._log.warning("clusters are not compared", subject=error.subject, problem=error.problem)
             return
@@ -169,7 +163,7 @@ class Watcher:
         """Now and then, for groups come and go while the watcher stays."""
         while True:
             try:
-                withdrawn = withdraw_useless(self._target, self.mirror.samples_topic)
+                withdrawn = withdraw_useless(self._target, self.watched.samples_topic)
             except DcctlError as error:
                 self._log.info("useless records stay", problem=error.problem)
             except Exception:  # noqa: BLE001 - the next time it may do better
@@ -232,12 +226,14 @@ class Watcher:
             self._log.warning("cannot record", subject=error.subject, problem=error.problem)
 
 
-def _copies(mirror: Replication) -> list[str]:
-    """Mirrored topics by their names at the target, where these are not those of the source."""
-    return [] if mirror.keeps_names else [mirror.mirrored_topic(name) for name in mirror.topics]
-
-
-def _brought_back(mirror: Replication) -> list[str]:
-    """Topics at the source that a failback fills with what was written at the target meanwhile."""
-    reverse = reverse_mirror(mirror)
-    return [] if mirror.keeps_names else [reverse.mirrored_topic(name) for name in mirror.topics]
+def _health(
+    topology: Topology, mirror: Replication | None, target: KafkaCluster, log: Any
+) -> HealthKeeper | None:
+    """Who looks how the mirror is, as its engine says; a secret that is not there is told at once."""
+    if mirror is None:
+        return None
+    engine = engine_of(mirror)
+    workers = engine.workers(ref_to(mirror))
+    connects = {workers: connect_cluster(topology, workers, timeout_s=3.0)} if workers else {}
+    asked = Asked(lambda _: target, lambda name: connects[name])
+    return HealthKeeper(lambda: engine.health(asked, mirror, time.time()), log)

@@ -23,6 +23,7 @@ from orchestrator.estate.desired import desired_estate
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.consumer_kinds import all_rules
 from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
 from orchestrator.topology.model import Topology
@@ -156,8 +157,9 @@ def test_a_watcher_looks_at_it_and_records_its_source() -> None:
     for number, cluster in enumerate(raw["clusters"].values()):
         cluster["bootstrap"] = [f"127.0.0.1:{number + 1}"]
     file = parse_topology(yaml.safe_dump(raw))
-    (mirror,) = file.replication
-    watcher = Watcher(file, mirror, structlog.get_logger())
+    (watched,) = watched_clusters(file)
+    watcher = Watcher(file, watched, structlog.get_logger())
+    assert watcher.health is not None
     health = watcher.health._look()
     assert (health.states, health.problems) == ({"copier-west": "RUNNING"}, ())
     assert "dcctl-samples.west.internal" in desired_estate(file).clusters["east"].topics

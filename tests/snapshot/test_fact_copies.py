@@ -21,6 +21,7 @@ from orchestrator.snapshot.live.fact_copy import read_fact_copies
 from orchestrator.snapshot.live.identity import KnownClusters
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.tidying import SAMPLES_CONFIG, create_samples_topic
+from orchestrator.snapshot.watched import watched_along
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.verbs.live import fact_copier as fact_copies
 from orchestrator.verbs.live.fact_copier import FactCopier
@@ -64,7 +65,7 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
     monkeypatch.setattr(fact_copies, "coordination_connection", lambda _: ensemble)
     record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
     with watch_log(tmp_path / "log") as log:
-        copier = FactCopier(found, mirror, log)
+        copier = FactCopier(found, watched_along(found, mirror), log)
         assert (copier.copy_once(), read_fact_copies(east, samples)) == (0, ())
         assert life_of(read_fact_copies(east, samples)) == ""
         record.write(PrimaryMoved(home="west", primary="east", topics=("orders",)))
@@ -72,7 +73,7 @@ def test_every_fact_is_copied_once_and_read_where_nothing_else_is_left(
         record.write(LogsAtDeparture(cluster="west", ends=many, topic_ids={"orders": "id"}))
         assert (copier.copy_once(), copier.copy_once()) == (3, 0)
         record.withdraw(PrimaryMoved)
-        assert FactCopier(found, mirror, log).copy_once() == 4
+        assert FactCopier(found, watched_along(found, mirror), log).copy_once() == 4
         copied = read_fact_copies(east, samples)
         assert standing(copied) == read_facts(ensemble, found.name)
         assert life_of(copied) != ""
@@ -107,7 +108,7 @@ def test_brokers_that_make_topics_by_themselves_do_not_make_the_one_of_the_copie
         ClusterIds(ids={"east": east.identity()[0]})
     )
     with watch_log(tmp_path / "log") as log:
-        assert FactCopier(found, mirror, log).copy_once() > 0
+        assert FactCopier(found, watched_along(found, mirror), log).copy_once() > 0
     config = east.topic_config([samples])[samples]
     assert {name: config[name] for name in SAMPLES_CONFIG} == SAMPLES_CONFIG
     assert len(east.topics([samples])[samples].leaders) == 1, "records of one key stay in order"
@@ -126,7 +127,7 @@ def test_the_record_is_not_copied_into_another_cluster(
     record = EnsembleRecord(MemoryLock(ensemble, "lock"), found.name, "r1")
     record.write(ClusterIds(ids={"east": "the-right-one"}))
     with watch_log(tmp_path / "log") as log:
-        copier = FactCopier(found, mirror, log, known)
+        copier = FactCopier(found, watched_along(found, mirror), log, known)
         with pytest.raises(ClusterError, match="east is another cluster than before"):
             copier.copy_once()
         assert known.ids == {"east": "the-right-one"}
@@ -137,7 +138,10 @@ def test_the_record_is_not_copied_into_another_cluster(
         assert known.ids == {"east": east.identity()[0]}
         later.withdraw(ClusterIds)
         anew = KnownClusters()
-        for again, told in ((copier, known), (FactCopier(found, mirror, log, anew), anew)):
+        for again, told in (
+            (copier, known),
+            (FactCopier(found, watched_along(found, mirror), log, anew), anew),
+        ):
             with pytest.raises(ClusterError, match="east is another cluster than before"):
                 again.copy_once()
             assert told.ids == {"east": "the-right-one"}

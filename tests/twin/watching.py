@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
-from orchestrator.estate.live.connections import mirrored_consumers
-from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.estate_record import life_of
 from orchestrator.runs.fact_copy import encode_copy
 from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.snapshot.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
+from orchestrator.snapshot.watched import watched_along
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, TopicPartition
@@ -48,14 +47,13 @@ class TwinWatcher:
         self._source, self._target = clusters[mirror.source], clusters[mirror.target]
         self._applications, self._ensemble = applications, ensemble
         self._keeper = Keeper("watcher", self._write)
-        consumers = mirrored_consumers(topology, mirror)
-        self._groups = [group for consumer in consumers for group in consumer.groups]
-        self._queries = [consumer for consumer in consumers if isinstance(consumer, SparkQuery)]
+        watched = watched_along(topology, mirror)
+        self._groups = list(watched.groups)
+        self._queries = [consumer for consumer in watched.applications if isinstance(consumer, SparkQuery)]
         self._copies: dict[str, CheckpointCopy] = {}
         self._due_s = self._writers_due_s = self._facts_due_s = 0.0
         self._facts: set[FactName] = set()
-        back = reverse_mirror(mirror)
-        self._read_topics = {*mirror.topics} | {back.mirrored_topic(name) for name in mirror.topics}
+        self._read_topics = {*watched.topics, *watched.brought_back}
 
     def live(self, now_s: float) -> None:
         """A round, if one is due."""

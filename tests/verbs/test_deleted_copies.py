@@ -10,6 +10,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.runs.estate_record import PrimaryMoved
 from orchestrator.runs.live.estate_store import EnsembleRecord
 from orchestrator.snapshot.live.fact_copy import read_fact_copies
+from orchestrator.snapshot.watched import watched_along
 from orchestrator.verbs.live import fact_copier as fact_copies
 from orchestrator.verbs.live.fact_copier import FactCopier
 from orchestrator.watch.log import watch_log
@@ -31,7 +32,7 @@ def test_a_topic_that_was_deleted_stays_away_until_somebody_makes_it(
     record.write(PrimaryMoved(home="west", primary="east", topics=("orders",)))
     east.topics.pop(samples, None)
     with watch_log(tmp_path / "log") as log:
-        copier = FactCopier(estate.topology, MIRROR, log)
+        copier = FactCopier(estate.topology, watched_along(estate.topology, MIRROR), log)
         count = copier.copy_once()
         assert count > 0
         assert samples in east.topics, "at first it is made, for the watcher may come later"

@@ -8,16 +8,16 @@ import pytest
 
 from orchestrator.errors import ClusterError
 from orchestrator.snapshot.live.identity import ClusterCheck, KnownClusters
-from orchestrator.topology.model import Replication
+from orchestrator.snapshot.watched import Watched
 
-MIRROR = Replication(source="west", target="east", topics=("orders",))
+WATCHED = Watched(cluster="west", kept_at="east", topics=("orders",))
 
 
 def a_check(**ids: str) -> ClusterCheck:
     known = KnownClusters()
     if ids:
         known.learn(ids)
-    return ClusterCheck(MIRROR, known)
+    return ClusterCheck(WATCHED, known)
 
 
 def test_the_remembered_clusters_are_the_same() -> None:
@@ -83,7 +83,7 @@ def test_a_person_who_takes_another_cluster_for_right_is_heard() -> None:
     """The estate record says it; the next round is compared with that."""
     known = KnownClusters()
     known.learn({"west": "w", "east": "e"})
-    check = ClusterCheck(MIRROR, known)
+    check = ClusterCheck(WATCHED, known)
     with pytest.raises(ClusterError):
         check.refuse_others(source="new", target="e")
     known.learn({"west": "new", "east": "e"})

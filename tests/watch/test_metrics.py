@@ -19,7 +19,7 @@ from orchestrator.snapshot.samples import (
     SampleHistory,
     TopicEnds,
 )
-from orchestrator.topology.model import Replication
+from orchestrator.snapshot.watched import Watched
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.metrics import WatchCollector
@@ -53,7 +53,7 @@ def scraped(
     """Every metric of one scrape at NOW_S, by name and labels beyond the mirror's."""
     monkeypatch.setattr("orchestrator.watch.metrics.time.time", lambda: NOW_S)
     watcher = SimpleNamespace(
-        mirror=Replication(source="west", target="east", topics=("orders",)),
+        watched=Watched(cluster="west", kept_at="east", topics=("orders",)),
         lock=threading.Lock(),
         history=history,
         health=SimpleNamespace(newest=health),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import kafka_runtime
@@ -22,7 +25,11 @@ from orchestrator.runs.fact_copy import encode_copy
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.live.tidying import create_samples_topic
 from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.watched import Watched
+from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.watch.metrics import WatchCollector
+from orchestrator.watch.watcher import Watcher
 from tests.kafka_broker import kafka_broker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -178,6 +185,31 @@ def test_a_watcher_is_killed_restarted_and_sees_the_source_die(estate: Estate) -
         second.terminate()
         assert second.wait(timeout=20) == 0
     assert "event=stopped" in (estate.folder / "watch.log").read_text(encoding="utf-8")
+
+
+def test_a_cluster_is_watched_from_a_place_to_which_no_mirror_leads(estate: Estate) -> None:
+    """Log ends and positions are kept all the same, of every cluster in a topic of its own."""
+    topology = load_topology(estate.file)
+    billing = topology.consumers[0]
+    watched = Watched(cluster="west", kept_at="east", topics=("orders",), applications=(billing,))
+    produce_records("west", estate.west.properties, "orders", [(b"k", b"v")] * 2, partition=0)
+    estate.commit(1)
+    watcher = Watcher(topology, watched, structlog.get_logger())
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    try:
+        until(lambda: bool(estate.samples().positions("billing")))
+    finally:
+        watcher.stop()
+        thread.join(30)
+    history = estate.samples()
+    assert history.positions("billing")[ORDERS].offset == 1
+    assert history.newest_ends()[ORDERS].end_offset == 2
+    assert watcher.health is None
+    told = {metric.name: metric.samples for metric in WatchCollector([watcher]).collect()}
+    assert told["dcctl_source_up"][0].labels == {"source": "west", "target": "east"}
+    assert math.isnan(told["dcctl_records_at_risk"][0].value)
+    assert told["dcctl_connector_running"] == told["dcctl_mirror_look_age_seconds"] == []
 
 
 def test_samples_of_another_cluster_do_not_take_the_place_of_the_right_ones(estate: Estate) -> None:

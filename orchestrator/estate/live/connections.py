@@ -8,8 +8,7 @@ from orchestrator.adapters.connect import ConnectCluster
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.secrets import resolve_secrets
-from orchestrator.errors import UsageError
-from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.model import Topology
 
 
 def kafka_cluster(
@@ -44,22 +43,4 @@ def connect_cluster(topology: Topology, name: str, timeout_s: float = 10.0) -> C
         auth = (who.username, secret["password"])
     return ConnectCluster(
         name, cluster.connect, timeout_s=timeout_s, auth=auth, ca_location=who.ca_location if who else None
-    )
-
-
-def mirrors_into(topology: Topology, target: str | None = None) -> tuple[Replication, ...]:
-    """The topology's mirrors, or those into `target`. Raises `UsageError` if there is none."""
-    mirrors = tuple(m for m in topology.replication if target in (None, m.target))
-    if not mirrors:
-        into = f" into {target}" if target else ""
-        known = ", ".join(sorted({m.target for m in topology.replication})) or "none"
-        raise UsageError(f"topology {topology.name}", f"has no mirror{into}", f"mirrors lead into: {known}")
-    return mirrors
-
-
-def mirrored_consumers(topology: Topology, mirror: Replication) -> tuple[Consumer, ...]:
-    """Consumers at the mirror's source that read any mirrored topic."""
-    topics = set(mirror.topics)
-    return tuple(
-        consumer for consumer in topology.consumers_of(mirror.source) if topics & set(consumer.topics)
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from orchestrator.errors import ClusterError
 from orchestrator.runs.same_clusters import OPTION, differing
-from orchestrator.topology.model import Replication
+from orchestrator.snapshot.watched import Watched
 
 
 class KnownClusters:
@@ -31,14 +31,15 @@ class KnownClusters:
 
 
 class ClusterCheck:
-    """Holds the ids that both sides of a mirror tell against those that are remembered.
+    """Holds the ids that a watched cluster and its keeping place tell against those that are remembered.
 
     `are_same`: the newest answer; None where nothing is remembered to compare with, or a side has not told
     its id.
     """
 
-    def __init__(self, mirror: Replication, known: KnownClusters) -> None:
-        self._mirror, self._known = mirror, known
+    def __init__(self, watched: Watched, known: KnownClusters) -> None:
+        self._watched, self._known = watched, known
+        self._sides = watched.cluster, watched.kept_at
         self.are_same: bool | None = None
 
     def refuse_others(self, **seen: str) -> None:
@@ -47,7 +48,8 @@ class ClusterCheck:
         `seen`: the id that `source` and `target` told, each where it answered; an empty one was not told. A
         cluster that is remembered and does not tell its id is not taken for the right one.
         """
-        told = {getattr(self._mirror, side): found for side, found in seen.items()}
+        names = dict(zip(("source", "target"), self._sides, strict=True))
+        told = {names[side]: found for side, found in seen.items()}
         remembered = {name: known for name, known in self._known.ids.items() if name in self._sides}
         reasons = differing(remembered, told, self._sides)
         silent = [name for name, found in told.items() if not found and name in remembered]
@@ -55,16 +57,12 @@ class ClusterCheck:
         self.are_same = False if reasons else True if is_compared else None
         if reasons:
             raise ClusterError(
-                f"mirror {self._mirror.source} -> {self._mirror.target}",
+                self._watched.subject,
                 f"{'; '.join(reasons)}. Nothing is recorded",
                 f"correct `bootstrap` in the file; a verb with {OPTION} NAME=ID takes another one for right",
             )
         if silent:
             raise ClusterError(
-                f"mirror {self._mirror.source} -> {self._mirror.target}",
+                self._watched.subject,
                 f"{' and '.join(silent)} has not told its id, which is remembered. Nothing is recorded",
             )
-
-    @property
-    def _sides(self) -> tuple[str, str]:
-        return self._mirror.source, self._mirror.target

@@ -23,7 +23,8 @@ from orchestrator.snapshot.live.asking import asked
 from orchestrator.snapshot.live.fact_copy import read_fact_copies
 from orchestrator.snapshot.live.identity import ClusterCheck, KnownClusters
 from orchestrator.snapshot.live.tidying import create_samples_topic
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.snapshot.watched import Watched
+from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.move_estate import Estate
 
 _EVERY_S = 5.0
@@ -32,15 +33,15 @@ _WRITE_TIMEOUT_S = 10.0
 
 
 class FactCopier:
-    """Copies facts from the ensemble to the target of a mirror. `run` returns after `stop`."""
+    """Copies facts from the ensemble to where a watcher keeps what it sees. `run` returns after `stop`."""
 
     def __init__(
-        self, topology: Topology, mirror: Replication, log: Any, known: KnownClusters | None = None
+        self, topology: Topology, watched: Watched, log: Any, known: KnownClusters | None = None
     ) -> None:
-        self._topology, self._mirror = topology, mirror
+        self._topology, self._watched = topology, watched
         self._known = known or KnownClusters()
         self._ids: dict[FactName, Fact] = {}
-        self._log = log.bind(mirror=f"{mirror.source}->{mirror.target}")
+        self._log = log.bind(mirror=watched.label)
         self._stopped = threading.Event()
         self._copied: set[FactName] = set()
         self._made_at: str | None = None
@@ -100,11 +101,11 @@ class FactCopier:
 
     def _write(self, life: str, facts: Mapping[FactName, Fact]) -> None:
         """One by one: what cannot be written keeps no other from being there."""
-        target = kafka_cluster(self._topology, self._mirror.target)
+        target = kafka_cluster(self._topology, self._watched.kept_at)
         target.brokers(_WRITE_TIMEOUT_S)
-        ClusterCheck(self._mirror, self._known).refuse_others(target=target.cluster_id)
+        ClusterCheck(self._watched, self._known).refuse_others(target=target.cluster_id)
         self._see_topic(target)
-        writer = target.writer(self._mirror.samples_topic)
+        writer = target.writer(self._watched.samples_topic)
         failed: ClusterError | None = None
         try:
             for name, fact in facts.items():
@@ -125,7 +126,7 @@ class FactCopier:
         That may be an apply of a file without the mirror, and the facts of that very apply are to be copied.
         Raises `ClusterError` while it is gone; one that is made anew gets every fact.
         """
-        topic = self._mirror.samples_topic
+        topic = self._watched.samples_topic
         if target.cluster_id != self._made_at:
             create_samples_topic(target, topic)
             self._made_at = target.cluster_id

@@ -22,9 +22,10 @@ from orchestrator.applications.spark.live.relocation import (
 from orchestrator.applications.spark.ports import RelocationReport
 from orchestrator.applications.translating import HOW_TO_PLACE
 from orchestrator.errors import DcctlError, UsageError
-from orchestrator.estate.live.connections import kafka_cluster, mirrors_into
+from orchestrator.estate.live.connections import kafka_cluster
 from orchestrator.moves.positions import offsets_to_write, partitions_to_read
 from orchestrator.moves.support import refuse_unsupported
+from orchestrator.replication.mirror_ref import mirrors_into
 from orchestrator.runs.live.by_hand import ByHand, by_hand
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.topology.model import Consumer, Replication, Topology
