@@ -33,9 +33,10 @@ from orchestrator.moves.in_status import Gauge
 from orchestrator.simulation.workload.install import client_programs, program_of
 from orchestrator.simulation.workload.scenario import AT_END
 from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
+from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.consumer_kinds import all_rules
 from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
@@ -355,7 +356,7 @@ def test_metrics_have_its_gauges() -> None:
     history = SampleHistory()
     history.add(ApplicationSample(watcher="w", kind="toy", name="ada", at_s=1.0, told={"orders-0": 7}))
     watcher = SimpleNamespace(
-        mirror=Replication(source="west", target="east", topics=("orders",)),
+        watched=Watched(cluster="west", kept_at="east", topics=("orders",)),
         lock=threading.Lock(),
         history=history,
         health=SimpleNamespace(newest=None),

@@ -32,6 +32,7 @@ from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.audit.verdict import judge
 from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.evidence.clients.records import RecordId, record_key, record_value
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.simulation.folders import Folders
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
@@ -73,7 +74,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A broker with what the mirror copied, and what was written there after the move."""
     folder = tmp_path_factory.mktemp("broker")
     with kafka_broker(kafka_runtime("4.3.1", find_java()), folder) as cluster:
-        cluster.create_topics({"west.orders": (1, 1, {}), "orders": (1, 1, {})})
+        cluster.create_topics({name: NewTopic(replicas=1) for name in ("west.orders", "orders")})
         for topic, numbers, life in (("west.orders", BEFORE, 1), ("orders", AFTER, 2)):
             records = [
                 (
