@@ -106,6 +106,7 @@ class Drill:
     on_plan: Callable[[Plan], None]
     on_event: Callable[[RunEvent], None]
     marks: list[Mark] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
     _gates: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -153,6 +154,7 @@ class Drill:
         try:
             return self._rehearse(simulation, evidence, facts)
         except DcctlError as error:
+            facts.notes += self._told_broken()
             report = stopped_report(facts, error, self._gates, tuple(self.marks))
             return DrillOutcome(folder=evidence.folder, report=report, error=error)
         finally:
@@ -162,13 +164,11 @@ class Drill:
         options = self.options
         lost_dc = only_datacenter(simulation.topology, self.mirror.source)
         self._mark("simulation up")
-        if overrides := options.sabotage.connector_overrides:
-            facts.notes.append(f"sabotage: {sabotage_mirror(simulation.topology, self.mirror, overrides)}")
+        self._break_mirror(simulation)
         self._work(simulation)
         facts.lost_dc = lost_dc
         if options.sabotage.withdraws_a_right:
-            done = withdraw_a_right(simulation.topology, self.mirror, self.mirror.target)
-            facts.notes.append(f"sabotage: {done}")
+            self.broken.append(withdraw_a_right(simulation.topology, self.mirror, self.mirror.target))
         if options.verb == "switchover":
             facts.fault_at_s = time.time()
             facts.failover = self._switch_over(simulation, evidence)
@@ -182,6 +182,25 @@ class Drill:
             session = pool.submit(start_spark, simulation, options.master)
             facts.is_drained = self._drain(simulation)
             return self._judge(simulation, evidence, facts, session)
+
+    def _break_mirror(self, simulation: Simulation) -> None:
+        """Sabotage of what is copied: the mirror back is made from this one, and takes its settings over."""
+        if overrides := self.options.sabotage.connector_overrides:
+            self.broken.append(sabotage_mirror(simulation.topology, self.mirror, overrides))
+
+    def _told_broken(self) -> list[str]:
+        """For the report: what was broken on purpose."""
+        return [f"sabotage: {done}" for done in self.broken]
+
+    def _refuse_unbroken(self) -> None:
+        """A sabotage that broke nothing proves nothing, whatever the verdict."""
+        sabotage = self.options.sabotage
+        if sabotage is not NONE and not self.broken:
+            raise SimulationError(
+                f"sabotage {sabotage.kind}",
+                "nothing was broken",
+                "the verdict would say nothing of the checks",
+            )
 
     def _lose(self, simulation: Simulation, facts: DrillFacts) -> None:
         """Kill the source's site, and wait until the watcher at the other one has noticed."""
@@ -315,10 +334,13 @@ class Drill:
         sabotage, mirror, failover = self.options.sabotage, self.mirror, facts.failover
         if failover is None or facts.fault_at_s is None:
             raise SimulationError("drill", "there is no failover to judge")
+        if sabotage.offset_shift:
+            self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
         if sabotage.doubles_records:
-            facts.notes.append(f"sabotage: {double_records(simulation.cluster(mirror.target), mirror)}")
+            self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
         if sabotage.hides_a_ledger:
-            facts.notes.append(f"sabotage: hidden {hide_a_ledger(simulation, mirror, LIFE_AT_SOURCE)}")
+            self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_SOURCE)}")
+        self._refuse_unbroken()
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
         inputs = run_inputs(
             simulation.topology, mirror, failover, ledgers=simulation.ledgers, fault_at_s=facts.fault_at_s
@@ -331,6 +353,7 @@ class Drill:
         self._mark("audit done")
         ledgers = evidence.take_ledgers(simulation.ledgers)
         replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        facts.notes += self._told_broken()
         report = assembled_report(facts, audit, tuple(self.marks))
         return DrillOutcome(folder=evidence.folder, report=report)
 

@@ -40,12 +40,12 @@ class ReturnDrill(Drill):
     """One rehearsal there and back. Use `run`."""
 
     results: list[RunResult] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         home, standby = self.mirror.source, self.mirror.target
         facts.lost_dc = only_datacenter(simulation.topology, home)
         self._mark("simulation up")
+        self._break_mirror(simulation)
         self._work(simulation)
         for cycle in range(1, self.options.cycles + 1):
             folder = evidence.folder / "runs" / f"{cycle}-failover"
@@ -54,8 +54,7 @@ class ReturnDrill(Drill):
             self._work_on(simulation, standby)
             self._return(simulation, facts.lost_dc)
             if self.options.sabotage.withdraws_a_right:
-                done = withdraw_a_right(simulation.topology, self.mirror, home)
-                facts.notes.append(f"sabotage: {done}")
+                self.broken.append(withdraw_a_right(simulation.topology, self.mirror, home))
             self._take(self._fail_back(simulation, evidence, cycle))
             self._work_on(simulation, home)
         facts.failover = self.results[-1]
@@ -152,24 +151,20 @@ class ReturnDrill(Drill):
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 
-    def _break(self, simulation: Simulation, facts: DrillFacts) -> None:
+    def _break(self, simulation: Simulation) -> None:
         """Sabotage of what the audit looks at: copies at home, or a ledger of the life at the standby."""
         sabotage, mirror = self.options.sabotage, self.mirror
-        if sabotage.offset_shift and not self.broken:
-            raise SimulationError("sabotage", "no position could be shifted", "nothing was broken")
-        facts.notes += [f"sabotage: {done}" for done in self.broken]
         if sabotage.doubles_records:
-            doubled = double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))
-            facts.notes.append(f"sabotage: {doubled}")
+            self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
         if sabotage.hides_a_ledger:
-            hidden = hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)
-            facts.notes.append(f"sabotage: hidden {hidden}")
+            self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)}")
+        self._refuse_unbroken()
 
     def _compare(
         self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
     ) -> DrillOutcome:
         self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
-        self._break(simulation, facts)
+        self._break(simulation)
         results = [result.as_json() for result in self.results]
         inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
         spark = session.result()
@@ -180,4 +175,5 @@ class ReturnDrill(Drill):
         self._mark("audit done")
         ledgers = evidence.take_ledgers(simulation.ledgers)
         replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        facts.notes += self._told_broken()
         return DrillOutcome(folder=evidence.folder, report=returned_report(facts, audit, tuple(self.marks)))

@@ -16,9 +16,11 @@ from orchestrator.evidence.report import parse_report
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.at_work import unwatched
+from orchestrator.simulation.drill import Drill, DrillOptions, Teller
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
-from orchestrator.simulation.sabotage import NONE, sabotage_named, shifted_once_placed
+from orchestrator.simulation.return_drill import ReturnDrill
+from orchestrator.simulation.sabotage import KINDS, NONE, sabotage_named, shifted_once_placed
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
 from orchestrator.topology.loading import load_topology
@@ -107,6 +109,19 @@ def test_positions_are_shifted_once_they_are_written_and_nobody_reads_yet() -> N
     assert Cluster.written == {"billing": {orders: 150, payments: 1_000}}
     assert len(told) == 2
     assert done == ["billing goes on 50 records too far"]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("drill", [Drill, ReturnDrill])
+def test_a_sabotage_that_broke_nothing_has_no_verdict(drill: type[Drill], kind: str) -> None:
+    """Nothing is audited, so that nothing is called valid for want of a fault."""
+    options = DrillOptions(out=Path(), sabotage=sabotage_named(kind))
+    rehearsal = drill(load_topology(EXAMPLE), options, cast("Teller", None), print, print)
+    with pytest.raises(SimulationError, match="nothing was broken"):
+        rehearsal._refuse_unbroken()
+    rehearsal.broken.append("a right")
+    rehearsal._refuse_unbroken()
+    assert rehearsal._told_broken() == ["sabotage: a right"]
 
 
 def test_a_refused_failover_has_a_report_of_its_own() -> None:
