@@ -72,7 +72,17 @@ class Extensions(Generic[T]):
     def made(self, name: str, reference: str, of: type[P], *given: Any) -> P:
         """What the class or function that it refers to makes of what is given. Raises as `part`."""
         make: Callable[..., Any] = self.part(name, reference, Callable)  # type: ignore[arg-type]
-        return self._checked(name, make(*given), of, f"what {reference} makes is")
+        try:
+            found = make(*given)
+        except DcctlError:
+            raise
+        except Exception as error:
+            raise DcctlError(
+                self._subject(name),
+                f"{self._whose(name)} brings it, and {reference} cannot be made: {error!r}",
+                "look at what this package needs; its authors know",
+            ) from error
+        return self._checked(name, found, of, f"what {reference} makes is")
 
     def named(self, name: str, value: P) -> P:
         """The value, if it has no other `name` of its own: it is looked up by both. Raises `DcctlError`."""

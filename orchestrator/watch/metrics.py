@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import structlog
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.in_status import Measured, StatusPart
 from orchestrator.moves.prediction import predict_loss
 from orchestrator.replication.engine import UNKNOWN, MirrorHealth
 from orchestrator.snapshot.samples import SampleHistory
@@ -19,6 +22,7 @@ from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.status_parts import refuse_taken, status_parts
 from orchestrator.watch.watcher import Watcher
 
+_log = structlog.get_logger()
 _UNKNOWN = float("nan")
 _MIRROR = ["source", "target"]
 
@@ -52,12 +56,38 @@ class WatchCollector(Collector):
                 of_mirror = () if watcher.health is None else mirror_values(history, health, now_s)
                 for name, labels, value in (*values, *of_mirror):
                     gauges[name].add_metric([*sides, *labels], value)
-                for part in self._parts.values():
-                    for name, own, known in part.measured(history, history.ages_at_s(now_s)):
-                        gauges[name].add_metric([*sides, *own], _number(known))
+                words, judged_at_s = _words_of(history), history.ages_at_s(now_s)
+            for kind, part in self._parts.items():
+                for name, own, known in self._measured(kind, part, words, judged_at_s):
+                    gauges[name].add_metric([*sides, *own], _number(known))
             are_same = watcher.clusters.are_same
             gauges["same_clusters"].add_metric(sides, _UNKNOWN if are_same is None else float(are_same))
         yield from gauges.values()
+
+    def _measured(
+        self, kind: str, part: StatusPart[Any], words: SampleHistory, judged_at_s: float
+    ) -> list[Measured]:
+        """What a kind's package measures; nothing where it raises, or names a gauge that it has not declared.
+
+        It is called without the lock of the watcher: one that blocks holds up scrapes, and no round.
+        """
+        try:
+            found = list(part.measured(words, judged_at_s))
+            wrong = [row for row in found if len(row[1]) != len(part.gauges[row[0]].labels)]
+        except Exception as error:  # noqa: BLE001 - a package's bug takes no other metric along
+            _log.warning("the metrics of a kind are not told", kind=kind, problem=repr(error))
+            return []
+        if wrong:
+            _log.warning("metrics of a kind have other labels than it declares", kind=kind, metrics=wrong)
+        return [row for row in found if row not in wrong]
+
+
+def _words_of(history: SampleHistory) -> SampleHistory:
+    """The words on applications alone, for whoever reads them while rounds go on."""
+    found = SampleHistory()
+    for word in history.of_applications.values():
+        found.add(word)
+    return found
 
 
 _GAUGES: dict[str, tuple[str, Sequence[str]]] = {

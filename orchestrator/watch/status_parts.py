@@ -26,13 +26,20 @@ def rows_of_kinds(
 ) -> dict[str, list[dict[str, Any]]]:
     """What kinds tell of their applications, by the key of each. `taken`: keys of others.
 
-    Raises `DcctlError` where two have one key.
+    Raises `DcctlError` where two have one key, and where a kind's package raises.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for name, part in parts.items():
         refuse_taken(name, "key", [part.key], [*taken, *found])
         own = replace(known, consumers=[one for one in known.consumers if one.kind == name])
-        found[part.key] = [asdict(row) for row in part.rows(own)]
+        try:
+            found[part.key] = [asdict(row) for row in part.rows(own)]
+        except DcctlError:
+            raise
+        except Exception as error:
+            raise DcctlError(
+                f"kind {name}", f"its part of status cannot be told: {error!r}", "its package is at fault"
+            ) from error
     return found
 
 

@@ -147,12 +147,6 @@ def test_another_package_that_is_wrong_stops_nobody(
         ("takes_part", "fractions:Fraction", "what fractions:Fraction makes is no Kind"),
         ("takes_part", f"{__name__}:Ada", "package toys brings it, and it calls itself ada"),
         ("takes_part", "no_such_module:it", "package toys names no_such_module:it, which cannot be imported"),
-        (
-            "kept_by",
-            "orchestrator.values:listed",
-            "package toys names orchestrator.values:listed, which cannot",
-        ),
-        ("kept_by", "tests.moves.test_toy_declared:nothing", "test_toy_declared:nothing makes is no Keeping"),
         ("simulated", "math:pi", "package toys is wrong: math:pi is no Simulated"),
         ("in_status", "math:pi", "package toys is wrong: math:pi is no StatusPart"),
     ],
@@ -167,10 +161,29 @@ def test_what_it_refers_to_is_looked_at_before_it_serves(
     with pytest.raises(DcctlError, match=said):
         {
             "takes_part": lambda: participants_of(file),
-            "kept_by": lambda: followers_of([tally], "w", None),
             "simulated": lambda: program_of(simulation, tally, place, AT_END),  # type: ignore[arg-type]
             "in_status": lambda: status_parts([tally]),
         }[part]()
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("orchestrator.values:listed", "package toys names orchestrator.values:listed, which cannot"),
+        ("tests.moves.test_toy_declared:nothing", "test_toy_declared:nothing makes is no Keeping"),
+    ],
+)
+def test_what_keeps_its_words_is_looked_at_while_the_others_are_kept(
+    reference: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watcher begins whatever the package refers to, and tells of the application what is wrong."""
+    monkeypatch.setattr(toy_declared, "TOY", replace(toy_declared.TOY, kept_by=reference))
+    tally = topology().consumers[-1]
+    (follower,) = followers_of([tally], "w", structlog.get_logger())
+    follower.ask()
+    (word,) = follower.words()
+    assert word.application == tally.name
+    assert said in word.problem
 
 
 class Ada(DeclaredTallies):

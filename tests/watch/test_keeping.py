@@ -34,7 +34,41 @@ class Said:
 
 
 def follower(words: Callable[[], Sequence[Word]]) -> Follower:
-    return Follower("toy", ["ada", "eve"], Said(words), "w", structlog.get_logger())
+    return Follower("toy", ["ada", "eve"], lambda: Said(words), "w", structlog.get_logger())
+
+
+class Unstartable(Said):
+    """One whose package does not let it begin."""
+
+    def start(self) -> None:
+        """What it lacks."""
+        raise RuntimeError("no licence")
+
+    def stop(self) -> None:
+        """Nor can it end."""
+        raise RuntimeError("not begun")
+
+
+def unmade() -> Said:
+    raise ValueError("no configuration")
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: Unstartable(lambda: ()), "it cannot be followed: RuntimeError('no licence')"),
+        (unmade, "it cannot be followed: ValueError('no configuration')"),
+    ],
+)
+def test_one_that_cannot_begin_costs_its_own_words(make: Callable[[], Said], problem: str) -> None:
+    """The watcher goes on, and who reads the words sees why there is no state."""
+    one = Follower("toy", ["ada", "eve"], make, "w", structlog.get_logger())
+    one.start()
+    deadline_s = time.monotonic() + 5
+    while not one.words() and time.monotonic() < deadline_s:
+        one.ask()
+    one.stop()
+    assert {word.application: word.problem for word in one.words()} == {"ada": problem, "eve": problem}
 
 
 def raising() -> Sequence[Word]:
@@ -122,3 +156,27 @@ def test_a_round_is_written_before_any_word_on_an_application() -> None:
     assert [type(each) for each in written] == [Round]
     keeper.record(reading, [sample(at=7)])
     assert [type(each) for each in written] == [Round, Round, ApplicationSample]
+
+
+def test_a_word_that_the_topic_does_not_take_costs_no_other() -> None:
+    """In its place stands what is in the way, with no state: the topic takes smaller records than the watcher."""
+    written: dict[bytes, Word] = {}
+
+    def write(records: Sequence[tuple[bytes, bytes]], _: float) -> None:
+        taken = {key for key, value in records if len(value) < 1_000}
+        for key, value in records:
+            if key in taken and isinstance(word := decode_sample(key, value), ApplicationSample):
+                written[key] = word
+        if len(taken) < len(records):
+            error = UnacknowledgedError("cluster east", "too large", code="MSG_SIZE_TOO_LARGE")
+            error.acknowledged = frozenset(taken)
+            raise error
+
+    keeper = Keeper("w", write)
+    reading = SourceReading(begun_at_s=1.0, ended_at_s=1.1, outcome="good")
+    keeper.record(reading, [sample("eve", at=7), sample("ada", at="x" * 5_000)])
+    told = {word.application: word.state for word in written.values()}
+    refused = "its newest state is larger than the samples topic takes (max.message.bytes)"
+    assert told == {"eve": ({"at": 7}, ""), "ada": ({}, refused)}
+    known = keeper.history.of_applications
+    assert {name: word.state for name, word in known.items()} == told

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from orchestrator.moves.in_status import Gauge, Measured, StatusPart
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.snapshot.samples import (
     CheckpointCopy,
@@ -42,6 +44,58 @@ def steady_history() -> SampleHistory:
     )
     history.add(CheckpointCopy(watcher="w", query="q", at_s=NOW_S - 2, batch=7, source_batch=8))
     return history
+
+
+class Row:
+    """Nobody asks for one here."""
+
+
+def part(measured: Callable[[SampleHistory, float], Iterator[Measured]]) -> StatusPart[Any]:
+    """A package's part of metrics."""
+    gauges = {"tally": Gauge("A figure of a package", ("who",))}
+    return StatusPart(key="tally", row=Row, rows=lambda _: (), gauges=gauges, measured=measured)
+
+
+def raising(_history: SampleHistory, _at_s: float) -> Iterator[Measured]:
+    raise KeyError("notebook")
+    yield "tally", ("ada",), 1.0
+
+
+@pytest.mark.parametrize(
+    ("measured", "told"),
+    [
+        (raising, None),
+        (lambda _history, _at_s: iter([("tally", ("ada", "eve"), 1.0), ("tally", ("eve",), 2.0)]), 2.0),
+        (lambda _history, _at_s: iter([("undeclared", ("ada",), 1.0)]), None),
+    ],
+)
+def test_a_package_that_measures_wrongly_costs_its_own_metrics(
+    measured: Callable[[SampleHistory, float], Iterator[Measured]],
+    told: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything else is told in the same scrape."""
+    monkeypatch.setattr("orchestrator.watch.metrics.status_parts", lambda _: {"toy": part(measured)})
+    found = scraped(steady_history(), None, monkeypatch)
+    assert found["dcctl_source_up"] == 1
+    assert found.get("dcctl_tally eve") == told
+    assert "dcctl_tally ada" not in found
+
+
+def test_a_package_that_takes_its_time_holds_up_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked without the lock that a round needs, of words that no round changes."""
+    seen: list[bool] = []
+
+    def measured(history: SampleHistory, _at_s: float) -> Iterator[Measured]:
+        seen.append(lock.locked())
+        assert set(history.copies) == {"q"}
+        yield "tally", ("ada",), 3.0
+
+    lock = threading.Lock()
+    monkeypatch.setattr("tests.watch.test_metrics.threading", SimpleNamespace(Lock=lambda: lock))
+    monkeypatch.setattr("orchestrator.watch.metrics.status_parts", lambda _: {"toy": part(measured)})
+    assert scraped(steady_history(), None, monkeypatch)["dcctl_tally ada"] == 3.0
+    assert seen == [False]
 
 
 def scraped(
