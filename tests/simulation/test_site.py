@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.processes import end_all, is_stopped, process_id, processes_with
+from orchestrator.errors import SimulationError
 from orchestrator.ports.program import Program
 from orchestrator.simulation.processes.java_servers import JavaServers
 from orchestrator.simulation.processes.site import Site
@@ -59,6 +60,19 @@ def test_a_program_alone_is_killed_paused_and_goes_on(site: Site) -> None:
     assert site.states()["one"] == "RUNNING"
     told = [(entry["kind"], entry["target"], entry["verified"]) for entry in site._history.entries()]
     assert told == [("pause", "a/one", True), ("resume", "a/one", True), ("kill", "a/one", True)]
+
+
+def test_a_program_without_a_process_takes_no_fault(site: Site) -> None:
+    """Nothing is written down as done to what does not run."""
+    site.kill(["one"])
+    before = site._history.entries()
+    for fault in (site.pause, site.kill):
+        with pytest.raises(
+            SimulationError, match=r"no process to (pause|kill) of one \((EXITED|STOPPED|FATAL)\)"
+        ):
+            fault(["one", "other"])
+    assert not _is_stopped(site, "other")
+    assert site._history.entries() == before
 
 
 def test_a_lost_host_takes_its_files_along_and_brings_them_back(site: Site) -> None:

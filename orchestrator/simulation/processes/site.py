@@ -125,6 +125,7 @@ class Site:
             return
         self._require_up()
         started_at_s = time.time()
+        self._require_processes("kill", names)
         victims = self._processes_of(names)
         send(signal.SIGKILL, victims)
         left = await_end(victims, _SIGNAL_TIMEOUT_S)
@@ -136,6 +137,7 @@ class Site:
     def pause(self, names: Sequence[str] | None = None) -> None:
         """Stop processes where they stand (SIGSTOP): they answer nothing, and keep all they have."""
         self._require_up()
+        self._require_processes("pause", names or ())
         self._signal_until("pause", names, signal.SIGSTOP, stopped=True)
 
     def resume(self, names: Sequence[str] | None = None) -> None:
@@ -209,6 +211,16 @@ class Site:
         pids = self.supervisor.program_ids()
         roots = [found for name in names if name in pids and (found := process_id(pids[name])) is not None]
         return with_descendants(roots)
+
+    def _require_processes(self, kind: str, names: Sequence[str]) -> None:
+        """Raise where a program has no process that a fault could be done to."""
+        running = self.supervisor.program_ids()
+        if idle := [name for name in names if name not in running]:
+            states = self.supervisor.states()
+            told = ", ".join(f"{name} ({states.get(name, 'unknown')})" for name in idle)
+            raise SimulationError(
+                self._subject, f"no process to {kind} of {told}", "nothing was done; wait until it runs"
+            )
 
     def _told(
         self, kind: str, names: Sequence[str] | None, started_at_s: float, left: Sequence[ProcessId]
