@@ -28,7 +28,7 @@ from orchestrator.moves.way import Place, Way
 from orchestrator.replication.engine import Engine
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import World
-from orchestrator.runs.effect import Done, Effect, Handle, Nothing, Outcome, Running
+from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running, Unknown
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
@@ -207,9 +207,9 @@ class MirrorEngine(Engine, ABC):
 
         With `end` the offsets are those of a mirror that stands, and nothing is waited for. With `stalled_s`
         it is given up where the mirror has not moved for so long. A `Failed` that counts records has detail
-        {"not_copied": {"topic-partition": records}}.
+        {"not_copied": {"topic-partition": records}}. Of an engine that leaves this out it is unknown.
         """
-        return Done(Nothing())
+        return Unknown(f"the engine of {mirror} does not tell when everything is copied")
 
     def syncs_positions(self, run: Running, mirror: MirrorRef, timeout_s: float) -> str:
         """What still moves idle groups at the target to where it thinks they belong; empty for nothing.
