@@ -256,14 +256,21 @@ def place_figures(fates: DataFrame, sides: Sides, cluster: int) -> DataFrame:
     """Per topic, side and partition at a place: what any life was told is there, against what is there in the
     end.
 
-    Counted over all sides of the place: where a record stands twice on purpose, it does so at two of them.
+    Counted over all sides of the place: where a record stands twice on purpose, it does so at two of them; a
+    second copy at one of them is a duplicate, whatever its mark says.
     `side` and `partition` are where it stands more than once, or stands, or should stand.
     """
     here = {side: standing(side) for side in sides.at(cluster)}
     origins = {side: told(sides, sides.looked_at[side].origin) for side in here}
     acked = _any(sent.is_acked for sent in origins.values())
     total = reduce(lambda sum_, one: sum_ + one.copies, here.values(), f.lit(0))
-    on_purpose = (total > 1) & _any(one.resent > 0 for one in here.values())
+    standing_at = reduce(lambda sum_, one: sum_ + (one.copies > 0).cast("int"), here.values(), f.lit(0))
+    on_purpose = (standing_at > 1) & _any(one.resent > 0 for one in here.values())
+    is_open = _any(sent.is_open for sent in origins.values())
+    misplaced = _any(
+        (one.copies > 0) & f.coalesce(partition_of(origins[side].at) != partition_of(one.first), f.lit(False))
+        for side, one in here.items()
+    )
     extra = f.greatest(total - 1, f.lit(0)) - on_purpose.cast("int")
     missing = acked & (total == 0)
     places = [
@@ -280,6 +287,8 @@ def place_figures(fates: DataFrame, sides: Sides, cluster: int) -> DataFrame:
         f.count_if(missing).alias("hole"),
         f.sum("extra").alias("duplicates"),
         f.count_if(on_purpose).alias("resent_copies"),
+        f.count_if(misplaced).alias("misplaced"),
+        f.count_if((total > 0) & ~acked & ~is_open).alias("unannounced"),
         _first(missing, offset_of("place")).alias("first_hole"),
         _first(f.col("extra") > 0, offset_of("place")).alias("first_duplicate"),
     )

@@ -70,7 +70,7 @@ def cluster_parts(inputs: AuditInputs, measured: Measured) -> tuple[dict[str, An
             place = topic.mirrored if side == MIRRORED else topic.name
             topics[topic.name] = unmeasured_topic() if index in missing else _topic(found, late, side, place)
             if index not in missing:
-                findings += _strange_records(found, place)
+                findings += strange_records(found, place)
         clusters.setdefault(cluster, {"topics": {}})["topics"] |= topics
     return clusters, findings
 
@@ -137,18 +137,18 @@ def _first(row: Row, late: Row) -> str:
     return ", ".join(f"first {what} at offset {at}" for what, at in found.items() if at is not None)
 
 
-def _strange_records(rows: Iterable[Row], place: str) -> Iterator[Finding]:
+def strange_records(rows: Iterable[Row], topic: str, at: str = "") -> Iterator[Finding]:
+    """Records of a topic that no ledger has, or that stand in another partition than was acknowledged.
+
+    `at`: behind the partition's name, the place where several are looked at.
+    """
     for row in rows:
+        partition = f"{topic}-{row['partition']}{at}"
         if row["unannounced"]:
-            yield Finding(
-                "unknown",
-                f"{place}-{row['partition']}: {row['unannounced']:,} records that no ledger has: "
-                "is a ledger incomplete?",
-            )
+            text = f"{row['unannounced']:,} records that no ledger has: is a ledger incomplete?"
+            yield Finding("unknown", f"{partition}: {text}")
         if row.get("misplaced"):
-            yield Finding(
-                "invalid", f"{place}-{row['partition']}: {row['misplaced']:,} records of another partition"
-            )
+            yield Finding("invalid", f"{partition}: {row['misplaced']:,} records of another partition")
 
 
 def consumer_parts(inputs: AuditInputs, measured: Measured) -> tuple[list[dict[str, Any]], list[Finding]]:

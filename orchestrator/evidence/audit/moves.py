@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.evidence.audit.clocks import Clocks
-from orchestrator.evidence.audit.figures import Row, Unmeasured, anomalies, rows_of, unmeasured_topic
+from orchestrator.evidence.audit.figures import (
+    Row,
+    Unmeasured,
+    anomalies,
+    rows_of,
+    strange_records,
+    unmeasured_topic,
+)
 from orchestrator.evidence.audit.inputs import AuditedMove, AuditInputs, Position
 from orchestrator.evidence.audit.positions import Positions
 from orchestrator.evidence.audit.result import AuditResult, Finding
@@ -113,6 +120,8 @@ class Returned:
             )
             for verdict, text in found:
                 yield Finding(verdict, f"move {number} ({move.verb}): {text}")
+        for cluster in sorted(self.moved.places):
+            yield from self._of_logs(cluster)
         for index, consumer in enumerate(self.inputs.consumers):
             rows = [row for row in rows_of(self.moved.readings, "consumer", index) if row["never"]]
             if rows and self._is_read(index):
@@ -198,12 +207,26 @@ class Returned:
             if row is not None and (row["skipped"] or (position.exact and row["again"])):
                 yield position, row
 
+    def _of_logs(self, cluster: int) -> Iterator[Finding]:
+        """Records at a place that no ledger explains, of topics whose ledgers and logs are all known."""
+        unmeasured = self._unmeasured_topics(cluster)
+        for side in self.sides.at(cluster):
+            rows = rows_of(self.moved.places[cluster], "side", side)
+            for index, topic in enumerate(self.inputs.topics):
+                if index not in unmeasured:
+                    name = log_name(self.inputs, self.sides, side, index) or topic.name
+                    at = f" at {self.sides.places[cluster]}"
+                    yield from strange_records(rows_of(rows, "topic", index), name, at)
+
     def _of_move(self, life: int, move: MoveFigures) -> Iterator[Finding]:
         made = self.inputs.moves[life - 2]
         if move.outcome != "ok":
             yield Finding("unknown", f"it ended {move.outcome}")
         if not move.positions:
             yield Finding("unknown", "it placed no group")
+        if unwritten := [one for one in made.positions if one.target_offset is None]:
+            listed = ", ".join(f"{one.consumer} at {one.topic}-{one.partition}" for one in unwritten)
+            yield Finding("unknown", f"no position was written for {listed}")
         target = self.sides.places.index(move.target)
         wrong = [(self._reader(row, target), row) for _, row in self._wrong(life, made)]
         if move.wrong:

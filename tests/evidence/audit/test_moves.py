@@ -24,7 +24,7 @@ PROCESSED_MS = {1: (1_100, 5_000), 2: (19_000, 31_000), 3: (44_000, 50_000)}
 
 def row(side: int, **counts: int) -> dict[str, Any]:
     """A row of `place_figures`, of the only partition."""
-    nothing = {"acked": 9, "hole": 0, "duplicates": 0, "resent_copies": 0}
+    nothing = {"acked": 9, "hole": 0, "duplicates": 0, "resent_copies": 0, "misplaced": 0, "unannounced": 0}
     first = {
         "first_hole": 4 if "hole" in counts else None,
         "first_duplicate": 2 if "duplicates" in counts else None,

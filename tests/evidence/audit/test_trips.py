@@ -63,6 +63,21 @@ BROKEN = [
     ),
     (Trip().with_move(1, positions=()), "unknown", "move 2 (failback): it placed no group"),
     (
+        Trip().with_move(1, positions=(position("west", 10, 10), position("east", 5, None))),
+        "unknown",
+        "move 2 (failback): no position was written for billing at orders-0",
+    ),
+    (
+        Trip().with_log(BACK, [*range(10, 15), *range(10, 15)], resent=range(10, 15)),
+        "invalid",
+        "orders of west: 5 records there more than once (east.orders-0: 5",
+    ),
+    (
+        Trip().with_log(BACK, [*range(10, 15), 99]),
+        "unknown",
+        "east.orders-0 at west: 1 records that no ledger has",
+    ),
+    (
         Trip().with_processed({3: [14, 15, 16, 17]}),
         "invalid",
         "move 2 (failback): 1 records read again, 0 at most were stated (billing at east.orders-0: 1)",

@@ -38,7 +38,7 @@ WEST, EAST = 0, 1
 HOMES = {1: WEST, 2: EAST, 3: WEST}
 
 
-def position(origin: str, at: int | None, to: int, *, exact: bool = True) -> Position:
+def position(origin: str, at: int | None, to: int | None, *, exact: bool = True) -> Position:
     """Where billing went on in the records of one origin."""
     return Position(
         consumer="billing",
