@@ -118,10 +118,11 @@ def install_packages() -> None:
         raise SetupError(f"the packages could not be installed\n  {NO_NETWORK}")
 
 
-def install_own_package() -> None:
+def install_own_package() -> Sequence[Path]:
     """`dcctl` itself, editable; its build takes nothing but what is installed."""
     if run(uv("--quiet", "--offline", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))) != 0:
         raise SetupError("the package itself could not be installed (see above)")
+    return [VENV / "bin" / "dcctl"]
 
 
 def fetch_java_parts() -> Sequence[Path]:
