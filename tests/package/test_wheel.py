@@ -28,7 +28,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def base(packages: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """No extra; an example of the package's own lies in the folder in which commands run."""
     made = installed(packages[1], tmp_path_factory.mktemp("installed"))
-    (made.work / "my.yaml").write_text(made.dcctl("examples", EXAMPLE).stdout, encoding="utf-8")
+    made.dcctl("examples", EXAMPLE, "-o", "my.yaml")
     return made
 
 
