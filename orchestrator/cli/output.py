@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.errors import DcctlError, TopologyError
-from orchestrator.installation import missing_package
 from orchestrator.wording import with_file
 
 FORMAT_VERSION = 1
@@ -100,6 +99,8 @@ def print_error(error: DcctlError) -> None:
 
 def print_unforeseen(error: BaseException) -> None:
     """What no command has handled: a package that is not installed, by its extra; a bug, by its traceback."""
+    from orchestrator.installation import missing_package
+
     missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
     if missing is not None:
         print_error(missing)
