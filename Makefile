@@ -1,6 +1,6 @@
 # Everything sets itself up: `make drill` and `make test` work in a fresh clone.
 .DEFAULT_GOAL := help
-.PHONY: help setup drill test unit drills faults rotating bench measure check layouts format lock java-lock clean
+.PHONY: help setup drill test unit drills faults rotating bench measure check layouts format package lock java-lock clean
 
 BIN := .venv/bin
 # Neither addresses of registries nor paths of a machine get into a lock.
@@ -49,6 +49,11 @@ layouts: setup ## draw the example topologies anew, and the page that shows them
 format: setup ## put the code into its form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+package: setup ## sdist and wheel into dist/, by what is installed: no network
+	@rm -rf dist
+	@$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir dist .
+	@ls dist
 
 lock: setup ## bring the locks in line with pyproject.toml (ARGS="--upgrade-package rich" for newer ones)
 	@$(LOCK) --extra dev $(ARGS) pyproject.toml -o requirements.lock

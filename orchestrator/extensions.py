@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from orchestrator.errors import DcctlError
+from orchestrator.installation import missing_package
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -130,6 +131,9 @@ class Extensions(Generic[T]):
         return value
 
     def _not_imported(self, name: str, whose: str, reference: str, error: Exception) -> DcctlError:
+        missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None:
+            return missing
         problem = f"{whose} names {reference}, which cannot be imported: {error}"
         return DcctlError(self._subject(name), problem, "mend or uninstall that package")
 

@@ -25,6 +25,7 @@ STAMPS = VENV / ".stamps"
 LOCK = ROOT / ".make" / "setup.lock"
 BOOTSTRAP = ROOT / "requirements-bootstrap.lock"
 PACKAGES = ROOT / "requirements.lock"
+OWN_PACKAGE = (ROOT / "pyproject.toml", ROOT / "setup.py", ROOT / "orchestrator" / "__init__.py")
 JAVA_LISTS = ROOT / "orchestrator" / "adapters" / "java"
 
 NO_NETWORK = "the packages are fetched once: is there a network? Type `make setup` to try again"
@@ -42,7 +43,7 @@ def main() -> int:
             ensure_java()
             step("venv", [str(base_python()), str(VENV), BOOTSTRAP.read_text()], make_venv)
             step("packages", [PACKAGES.read_text()], install_packages)
-            step("own-package", [(ROOT / "pyproject.toml").read_text()], install_own_package)
+            step("own-package", [path.read_text() for path in OWN_PACKAGE], install_own_package)
             step("java-parts", java_parts_depend_on(), fetch_java_parts)
     except SetupError as error:
         say(f"error: {error}")
@@ -117,10 +118,11 @@ def install_packages() -> None:
         raise SetupError(f"the packages could not be installed\n  {NO_NETWORK}")
 
 
-def install_own_package() -> None:
+def install_own_package() -> Sequence[Path]:
     """`dcctl` itself, editable; its build takes nothing but what is installed."""
     if run(uv("--quiet", "--offline", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))) != 0:
         raise SetupError("the package itself could not be installed (see above)")
+    return [VENV / "bin" / "dcctl"]
 
 
 def fetch_java_parts() -> Sequence[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 import ansible_runner
 
 from orchestrator.errors import PlaybookError
+from orchestrator.installation import install_extra, own_folder
 
 _SETTINGS = {
     # ansible-core refuses to start in a locale that is not UTF-8.
@@ -26,16 +28,34 @@ _SETTINGS = {
     "ANSIBLE_NOCOLOR": "1",
     "ANSIBLE_DEPRECATION_WARNINGS": "0",
 }
+_PLAYBOOKS = (
+    "start-clients.yml",
+    "stop-clients.yml",
+    "service-managers/supervisor.yml",
+    "service-managers/systemd.yml",
+)
+_PROGRAMS = ("ansible-playbook", "ansible-inventory")
 _FAILURES = ("runner_on_failed", "runner_on_unreachable")
 _INCLUDES = ("include_tasks", "ansible.builtin.include_tasks")
 
 
 def playbook_path(name: str) -> Path:
     """One of the project's own playbooks. Raises `PlaybookError` where it is not installed."""
-    path = Path(__file__).resolve().parents[2] / "playbooks" / name
+    path = own_folder("playbooks") / name
     if not path.is_file():
-        raise PlaybookError(f"playbook {name}", f"not found at {path}", "run dcctl from its own checkout")
+        problem = f"dcctl brings it, and it is not there: {path}"
+        raise PlaybookError(f"playbook {name}", problem, "this dcctl is not whole: install it again")
     return path
+
+
+def check_installed() -> None:
+    """Raise `PlaybookError` where a playbook of dcctl's own, or Ansible, is missing."""
+    for name in _PLAYBOOKS:
+        playbook_path(name)
+    for program in _PROGRAMS:
+        if shutil.which(program, path=_search_path()) is None:
+            problem = f"{program} is neither beside this Python nor on PATH"
+            raise PlaybookError("Ansible", problem, install_extra("operator"))
 
 
 def run_playbook(
@@ -170,8 +190,13 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {
         **_SETTINGS,
         "ANSIBLE_LOCAL_TEMP": str(scratch),
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+        "PATH": _search_path(),
     }
+
+
+def _search_path() -> str:
+    """Where Ansible's programs are looked for: beside this Python first."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
 def _forget_environment(command: Path) -> None:

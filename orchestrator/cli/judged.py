@@ -8,7 +8,7 @@ from typing import ParamSpec
 
 import typer
 
-from orchestrator.cli.output import print_bug, print_error
+from orchestrator.cli.output import print_error, print_unforeseen
 from orchestrator.errors import DcctlError
 
 # What could not be judged is unknown, never ok.
@@ -34,7 +34,7 @@ def judged(command: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             if callable(getattr(error, "show", None)):
                 raise
-            print_bug(error)  # a bug has not judged anything either
+            print_unforeseen(error)  # a bug has not judged anything either
         else:
             return
         raise typer.Exit(STATUS["unknown"])

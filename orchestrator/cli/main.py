@@ -21,7 +21,7 @@ import typer
 from typer.main import get_command
 
 from orchestrator import __version__
-from orchestrator.cli.output import err_console, print_bug, print_error, speak_of_no_file
+from orchestrator.cli.output import err_console, print_error, print_unforeseen, speak_of_no_file
 from orchestrator.cli.streams import end_streams, take_over_streams
 from orchestrator.errors import DcctlError
 
@@ -32,6 +32,7 @@ _GROUPS = (
     "reconcile",
     "explain",
     "graph",
+    "examples",
     "importing",
     "drill",
     "sim",
@@ -57,6 +58,7 @@ LOOKING = frozenset(
         "validate",
         "rules",
         "schema",
+        "examples",
         "plan",
         "drift",
         "explain",
@@ -153,7 +155,7 @@ def _status(error: BaseException) -> int:
     if callable(show):
         show()
         return 2
-    print_bug(error)
+    print_unforeseen(error)
     return 1
 
 

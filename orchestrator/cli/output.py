@@ -97,8 +97,14 @@ def print_error(error: DcctlError) -> None:
         err_console.print(f"  {escape(error.hint)}", style="dim")
 
 
-def print_bug(error: BaseException) -> None:
-    """What nobody has foreseen: with its traceback, for whoever mends it."""
+def print_unforeseen(error: BaseException) -> None:
+    """What no command has handled: a package that is not installed, by its extra; a bug, by its traceback."""
+    from orchestrator.installation import missing_package
+
+    missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None:
+        print_error(missing)
+        return
     traceback.print_exception(error)
     err_console.print(
         "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"

@@ -69,7 +69,7 @@ def check_file(path: FilePath | str) -> Checked:
         text = FilePath(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise TopologyError(
-            file, [f"{file}: there is no such file"], "the examples lie in topologies/"
+            file, [f"{file}: there is no such file"], "`dcctl examples` lists those that come with dcctl"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(file, [f"{file}: cannot be read: {error}"]) from None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.ansible import check_installed
 from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
 from orchestrator.replication.positions_back import reverse_mirror
@@ -272,6 +273,8 @@ def _write(file: Path, text: str, now_s: float) -> None:
 
 class TwinPlaybooks:
     """See `runs.live.servers.Playbooks`: starts and stops applications at once."""
+
+    check_installed = staticmethod(check_installed)
 
     def __init__(self, applications: Applications, record: Record, crew: Crew) -> None:
         self._applications, self._record, self._crew = applications, record, crew

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters import ansible
 from orchestrator.errors import GateRefusedError, UsageError
 from tests.twin import truths
 from tests.twin.clusters import State
@@ -186,3 +188,21 @@ def test_a_run_that_rests_on_no_such_word_takes_none(estates: Estates) -> None:
     operator.estate.restart_dcctl()
     with pytest.raises(UsageError, match="begun without that word"):
         operator.resume(attest_down=["west"])
+
+
+@pytest.mark.parametrize("missing", ["playbooks", "Ansible"])
+def test_nothing_is_touched_where_the_clients_could_not_be_started(
+    missing: str, estates: Estates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a dcctl that lacks its own playbooks, or Ansible: seen before the mirror is stopped."""
+    operator = lost(estates)
+    if missing == "playbooks":
+        monkeypatch.setattr(ansible, "own_folder", lambda _name: tmp_path)
+        words, hint = "start-clients.yml", "install it again"
+    else:
+        monkeypatch.setattr(ansible, "_search_path", lambda: str(tmp_path))
+        words, hint = "ansible-playbook is neither beside this Python nor on PATH", "dcctl[operator]"
+    with pytest.raises(GateRefusedError, match=f"clients-startable.*{words}") as refused:
+        operator.failover()
+    assert hint in str(refused.value)
+    assert operator.estate.record.done == []

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.adapters.child_process import end_as
 from orchestrator.errors import DcctlError
+from orchestrator.installation import missing_package
 from orchestrator.topology.model import Topology
 
 PLACE = "{properties}"
@@ -83,8 +83,7 @@ def start_broker(guarded: Guarded) -> int:
     try:
         return GuardedBroker(guarded).run()
     except (DcctlError, OSError) as error:
-        print(f"dcctl guard: nothing was started: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        return 1
+        return _nothing_started(error)
 
 
 _HELP = {
@@ -138,7 +137,19 @@ def _guarded(arguments: Sequence[str]) -> Guarded:
 
 def main(arguments: Sequence[str]) -> int:
     """Start a broker behind its guard, and wait for it. Ends as the broker does; returns its exit status."""
-    return end_as(start_broker(_guarded(arguments)))
+    guarded = _guarded(arguments)
+    try:
+        # Both need packages that a broker's host may lack: said as a sentence, before anything is started.
+        from orchestrator.adapters.child_process import end_as  # noqa: PLC0415
+        from orchestrator.guards.live import guarded_broker  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        return _nothing_started(missing_package(error) or error)
+    return end_as(start_broker(guarded))
+
+
+def _nothing_started(error: Exception) -> int:
+    print(f"dcctl guard: nothing was started: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    return 1
 
 
 if __name__ == "__main__":

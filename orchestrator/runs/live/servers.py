@@ -24,6 +24,9 @@ P = TypeVar("P")
 class Playbooks(Protocol):
     """Hosts of applications; see `adapters.ansible`."""
 
+    def check_installed(self) -> None:
+        """Raise `PlaybookError` where one of the project's own, or what runs it, is missing here."""
+
     def hosts(self, inventory: Path) -> dict[str, dict[str, Any]]:
         """Every host with its variables."""
 

@@ -156,9 +156,10 @@ class _Look(ABC):
         return replace(found, guards=said, kept_closed=closed)
 
     def _inventory(self) -> tuple[ClientHost, ...]:
-        """The hosts, as Ansible reads them."""
+        """The hosts, as Ansible reads them, if dcctl could start anything there."""
         if self.topology.inventory is None:
             raise DcctlError("inventory", "the topology file names none")
+        self.servers.playbooks.check_installed()
         return tuple(
             ClientHost(
                 name=name,

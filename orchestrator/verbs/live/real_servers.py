@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeVar
 
-from orchestrator.adapters.ansible import host_variables, run_own_playbook, run_playbook
+from orchestrator.adapters.ansible import (
+    check_installed,
+    host_variables,
+    run_own_playbook,
+    run_playbook,
+)
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
@@ -34,6 +39,7 @@ P = TypeVar("P")
 class AnsiblePlaybooks:
     """See `Playbooks`."""
 
+    check_installed = staticmethod(check_installed)
     hosts = staticmethod(host_variables)
     run = staticmethod(run_playbook)
     run_own = staticmethod(run_own_playbook)
