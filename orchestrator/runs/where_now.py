@@ -11,7 +11,7 @@ from orchestrator.runs.earlier_results import primary_of_earlier
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState, standing, staying, steps_to_undo
 from orchestrator.runs.held import Holdings, StillHeld, held_in_words, still_held
-from orchestrator.runs.plan import Step
+from orchestrator.runs.plan import Plan, Step
 from orchestrator.wording import listed
 
 
@@ -22,13 +22,18 @@ def where_now(state: RunState, effects: Holdings) -> str:
     """
     told = held_in_words(still_held(state, effects))
     if not _is_of_this_version(state):
-        told = f"only dcctl {state.plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
+        told = only_its_own_tells(state.plan)
     primary = _primary(state, effects)
     if not primary:
         return f"Held: {told}" if told else ""
     stands = [step.title for step in standing(state) if step.id in state.leave]
     kept_effects = f"; let stand by a person: {listed(stands)}" if stands else ""
     return f"Recorded as primary: {primary}; held: {told or 'nothing'}{kept_effects}"
+
+
+def only_its_own_tells(plan: Plan) -> str:
+    """Of what is not known here, for another version has made the plan: who knows it."""
+    return f"only dcctl {plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
 
 
 def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:

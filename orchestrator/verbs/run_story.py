@@ -15,7 +15,7 @@ from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
-from orchestrator.runs.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.where_now import held_rows, only_its_own_tells, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
 
@@ -91,7 +91,11 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
 def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
     """What was counted as lost, partition by partition; empty where nothing was, None where nobody knows."""
     if state.plan.dcctl_version != __version__:
-        return {"loss": loss_of_earlier(state.results), "loss_unknown": ""}
+        earlier = loss_of_earlier(state.plan, state.results)
+        return {
+            "loss": earlier,
+            "loss_unknown": "" if earlier is not None else only_its_own_tells(state.plan),
+        }
     try:
         counted = effects.told(state.plan, state.results, LOSS)
     except DcctlError as error:

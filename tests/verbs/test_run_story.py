@@ -216,3 +216,39 @@ def test_a_loss_that_cannot_be_read_is_unknown_and_hides_nothing_else() -> None:
     said = shown(records)
     assert f"Lost ? unknown: step {counted}, its result" in said
     assert "Ended ok" in said
+
+
+def of_another_version(records: list[RunEvent], version: str) -> list[RunEvent]:
+    first = records[0]
+    plan = {**first.data["plan"], "dcctl_version": version}
+    return [replace(first, data={**first.data, "plan": plan}), *records[1:]]
+
+
+def test_a_loss_counted_by_another_version_in_a_form_of_its_own_is_unknown() -> None:
+    """It is not told as if nothing was lost."""
+    world = AnyWorld(plan=LEAVING)
+    run_inline(LEAVING, world)
+    (counted,) = LEAVING.told["loss"]
+    records = [
+        replace(record, data={"result": {"lost": {"orders": 7}}})
+        if record.step == counted and record.data
+        else record
+        for record in a_journal(LEAVING, world)
+    ]
+    later = of_another_version(records, "99.0.0")
+    story = run_story(later)
+    assert (story["loss"], story["held"]) == (None, None)
+    assert story["loss_unknown"] == "only dcctl 99.0.0 can tell, which began the run"
+    assert "Lost ? unknown: only dcctl 99.0.0 can tell" in shown(later)
+
+
+def test_of_another_version_nothing_is_lost_where_no_step_has_counted() -> None:
+    """A switchover counts no loss, and a run that stopped before its count has none yet."""
+    world = AnyWorld(plan=SWITCHOVER)
+    run_inline(SWITCHOVER, world)
+    story = run_story(of_another_version(a_journal(SWITCHOVER, world), "99.0.0"))
+    assert (story["loss"], story["loss_unknown"]) == ({}, "")
+    world = AnyWorld(plan=LEAVING)
+    run_until(LEAVING, world, 2)
+    story = run_story(of_another_version(a_journal(LEAVING, world), "99.0.0"))
+    assert (story["loss"], story["loss_unknown"]) == ({}, "")
