@@ -52,12 +52,23 @@ def participants_of(topology: Topology) -> Participants:
 
     Raises `DcctlError` for a kind that cannot be moved, and for one that no installed package brings.
     """
+    them, refusals = who_can_move(topology)
+    for refusal in refusals:
+        raise refusal
+    return them
+
+
+def who_can_move(topology: Topology) -> tuple[Participants, tuple[DcctlError, ...]]:
+    """As `participants_of`, for whoever moves nothing: kinds that cannot be moved are left out, with why."""
     engines = dict.fromkeys(m.engine for m in topology.replication if m.engine not in ENGINES.built_in)
-    others = dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in)
-    return Participants(
-        kinds=(*PARTICIPANTS.kinds, *map(_in_moves, others)),
-        engines=(*PARTICIPANTS.engines, *_engines(engines)),
-    )
+    kinds, refusals = list(PARTICIPANTS.kinds), []
+    for name in dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in):
+        try:
+            kinds.append(_in_moves(name))
+        except DcctlError as error:
+            refusals.append(error)
+    them = Participants(kinds=tuple(kinds), engines=(*PARTICIPANTS.engines, *_engines(engines)))
+    return them, tuple(refusals)
 
 
 _OF_ANY_MOVE = Registry(

@@ -367,10 +367,10 @@ def test_what_it_recorded_without_the_ensemble_is_imported(
     estate.lose(HOME)
     estate.ensemble.is_gone = True
     estate.live(5)
-    words = {"by": "ada", "reason": "it burns", "without_coordination": True}
-    result = run_failover(
-        estate.topology, FailoverRequest(to=AWAY, attested=(HOME,), **words), servers=estate.servers
+    request = FailoverRequest(
+        to=AWAY, attested=(HOME,), by="ada", reason="it burns", without_coordination=True
     )
+    result = run_failover(estate.topology, request, servers=estate.servers)
     assert result.outcome == "ok", result.reason
     estate.ensemble.is_gone = False
     monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: estate.ensemble)

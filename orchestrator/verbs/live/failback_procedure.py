@@ -40,7 +40,7 @@ class FailbackProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants | None
     ) -> FailbackProcedure:
         """As an earlier run was asked for."""
         return cls(topology, FailbackRequest(**plan.request), servers=servers, them=them)

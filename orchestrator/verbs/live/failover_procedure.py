@@ -51,7 +51,7 @@ class FailoverProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants | None
     ) -> FailoverProcedure:
         """As an earlier run was asked for; once its journal is in the ensemble, it goes on with that."""
         is_uncoordinated = has_local_journal(topology.name, first.run_id)

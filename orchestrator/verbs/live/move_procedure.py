@@ -57,6 +57,7 @@ class MoveProcedure(ABC):
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
+        self.them.engine(self.topology, self.feed)  # one that only copies moves nothing
         return open_estate(self.servers, self.topology, self.feed, self.them)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:

@@ -40,7 +40,7 @@ class SwitchoverProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants | None
     ) -> SwitchoverProcedure:
         """As an earlier run was asked for."""
         return cls(topology, SwitchoverRequest(**plan.request), servers=servers, them=them)
