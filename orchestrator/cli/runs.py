@@ -83,11 +83,12 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import confirm_or_refuse, err_console
     from orchestrator.cli.run_end import end_with
     from orchestrator.verbs.live.runs import abort_run
+    from orchestrator.verbs.registration import effects_of
 
     topology = given_topology(file)
 
     def ask(state: RunState) -> bool:
-        render_undo(state, err_console)
+        render_undo(state, err_console, effects_of(topology))
         return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
 
     with RunView(err_console) as view:

@@ -24,18 +24,12 @@ from rich.console import Console
 
 from orchestrator.cli.main import run
 from orchestrator.cli.status_view import render_status
-from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.errors import DcctlError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.evidence.clients.places import places
 from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.moves.fence import fenced
 from orchestrator.moves.in_status import Gauge
-from orchestrator.moves.request import FailoverRequest
-from orchestrator.runs.estate_record import DenialLifted
-from orchestrator.runs.live import coordination
-from orchestrator.runs.live.estate_facts import read_facts
-from orchestrator.runs.live.refusals import refuse_unimported
-from orchestrator.runs.live.uncoordinated import local_journal
 from orchestrator.simulation.workload.install import client_programs, program_of
 from orchestrator.simulation.workload.scenario import AT_END
 from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
@@ -45,9 +39,8 @@ from orchestrator.topology.loading import check_text, dump_topology, parse_topol
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
-from orchestrator.verbs.live.failover_procedure import run_failover
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
-from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS, effects_of, participants_of
+from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import followers_of
 from orchestrator.watch.metrics import WatchCollector
@@ -351,47 +344,6 @@ def test_a_switchover_takes_it_along(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         for number in range(2)
     }
     assert wrong(estate) == []
-
-
-@pytest.mark.parametrize("has_left", [False, True], ids=["in the file", "has left the file"])
-def test_what_it_recorded_without_the_ensemble_is_imported(
-    has_left: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """By the package that is installed; else every later command would wait for an import that cannot be."""
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
-    estate = estate_with_toys(monkeypatch, tmp_path)
-    estate.live(30)
-    estate.lose(HOME)
-    estate.ensemble.is_gone = True
-    estate.live(5)
-    request = FailoverRequest(
-        to=AWAY, attested=(HOME,), by="ada", reason="it burns", without_coordination=True
-    )
-    result = run_failover(estate.topology, request, servers=estate.servers)
-    assert result.outcome == "ok", result.reason
-    estate.ensemble.is_gone = False
-    monkeypatch.setattr(coordination, "Coordination", lambda *_, **__: estate.ensemble)
-    file, journal = tmp_path / "toys.yaml", local_journal(estate.topology.name, result.run_id)
-    now = replace(estate.topology, consumers=()) if has_left else estate.topology
-    file.write_text(json.dumps(dump_topology(now)), encoding="utf-8")
-    with pytest.raises(GateRefusedError, match="was made without the ensemble"):
-        refuse_unimported(now)
-    assert run(["history", str(file), "--import", str(journal), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["imported"]["primary"] == AWAY
-    refuse_unimported(now)
-    lifted = [fact.body for fact in read_facts(estate.ensemble, now.name, (DenialLifted,))]
-    assert lifted == [DenialLifted(cluster=AWAY, topics=((AWAY, name),)) for name in TALLIES]
-
-
-def test_a_package_that_is_wrong_hides_no_others_steps_from_readers(package: Path) -> None:
-    """Nor does it keep anybody from reading a run."""
-    lines = "[dcctl.kinds]\naaa = no_such_module:it\ntoy = tests.moves.toy_declared:TOY\n"
-    (package / "toys-1.0.dist-info" / "entry_points.txt").write_text(lines)
-    known = {effect.NAME for effect in effects_of(parse_topology(DEGRADED))}
-    assert known > {effect.NAME for effect in (*EFFECTS, *DeclaredTallies.effects)}
 
 
 def test_status_tells_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

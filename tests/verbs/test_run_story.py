@@ -10,9 +10,12 @@ from rich.console import Console
 
 from orchestrator.applications.producers.record_writers import Confirmation, not_seen, told
 from orchestrator.cli.story_view import render_story
+from orchestrator.moves.clients import StopClients
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.overrides import overrides
 from orchestrator.runs.plan import Plan, RunEvent, to_json
+from orchestrator.runs.registry import Registry
+from orchestrator.verbs.registration import EFFECTS
 from orchestrator.verbs.run_story import run_story
 from tests.runs.any_world import AnyWorld
 from tests.runs.crashes import ABORT, run_inline, run_until
@@ -252,3 +255,21 @@ def test_of_another_version_nothing_is_lost_where_no_step_has_counted() -> None:
     run_until(LEAVING, world, 2)
     story = run_story(of_another_version(a_journal(LEAVING, world), "99.0.0"))
     assert (story["loss"], story["loss_unknown"]) == ({}, "")
+
+
+def test_a_story_without_the_package_of_a_step_says_that_what_is_held_is_not_known() -> None:
+    """As JSON and for people, while it is open and once it has ended."""
+    others = Registry(*(effect for effect in EFFECTS if effect is not StopClients))
+    world = AnyWorld(plan=SWITCHOVER)
+    run_until(SWITCHOVER, world, 15)
+    records = a_journal(SWITCHOVER, world)
+    assert any("stop-producers" in (record.step or "") for record in records)
+    story, out = run_story(records, others), io.StringIO()
+    assert story["held"] is None
+    assert "is not known here" in story["held_unknown"]
+    render_story(story, Console(file=out, width=400))
+    assert f"held: {story['held_unknown']}" in " ".join(out.getvalue().split())
+    run_inline(SWITCHOVER, world)
+    ended = run_story(a_journal(SWITCHOVER, world), others)
+    render_story(ended, Console(file=out, width=400))
+    assert "held when it ended: ? unknown: what step" in " ".join(out.getvalue().split())
