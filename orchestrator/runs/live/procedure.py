@@ -152,8 +152,8 @@ def run_procedure(
     `on_plan` gets the plan once it is made, refused ones too; `approve` is asked before anything is
     changed, and again where its price has grown while it was thought about, behind the plan with the new
     one; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default: one for
-    each run in the user's state folder). `is_new_estate`: its ensemble was made for it just now and knows of
-    all that was done to it; journals of this machine under its name tell of another one.
+    each run in the user's state folder). `is_new_estate`: its ensemble was made with it, and knows of all
+    that was done to it since; journals of this machine under its name tell of another one.
 
     Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.

@@ -94,7 +94,15 @@ class MoveProcedure(ABC):
         on_plan: OnPlan = lambda _: None,
         approve: Approve = lambda _: True,
         folder: Path | None = None,
+        is_new_estate: bool = False,
     ) -> RunResult:
         """From the lock to the last verification; see `run_procedure`."""
-        ended = run_procedure(self, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+        ended = run_procedure(
+            self,
+            on_event=on_event,
+            on_plan=on_plan,
+            approve=approve,
+            folder=folder,
+            is_new_estate=is_new_estate,
+        )
         return run_result(ended, effects_with(self.them))
