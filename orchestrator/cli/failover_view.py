@@ -15,10 +15,10 @@ from rich.table import Table
 
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
+from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.verbs.live.run_result import RunResult
-from orchestrator.verbs.registration import EFFECTS
 from orchestrator.wording import counted
 
 T = TypeVar("T")
@@ -74,18 +74,18 @@ def _print_steps(plan: Plan, console: Console) -> None:
         console.print(f"  {step.phase:<9} {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
 
 
-def render_undo(state: RunState, console: Console) -> None:
-    """What an abort would take back, what stands, and what is held now and afterwards."""
+def render_undo(state: RunState, console: Console, effects: Holdings) -> None:
+    """What an abort would take back, what stands, and what is held now and afterwards, by these `effects`."""
     for step in reversed(steps_to_undo(state)):
         if step.is_taken_back:
             console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
     for step in staying(state):
         why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
         console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
-    if said := where_now(state, EFFECTS):
+    if said := where_now(state, effects):
         console.print(f"  now: {escape(said)}")
         console.print(
-            f"  held once that is taken back: {escape(held_afterwards(state, EFFECTS) or 'nothing')}"
+            f"  held once that is taken back: {escape(held_afterwards(state, effects) or 'nothing')}"
         )
 
 

@@ -83,11 +83,12 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import confirm_or_refuse, err_console
     from orchestrator.cli.run_end import end_with
     from orchestrator.verbs.live.runs import abort_run
+    from orchestrator.verbs.registration import effects_of
 
     topology = given_topology(file)
 
     def ask(state: RunState) -> bool:
-        render_undo(state, err_console)
+        render_undo(state, err_console, effects_of(topology))
         return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
 
     with RunView(err_console) as view:
@@ -141,7 +142,7 @@ def history(
     from orchestrator.runs.live.unlock import unlock_rows
     from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.live.history_import import check_order, import_rows
-    from orchestrator.verbs.registration import effects_with, participants_of
+    from orchestrator.verbs.registration import effects_of
 
     check_order(order)
     if order and import_file is None:
@@ -150,7 +151,7 @@ def history(
     if import_file is not None:
         _import(topology, import_file, order, as_json)
         return
-    effects = effects_with(participants_of(topology))
+    effects = effects_of(topology)
     rows, unlocks, holds = run_rows(topology, effects), unlock_rows(topology), hold_events(topology)
     primaries, imports, written = primary_records(topology), import_rows(topology), by_hand_rows(topology)
     settings = changed_settings(topology)
@@ -195,12 +196,12 @@ def show(
     from orchestrator.cli.story_view import render_story
     from orchestrator.runs.live.history import run_records
     from orchestrator.runs.plan import to_json
-    from orchestrator.verbs.registration import effects_with, participants_of
+    from orchestrator.verbs.registration import effects_of
     from orchestrator.verbs.run_story import run_story
 
     topology = given_topology(file)
     records = run_records(topology, run)
-    story = run_story(records, effects_with(participants_of(topology)))
+    story = run_story(records, effects_of(topology))
     emit(
         {"story": story, "records": [to_json(record) for record in records]},
         as_json=as_json,

@@ -181,6 +181,8 @@ def _ended(story: Story, console: Console) -> None:
         console.print(f"  {escape(story['where_now'])}")
     elif story["held"]:
         console.print(f"  held when it ended: {escape(rows_in_words(story['held']))}")
+    elif story["held"] is None and story["acts"]:
+        console.print(f"  held when it ended: {_UNKNOWN} unknown: {escape(story['held_unknown'])}")
     if story["stays"] and story["outcome"] != "ok":
         also = "" if story["outcome"] == "undone" or story["let_stand"] else ", also once it is taken back"
         console.print(f"  stands{also}: {escape(staying_in_words(story['stays']))}")

@@ -51,10 +51,17 @@ def words_of_earlier(step: Step, detail: Mapping[str, Any]) -> Iterator[WordWant
         yield WordWanted(step.id, "--attest-writing", str(name), "PRODUCER", says)
 
 
-def loss_of_earlier(results: Results) -> Mapping[str, Any]:
-    """What a run has counted as lost: topic -> partition -> {"lost", "reason"}; empty for nothing."""
-    found: Mapping[str, Any] = results.get("account-loss", {}).get("loss", {})
-    return found
+def loss_of_earlier(plan: Plan, results: Results) -> Mapping[str, Any] | None:
+    """What a run has counted as lost: topic -> partition -> {"lost", "reason"}; empty for nothing.
+
+    None where a step of it has counted, and has left that in another form than dcctl 0.3.0 and older.
+    """
+    counted = results.get("account-loss", {}).get("loss")
+    if any(
+        step != "account-loss" or counted is None for step in plan.told.get("loss", ()) if step in results
+    ):
+        return None
+    return counted or {}
 
 
 def facts_before_the_record(verb: str, source: str, target: str, results: Results) -> Iterator[Body]:

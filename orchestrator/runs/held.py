@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState
 from orchestrator.runs.estate_record import PrimaryMoved
-from orchestrator.runs.plan import Step
+from orchestrator.runs.plan import Plan, Step
 from orchestrator.wording import listed
 
 _NAMED = 3
@@ -38,6 +38,14 @@ class Holdings(Protocol):
 
     def primaries(self, step: Step) -> Iterable[PrimaryMoved]:
         """Where the step's effect records topics as primary."""
+
+    def not_understood(self, plan: Plan) -> Iterable[str]:
+        """The ids of the steps that are not known here."""
+
+
+def not_known(state: RunState, declared: Holdings) -> list[str]:
+    """The ids of steps whose effects stand, or may, and of which nobody here knows what they hold."""
+    return [id_ for id_ in declared.not_understood(state.plan) if _may_stand(state, state.plan.step(id_))]
 
 
 def still_held(state: RunState, declared: Holdings) -> tuple[StillHeld, ...]:

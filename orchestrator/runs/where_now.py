@@ -10,8 +10,8 @@ from orchestrator import __version__
 from orchestrator.runs.earlier_results import primary_of_earlier
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState, standing, staying, steps_to_undo
-from orchestrator.runs.held import Holdings, StillHeld, held_in_words, still_held
-from orchestrator.runs.plan import Step
+from orchestrator.runs.held import Holdings, StillHeld, held_in_words, not_known, still_held
+from orchestrator.runs.plan import Plan, Step
 from orchestrator.wording import listed
 
 
@@ -20,9 +20,7 @@ def where_now(state: RunState, effects: Holdings) -> str:
 
     `effects`: those of whoever takes part in the run.
     """
-    told = held_in_words(still_held(state, effects))
-    if not _is_of_this_version(state):
-        told = f"only dcctl {state.plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
+    told = held_told(state, effects)
     primary = _primary(state, effects)
     if not primary:
         return f"Held: {told}" if told else ""
@@ -31,23 +29,48 @@ def where_now(state: RunState, effects: Holdings) -> str:
     return f"Recorded as primary: {primary}; held: {told or 'nothing'}{kept_effects}"
 
 
+def only_its_own_tells(plan: Plan) -> str:
+    """Of what is not known here, for another version has made the plan: who knows it."""
+    return f"only dcctl {plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
+
+
 def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:
     """What the run holds by its journal, for `--json`: a row each, with the fields of `Held` and `StillHeld`.
 
-    None for a run of another version, whose steps are not known here.
+    None where that is not known here, see `held_unknown`.
     """
-    if not _is_of_this_version(state):
+    if held_unknown(state, effects):
         return None
     return [
         {**asdict(one.held), "step": one.step, "surely": one.surely} for one in still_held(state, effects)
     ]
 
 
+def held_unknown(state: RunState, effects: Holdings) -> str:
+    """Why it is not known what the run holds, or not of all its steps; empty where it is known.
+
+    Its steps are of another version, or of a package that is not there.
+    """
+    if not _is_of_this_version(state):
+        return only_its_own_tells(state.plan)
+    unknown = not_known(state, effects)
+    if not unknown:
+        return ""
+    steps = f"step {unknown[0]} holds" if len(unknown) == 1 else f"steps {listed(unknown)} hold"
+    return f"what {steps} is not known here: no package that is installed brings it"
+
+
+def held_told(state: RunState, effects: Holdings) -> str:
+    """What the run holds, and why that is not known, or not all; empty for nothing."""
+    known = still_held(state, effects) if _is_of_this_version(state) else ()
+    return "; ".join(filter(None, [held_in_words(known), held_unknown(state, effects)]))
+
+
 def held_afterwards(state: RunState, effects: Holdings) -> str:
     """What a run still holds once all that can be taken back is; empty for nothing."""
     for step in steps_to_undo(state):
         state = state.with_status(step.id, "ok", "undo")
-    return held_in_words(still_held(state, effects))
+    return held_told(state, effects)
 
 
 def rows_in_words(rows: Iterable[Mapping[str, Any]] | None) -> str:

@@ -47,7 +47,7 @@ class Clients(Protocol):
         """One cluster of a topology that is completed with addresses."""
 
     def apply(self, topology: Topology, folder: Path, on_progress: Callable[[str, str], None]) -> None:
-        """Bring all clusters to what the file says, as `dcctl apply` does; its evidence goes to `folder`.
+        """Bring all new clusters to what the file says, as `dcctl apply` does; its evidence goes to `folder`.
 
         Raises `DcctlError` where that cannot be done.
         """
@@ -121,7 +121,14 @@ class ServerClients:
 
         on_progress("apply", "looking at the clusters, comparing them with the file")
         request = ApplyRequest(reason="a new simulation")
-        result = run_apply(topology, request, on_plan=take_plan, on_event=take_event, folder=folder)
+        result = run_apply(
+            topology,
+            request,
+            on_plan=take_plan,
+            on_event=take_event,
+            folder=folder,
+            is_new_estate=True,
+        )
         if result.outcome not in ("ok", "nothing-to-do"):
             raise SimulationError(f"apply {result.run_id}", f"ended {result.outcome}: {result.reason}")
 

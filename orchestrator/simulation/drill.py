@@ -278,6 +278,7 @@ class Drill:
             on_event=self._followed(simulation, self.mirror.target),
             offset_shift=self.options.sabotage.offset_shift if self.options.verb == "failover" else 0,
             folder=folder,
+            is_new_estate=True,
         )
 
     def _switch_over(self, simulation: Simulation, evidence: Evidence) -> RunResult:
@@ -290,6 +291,7 @@ class Drill:
             on_plan=self._take_plan,
             on_event=self._followed(simulation, self.mirror.target),
             folder=evidence.folder / "run",
+            is_new_estate=True,
         )
         if result.outcome == "undone":
             raise SimulationError("switchover", f"was taken back: {result.reason}")

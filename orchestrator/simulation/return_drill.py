@@ -103,6 +103,7 @@ class ReturnDrill(Drill):
             on_plan=self._take_plan,
             on_event=on_event,
             folder=evidence.folder / "runs" / f"{cycle}-failback",
+            is_new_estate=True,
         )
 
     def _work_on(self, simulation: Simulation, cluster: str) -> None:

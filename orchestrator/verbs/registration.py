@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 
 from orchestrator.applications.producers.kind import Producers
 from orchestrator.errors import DcctlError
@@ -50,12 +52,23 @@ def participants_of(topology: Topology) -> Participants:
 
     Raises `DcctlError` for a kind that cannot be moved, and for one that no installed package brings.
     """
+    them, refusals = who_can_move(topology)
+    for refusal in refusals:
+        raise refusal
+    return them
+
+
+def who_can_move(topology: Topology) -> tuple[Participants, tuple[DcctlError, ...]]:
+    """As `participants_of`, for whoever moves nothing: kinds that cannot be moved are left out, with why."""
     engines = dict.fromkeys(m.engine for m in topology.replication if m.engine not in ENGINES.built_in)
-    others = dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in)
-    return Participants(
-        kinds=(*PARTICIPANTS.kinds, *map(_in_moves, others)),
-        engines=(*PARTICIPANTS.engines, *_engines(engines)),
-    )
+    kinds, refusals = list(PARTICIPANTS.kinds), []
+    for name in dict.fromkeys(c.kind for c in topology.consumers if c.kind not in KINDS.built_in):
+        try:
+            kinds.append(_in_moves(name))
+        except DcctlError as error:
+            refusals.append(error)
+    them = Participants(kinds=tuple(kinds), engines=(*PARTICIPANTS.engines, *_engines(engines)))
+    return them, tuple(refusals)
 
 
 _OF_ANY_MOVE = Registry(
@@ -82,3 +95,36 @@ def effects_with(participants: Participants) -> Registry:
 
 
 EFFECTS = effects_with(PARTICIPANTS)
+
+
+def effects_of(topology: Topology) -> Registry:
+    """Every effect of which a reader of the topology's runs knows: those of its file, then of all other
+    installed packages, for applications and mirrors may have left the file since.
+
+    Left out is what takes no part in moves, a package that cannot be used, and one whose effects have the
+    names of others: steps of theirs are not understood.
+    """
+    found = EFFECTS
+    of_file = [c.kind for c in topology.consumers], [m.engine for m in topology.replication]
+    for effects in _brought(*of_file):
+        with suppress(DcctlError):
+            found |= effects()
+    return found
+
+
+def _brought(kinds: Iterable[str], engines: Iterable[str]) -> Iterable[Callable[[], Registry]]:
+    """How to get at the effects of each that a package brings; these first. Raises `DcctlError` as called."""
+    for name in dict.fromkeys([*kinds, *KINDS.names()]):
+        if name not in KINDS.built_in:
+            yield partial(_effects_of_kind, name)
+    for name in dict.fromkeys([*engines, *ENGINES.names()]):
+        if name not in ENGINES.built_in:
+            yield partial(_effects_of_engine, name)
+
+
+def _effects_of_kind(name: str) -> Registry:
+    return Registry(*_in_moves(name).effects)
+
+
+def _effects_of_engine(name: str) -> Registry:
+    return Registry(*(effect for engine in _engines([name]) for effect in engine.effects))

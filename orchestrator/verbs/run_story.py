@@ -15,7 +15,7 @@ from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
-from orchestrator.runs.where_now import held_rows, staying_rows, where_now
+from orchestrator.runs.where_now import held_rows, held_unknown, only_its_own_tells, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
 
@@ -26,8 +26,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `loss` is None where this dcctl cannot read what was counted;
-    `loss_unknown` says why. `effects`: those of whoever takes part in it.
+    which it waits, see `runs.word`. `held` is None where this dcctl does not know it, `loss` where it cannot
+    read what was counted; `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes
+    part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -76,12 +77,14 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        unread = {"loss": None, "loss_unknown": "the plan of this run cannot be read"}
-        return {"where_now": "", "held": None, "waits_for": [], "stays": [], **unread}
+        why = "the plan of this run cannot be read"
+        unread = {"held": None, "held_unknown": why, "loss": None, "loss_unknown": why}
+        return {"where_now": "", "waits_for": [], "stays": [], **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
         "held": held_rows(state, effects),
+        "held_unknown": held_unknown(state, effects),
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
         **_loss(state, effects),
@@ -91,7 +94,11 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
 def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
     """What was counted as lost, partition by partition; empty where nothing was, None where nobody knows."""
     if state.plan.dcctl_version != __version__:
-        return {"loss": loss_of_earlier(state.results), "loss_unknown": ""}
+        earlier = loss_of_earlier(state.plan, state.results)
+        return {
+            "loss": earlier,
+            "loss_unknown": "" if earlier is not None else only_its_own_tells(state.plan),
+        }
     try:
         counted = effects.told(state.plan, state.results, LOSS)
     except DcctlError as error:

@@ -41,13 +41,14 @@ from orchestrator.snapshot.samples import LossWindow, SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.verbs.live.move_estate import Estate, open_estate
+from orchestrator.verbs.live.move_estate import Estate, engine_along, open_estate
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
-from orchestrator.verbs.plans import plan_failover, way_along
-from orchestrator.verbs.registration import effects_with, participants_of
+from orchestrator.verbs.plans import way_along
+from orchestrator.verbs.registration import effects_of, effects_with, who_can_move
 from orchestrator.watch.health import silent_gaps
+from orchestrator.watch.if_lost import groups_told, loss_told, not_movable, plan_if_lost, would_refuse
 from orchestrator.watch.status_parts import rows_of_kinds, status_parts
 from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
@@ -111,21 +112,21 @@ def mirror_status(
     them: Participants | None = None,
 ) -> dict[str, Any]:
     """The status of one mirror. `them`: who takes part in moves along it, by default as the file says."""
-    them = them or participants_of(topology)
-    feed = ref_to(mirror)
+    feed, effects = ref_to(mirror), effects_of(topology) if them is None else effects_with(them)
+    them, unmoved = (them, ()) if them else who_can_move(topology)
     estate = open_estate(servers, topology, feed, them)
     try:
         observation = observe(estate, way_along(topology, feed, them, reach="gone"), them=them)
-        health = them.engine(topology, feed).health(estate.asked(), mirror, servers.clock.now_s())
+        health = engine_along(topology, feed, them).health(estate.asked(), mirror, servers.clock.now_s())
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)
         left = _ends_left(estate)
-        last_move = _last_move(estate, observation, effects_with(them))
+        last_move = _last_move(estate, observation, effects)
     finally:
         estate.close()
     attested = topology.clusters[mirror.source].datacenters
     request = FailoverRequest(attested=attested, to=mirror.target)
-    plan = plan_failover(topology, observation, request, them=them)
+    plan = plan_if_lost(topology, observation, request, feed, them)
     history = observation.mirror(feed).samples.value or SampleHistory()
     window = history.loss_window()
     judged_at_s = history.ages_at_s(observation.at_s)
@@ -140,29 +141,13 @@ def mirror_status(
         "guards": guards,
         "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
         "mirror": _mirror(health, history, plan, judged_at_s),
-        "loss": _loss(plan),
-        "groups": _groups(estate, plan),
+        "loss": loss_told(plan),
+        "groups": groups_told(estate.groups, plan),
     }
-    refused = {"would_refuse": _would_refuse(plan)}
+    refused = {"would_refuse": [*map(not_movable, unmoved), *would_refuse(plan)]}
     parts = status_parts(consumers := topology.consumers_of(mirror.source))
     known = Known(consumers=consumers, plan=plan, history=history, seen=observation, judged_at_s=judged_at_s)
     return told | rows_of_kinds(parts, known, taken=[*told, *refused]) | refused
-
-
-def _would_refuse(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": gate.id,
-            "outcome": gate.outcome,
-            "measured": gate.measured,
-            "limit": gate.limit,
-            "reason": gate.reason,
-            "hint": gate.hint,
-        }
-        for gate in plan.gates
-        # Not whether it is down: that speaks of a failover being asked for.
-        if gate.outcome != "ok" and not gate.of_outage
-    ]
 
 
 def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
@@ -358,36 +343,3 @@ def _passed_over(plan: Plan) -> dict[str, str]:
         for topic, anew in plan.facts.get("made_anew", {}).items()
         if anew["passed_over"]
     }
-
-
-def _loss(plan: Plan) -> dict[str, Any]:
-    at_most = [topic.get("at_most") for topic in plan.predicted.loss.values()]
-    is_known = bool(at_most) and None not in at_most
-    return {
-        "topics": {name: dict(loss) for name, loss in plan.predicted.loss.items()},
-        "at_most": sum(records or 0 for records in at_most) if is_known else None,
-        "seconds_at_most": plan.facts.get("loss_seconds_at_most"),
-        "budget": plan.facts.get("budget"),
-    }
-
-
-def _groups(estate: Estate, plan: Plan) -> list[dict[str, Any]]:
-    found = []
-    for group in estate.groups:
-        rows = [row for row in plan.facts.get("translations", []) if row["group"] == group]
-        ages = [row["position_age_s"] for row in rows if row["source_offset"] is not None]
-        found.append(
-            {
-                "group": group,
-                "position_age_s": None if None in ages else max(ages, default=None),
-                "partitions": len(rows),
-                "exact": sum(row["exact"] for row in rows),
-                "reread": dict(plan.predicted.reread.get(group, {})),
-                "without_translation": [
-                    f"{row['topic']}-{row['partition']}: {row['reason']}"
-                    for row in rows
-                    if row["target_offset"] is None
-                ],
-            }
-        )
-    return found

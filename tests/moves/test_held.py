@@ -103,7 +103,7 @@ def asked(one: Occurrence) -> str:
     out, estate = io.StringIO(), one.story.at(one.moment)
 
     def ask(state: RunState) -> bool:
-        render_undo(state, Console(file=out, width=500))
+        render_undo(state, Console(file=out, width=500), EFFECTS)
         return False
 
     with pytest.raises(GateRefusedError) as refused:
@@ -288,7 +288,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
     question, on_the_way, shown = io.StringIO(), io.StringIO(), io.StringIO()
 
     def ask(state: RunState) -> bool:
-        render_undo(state, Console(file=question, width=500))
+        render_undo(state, Console(file=question, width=500), EFFECTS)
         return True
 
     with RunView(Console(file=on_the_way, width=500)) as view:

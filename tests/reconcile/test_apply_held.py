@@ -14,6 +14,7 @@ from orchestrator.reconcile.connectors import ResumeHalted
 from orchestrator.runs.effect import Effect, Held
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.plan import Plan, RunEvent, to_json
+from orchestrator.verbs.registration import EFFECTS
 from orchestrator.verbs.run_story import run_story
 from tests.reconcile.test_apply_crashes import WORLDS, World, a_dropped_mirror
 from tests.runs.crashes import run_inline, run_until
@@ -60,7 +61,9 @@ def test_killed_anywhere_it_tells_what_it_holds(new_world: Callable[[], World]) 
         assert {held for held, surely in told.items() if surely} <= gone
         assert bool(story["where_now"]) == bool(told)
         asked = io.StringIO()
-        render_undo(state_from_journal(plan, "run-1", world.records), Console(file=asked, width=10_000))
+        render_undo(
+            state_from_journal(plan, "run-1", world.records), Console(file=asked, width=10_000), EFFECTS
+        )
         assert story["where_now"] in asked.getvalue()
 
 

@@ -8,9 +8,11 @@ from functools import partial
 
 import pytest
 
+from orchestrator.moves.clients import StopClients
 from orchestrator.runs import where_now as telling
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.plan import EventKind, Outcome, Plan, RunEvent, Step
+from orchestrator.runs.registry import Registry
 from orchestrator.verbs.plans import plan_failover, plan_switchover
 from orchestrator.verbs.registration import EFFECTS
 from tests.moves.test_fence_crashes import fence_plan
@@ -133,3 +135,21 @@ def test_clients_that_were_started_in_part_are_held_as_long_as_not_all_are() -> 
     partial: tuple[str, EventKind, Outcome] = ("start-producers", "step-outcome", "partial")
     begun: tuple[str, EventKind, Outcome | None] = ("start-producers", "step-intent", None)
     assert where_now(state(*done("stop-producers"), begun, partial)).endswith(" stopped")
+
+
+def test_what_a_step_of_a_package_that_is_not_there_holds_is_not_known() -> None:
+    """It is not told as nothing, nor the rest as all of it; what has not begun, or is taken back, holds nothing."""
+    others = Registry(*(effect for effect in EFFECTS if effect is not StopClients))
+    stop = next(step.id for step in PLAN.steps if step.action == StopClients.NAME)
+    away = "is not known here: no package that is installed brings it"
+    told = f"Recorded as primary: {PLAN.source}; held: "
+    assert telling.where_now(state(), others) == f"{told}nothing"
+    assert telling.held_rows(state(), others) == []
+    stopped = state(*done(stop))
+    assert telling.where_now(stopped, others) == f"{told}what step {stop} holds {away}"
+    assert telling.held_rows(stopped, others) is None
+    denied = state(*done(stop), ("deny-writing", "step-intent", None))
+    assert "maybe denied at west; what step" in telling.where_now(denied, others)
+    back = state(*done(stop), (stop, "undo-intent", None), (stop, "undo-outcome", "ok"))
+    assert telling.where_now(back, others) == f"{told}nothing"
+    assert telling.held_unknown(back, others) == ""

@@ -10,9 +10,12 @@ from rich.console import Console
 
 from orchestrator.applications.producers.record_writers import Confirmation, not_seen, told
 from orchestrator.cli.story_view import render_story
+from orchestrator.moves.clients import StopClients
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.overrides import overrides
 from orchestrator.runs.plan import Plan, RunEvent, to_json
+from orchestrator.runs.registry import Registry
+from orchestrator.verbs.registration import EFFECTS
 from orchestrator.verbs.run_story import run_story
 from tests.runs.any_world import AnyWorld
 from tests.runs.crashes import ABORT, run_inline, run_until
@@ -216,3 +219,57 @@ def test_a_loss_that_cannot_be_read_is_unknown_and_hides_nothing_else() -> None:
     said = shown(records)
     assert f"Lost ? unknown: step {counted}, its result" in said
     assert "Ended ok" in said
+
+
+def of_another_version(records: list[RunEvent], version: str) -> list[RunEvent]:
+    first = records[0]
+    plan = {**first.data["plan"], "dcctl_version": version}
+    return [replace(first, data={**first.data, "plan": plan}), *records[1:]]
+
+
+def test_a_loss_counted_by_another_version_in_a_form_of_its_own_is_unknown() -> None:
+    """It is not told as if nothing was lost."""
+    world = AnyWorld(plan=LEAVING)
+    run_inline(LEAVING, world)
+    (counted,) = LEAVING.told["loss"]
+    records = [
+        replace(record, data={"result": {"lost": {"orders": 7}}})
+        if record.step == counted and record.data
+        else record
+        for record in a_journal(LEAVING, world)
+    ]
+    later = of_another_version(records, "99.0.0")
+    story = run_story(later)
+    assert (story["loss"], story["held"]) == (None, None)
+    assert story["loss_unknown"] == "only dcctl 99.0.0 can tell, which began the run"
+    assert "Lost ? unknown: only dcctl 99.0.0 can tell" in shown(later)
+
+
+def test_of_another_version_nothing_is_lost_where_no_step_has_counted() -> None:
+    """A switchover counts no loss, and a run that stopped before its count has none yet."""
+    world = AnyWorld(plan=SWITCHOVER)
+    run_inline(SWITCHOVER, world)
+    story = run_story(of_another_version(a_journal(SWITCHOVER, world), "99.0.0"))
+    assert (story["loss"], story["loss_unknown"]) == ({}, "")
+    world = AnyWorld(plan=LEAVING)
+    run_until(LEAVING, world, 2)
+    story = run_story(of_another_version(a_journal(LEAVING, world), "99.0.0"))
+    assert (story["loss"], story["loss_unknown"]) == ({}, "")
+
+
+def test_a_story_without_the_package_of_a_step_says_that_what_is_held_is_not_known() -> None:
+    """As JSON and for people, while it is open and once it has ended."""
+    others = Registry(*(effect for effect in EFFECTS if effect is not StopClients))
+    world = AnyWorld(plan=SWITCHOVER)
+    run_until(SWITCHOVER, world, 15)
+    records = a_journal(SWITCHOVER, world)
+    assert any("stop-producers" in (record.step or "") for record in records)
+    story, out = run_story(records, others), io.StringIO()
+    assert story["held"] is None
+    assert "is not known here" in story["held_unknown"]
+    render_story(story, Console(file=out, width=400))
+    assert f"held: {story['held_unknown']}" in " ".join(out.getvalue().split())
+    run_inline(SWITCHOVER, world)
+    ended = run_story(a_journal(SWITCHOVER, world), others)
+    render_story(ended, Console(file=out, width=400))
+    assert "held when it ended: ? unknown: what step" in " ".join(out.getvalue().split())

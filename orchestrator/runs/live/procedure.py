@@ -145,19 +145,21 @@ def run_procedure(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    is_new_estate: bool = False,
 ) -> Ended:
     """Run a verb, from the lock to the last verification.
 
     `on_plan` gets the plan once it is made, refused ones too; `approve` is asked before anything is
     changed, and again where its price has grown while it was thought about, behind the plan with the new
     one; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default: one for
-    each run in the user's state folder).
+    each run in the user's state folder). `is_new_estate`: its ensemble was made with it, and knows of all
+    that was done to it since; journals of this machine under its name tell of another one.
 
     Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
-    if not procedure.is_uncoordinated:
+    if not procedure.is_uncoordinated and not is_new_estate:
         refuse_unimported(procedure.topology)
     started_at_s = procedure.servers.clock.now_s()
     run_id = new_run_id(procedure.verb, started_at_s)

@@ -39,6 +39,7 @@ def run_apply(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    is_new_estate: bool = False,
 ) -> RunResult:
     """Bring the clusters to what the file says; with `given` by exactly that plan. See `run_procedure`.
 
@@ -50,6 +51,7 @@ def run_apply(
         on_plan=on_plan,
         approve=approve,
         folder=folder,
+        is_new_estate=is_new_estate,
     )
     return run_result(ended)
 

@@ -40,7 +40,7 @@ class FailbackProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants | None
     ) -> FailbackProcedure:
         """As an earlier run was asked for."""
         return cls(topology, FailbackRequest(**plan.request), servers=servers, them=them)
@@ -65,6 +65,7 @@ def run_failback(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    is_new_estate: bool = False,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
 ) -> RunResult:
@@ -73,4 +74,6 @@ def run_failback(
     Where a step on the way over does not end well, the move is taken back, and the primary stays a standby.
     """
     procedure = FailbackProcedure(topology, request, servers=servers, them=them)
-    return procedure.run(on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+    return procedure.run(
+        on_event=on_event, on_plan=on_plan, approve=approve, folder=folder, is_new_estate=is_new_estate
+    )

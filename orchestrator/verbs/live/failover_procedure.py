@@ -51,7 +51,7 @@ class FailoverProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, first: RunEvent, them: Participants | None
     ) -> FailoverProcedure:
         """As an earlier run was asked for; once its journal is in the ensemble, it goes on with that."""
         is_uncoordinated = has_local_journal(topology.name, first.run_id)
@@ -81,6 +81,7 @@ def run_failover(
     approve: Approve = lambda _: True,
     offset_shift: int = 0,
     folder: Path | None = None,
+    is_new_estate: bool = False,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
 ) -> RunResult:
@@ -90,4 +91,6 @@ def run_failover(
     journal says so. `them`: who takes part.
     """
     procedure = FailoverProcedure(topology, request, offset_shift, servers=servers, them=them)
-    return procedure.run(on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+    return procedure.run(
+        on_event=on_event, on_plan=on_plan, approve=approve, folder=folder, is_new_estate=is_new_estate
+    )

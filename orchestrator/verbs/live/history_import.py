@@ -40,7 +40,7 @@ from orchestrator.runs.live.uncoordinated import (
 from orchestrator.runs.plan import RunEvent, canonical_json, digest, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.registration import PARTICIPANTS, effects_with
+from orchestrator.verbs.registration import effects_of, effects_with
 from orchestrator.wording import listed
 
 _CLOCK = SystemClock()
@@ -58,13 +58,14 @@ def check_order(order: str) -> None:
 
 
 def import_journal(
-    topology: Topology, file: Path, *, order: str = "", them: Participants = PARTICIPANTS
+    topology: Topology, file: Path, *, order: str = "", them: Participants | None = None
 ) -> dict[str, Any]:
     """Write a local journal's records into the ensemble, under the topology's lock; returns what was done.
 
     The run stands behind the newest fact that it had seen. Where others have moved between the same clusters
     since, only a person knows which came first: `order` says whether this run moved `earlier` or `later`
-    than they did. `them`: who takes part in moves, and says what was recorded.
+    than they did. `them`: who took part in the run, and says what was recorded; by default everybody who
+    is known here, whether the file still has what moved or not.
 
     Twice is as good as once. Raises `DcctlError` for a file that is no journal of this topology, where the
     ensemble has other records of that run, and where the order is not known.
@@ -79,7 +80,7 @@ def import_journal(
     of = records[0].data.get("plan", {}).get("topology")
     if of != topology.name:
         raise DcctlError(str(file), f"is a journal of {of}, not of {topology.name}", "give its own file")
-    effects = effects_with(them)
+    effects = effects_of(topology) if them is None else effects_with(them)
     facts_of(records, effects)  # what cannot be read is found before anything is written
     with _this_machine(topology.name), coordination_of(topology) as coordination:
         lock = coordination.acquire(lock_path(topology.name), about_this_process("history --import", run_id))

@@ -8,7 +8,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.ports.servers import Connect, Kafka
-from orchestrator.replication.engine import Asked
+from orchestrator.replication.engine import Asked, Engine, engine_named
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.live.servers import Servers
 from orchestrator.topology.model import Replication, Topology
@@ -70,7 +70,7 @@ def open_estate(
     servers: Servers, topology: Topology, feed: MirrorRef, them: Participants = PARTICIPANTS
 ) -> Estate:
     """Connections to the cluster that is entered, to what the mirror's engine needs, and to the coordination
-    ensemble. `them`: who takes part, that engine among them.
+    ensemble. `them`: who takes part.
 
     Raises where the file lacks their addresses. An ensemble that does not answer is no error
     here: a gate says so, beside everything else that can be measured.
@@ -78,13 +78,19 @@ def open_estate(
     coordination, problem = open_coordination(servers, topology)
     try:
         target = servers.kafka(topology, feed.target)
-        workers = them.engine(topology, feed).workers(feed)
+        workers = engine_along(topology, feed, them).workers(feed)
         connect = servers.connect(topology, workers) if workers else None
     except DcctlError:
         if coordination is not None:
             coordination.close()
         raise
     return Estate(topology, feed, target, connect, coordination, problem, servers)
+
+
+def engine_along(topology: Topology, feed: MirrorRef, them: Participants) -> Engine:
+    """The engine that the file gives a mirror, to be asked: also one that only copies."""
+    name = feed.of(topology).engine
+    return next((engine for engine in them.engines if engine.name == name), None) or engine_named(name)
 
 
 def open_coordination(servers: Servers, topology: Topology) -> tuple[Coordination | None, str]:

@@ -57,6 +57,7 @@ class MoveProcedure(ABC):
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
+        self.them.engine(self.topology, self.feed)  # one that only copies moves nothing
         return open_estate(self.servers, self.topology, self.feed, self.them)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
@@ -93,7 +94,15 @@ class MoveProcedure(ABC):
         on_plan: OnPlan = lambda _: None,
         approve: Approve = lambda _: True,
         folder: Path | None = None,
+        is_new_estate: bool = False,
     ) -> RunResult:
         """From the lock to the last verification; see `run_procedure`."""
-        ended = run_procedure(self, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+        ended = run_procedure(
+            self,
+            on_event=on_event,
+            on_plan=on_plan,
+            approve=approve,
+            folder=folder,
+            is_new_estate=is_new_estate,
+        )
         return run_result(ended, effects_with(self.them))

@@ -53,7 +53,7 @@ from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.live.coordination_state import coordination_subject, no_ensemble, read_coordination
-from orchestrator.verbs.live.move_estate import Estate
+from orchestrator.verbs.live.move_estate import Estate, engine_along
 from orchestrator.verbs.registration import PARTICIPANTS, effects_with
 
 P = TypeVar("P")
@@ -94,7 +94,7 @@ class _Look(ABC):
     def __init__(self, estate: Estate, way: Way, pool: Executor, them: Participants) -> None:
         self.estate, self.way, self.pool, self.topology = estate, way, pool, estate.topology
         self.servers, self.target, self.mirror = estate.servers, estate.target, estate.mirror
-        self.engine = them.engine(self.topology, estate.feed)
+        self.engine = engine_along(self.topology, estate.feed, them)
         self.entered = Asking(self.servers, self.topology, pool, self.target)
         self.left_asked: Asking | None = None
         self.probe = self.ask(

@@ -29,9 +29,9 @@ from orchestrator.verbs.live.fence_procedure import FenceProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
-from orchestrator.verbs.registration import effects_with, participants_of
+from orchestrator.verbs.registration import effects_of, effects_with
 
-OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants], Procedure[Any, Any]]
+OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants | None], Procedure[Any, Any]]
 
 # How each verb's procedure is made again from what its run has recorded.
 PROCEDURES: Mapping[str, OfRun] = {
@@ -62,13 +62,12 @@ def resume_run(
 
     `attest_down` names sites that a person says are down, once more: a failover needs it where they were
     back in the meantime. `words`: what a person says to steps that wait for it, as it was typed, by the names
-    of the words; `reason` is `WHO: why`, `them` who takes part. Raises `UsageError` for a site that is none
-    of the file's, and for a word for which no step waits.
+    of the words; `reason` is `WHO: why`, `them` who takes part, by default as the file says. Raises
+    `UsageError` for a site that is none of the file's, and for a word for which no step waits.
     """
     for dc in attest_down:
         refuse_unknown_site(topology, dc, "--attest-down")
-    them = them or participants_of(topology)
-    effects = effects_with(them)
+    effects = effects_of(topology) if them is None else effects_with(them)
     ended = resume_procedure(
         _procedure_of(servers, topology, run_id, them),
         run_id,
@@ -94,9 +93,8 @@ def abort_run(
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
 ) -> RunResult:
-    """Take a run back; see `abort_procedure`. `them`: who takes part."""
-    them = them or participants_of(topology)
-    effects = effects_with(them)
+    """Take a run back; see `abort_procedure`. `them`: who takes part, by default as the file says."""
+    effects = effects_of(topology) if them is None else effects_with(them)
     ended = abort_procedure(
         _procedure_of(servers, topology, run_id, them),
         run_id,
@@ -111,7 +109,7 @@ def abort_run(
 
 
 def _procedure_of(
-    servers: Servers, topology: Topology, run_id: str, them: Participants
+    servers: Servers, topology: Topology, run_id: str, them: Participants | None
 ) -> Procedure[Any, Any]:
     records = run_records(topology, run_id, servers.coordination)
     plan = plan_of_run(records)

@@ -40,7 +40,7 @@ class SwitchoverProcedure(MoveProcedure):
 
     @classmethod
     def of_run(
-        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants | None
     ) -> SwitchoverProcedure:
         """As an earlier run was asked for."""
         return cls(topology, SwitchoverRequest(**plan.request), servers=servers, them=them)
@@ -65,6 +65,7 @@ def run_switchover(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    is_new_estate: bool = False,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
 ) -> RunResult:
@@ -73,4 +74,6 @@ def run_switchover(
     Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
     """
     procedure = SwitchoverProcedure(topology, request, servers=servers, them=them)
-    return procedure.run(on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
+    return procedure.run(
+        on_event=on_event, on_plan=on_plan, approve=approve, folder=folder, is_new_estate=is_new_estate
+    )
