@@ -16,6 +16,7 @@ from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.audit.verdict import judge
 from orchestrator.evidence.canaries.evidence import Asked, Evidence, canaries_of, take_evidence
 from orchestrator.evidence.canaries.fault import Fault, fault_of
+from orchestrator.evidence.report.recovery import objectives_part, recovery_part
 from orchestrator.evidence.report.run_parts import (
     environment_part,
     first_record_moments,
@@ -24,9 +25,11 @@ from orchestrator.evidence.report.run_parts import (
     plan_part,
     predicted_loss,
     predicted_part,
+    responsible_part,
     step_part,
     versions_part,
 )
+from orchestrator.evidence.report.scope import canary_limits, is_on_this_machine
 from orchestrator.evidence.run_audit import audit_session
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.prediction import NOTHING_ESTIMATED, NOTHING_LOST
@@ -37,6 +40,11 @@ from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.verbs.live.run_result import RunResult
 
 Tell = Callable[[str], None]
+_AGREED = (
+    "whoever gave the command agreed to its plan: at the question, by --yes or by a plan file. The"
+    " journal does"
+    " not say which"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +101,9 @@ def canary_report(
     if disagreement := fault.clocks_disagree(run):
         reasons.append(disagreement)
         verdict = "unknown" if verdict == "valid" else verdict
-    audit = measured.audit or AuditResult(rto={"seconds": None})
+    parts = (measured.audit or AuditResult(rto={"seconds": None})).parts()
+    recovery = recovery_part(parts, mirror.source, fault.at_s)
+    canaries = _canaries_part(topology, mirror, measured)
     return {
         "format_version": 1,
         "topology": topology.name,
@@ -107,7 +117,16 @@ def canary_report(
         "run_id": run.run_id,
         "verdict": verdict,
         "reasons": reasons,
+        "simulation": is_on_this_machine(topology),
+        "responsible": responsible_part(run, approval=_AGREED, approved_by=str(run.by.get("who", ""))),
+        "does_not_prove": canary_limits(
+            topology,
+            canaries=canaries["clients"],
+            unmeasured=len(canaries["unmeasured_topics"]) + len(canaries["unmeasured_consumers"]),
+            is_failover=verb == "failover",
+        ),
         "fault": fault.as_json(),
+        "faults": [fault.as_json()],
         "phases": [*fault.phases(run), *phase_parts(run)],
         "predicted": predicted_part(run)
         | ({"loss": _stated_loss(run, mirror)} if verb == "failback" else {}),
@@ -115,8 +134,10 @@ def canary_report(
         "steps": [step_part(step, run) for step in run.steps],
         "plan": plan_part(topology, run.plan, run.plan["request"].get("accept_loss")),
         "timeline": [*fault.timeline(run), *first_record_moments(run)],
-        "canaries": _canaries_part(topology, mirror, measured),
-        **audit.parts(),
+        "canaries": canaries,
+        "recovery": recovery,
+        "objectives": objectives_part(topology.failover.objectives, recovery, parts["rto"]),
+        **parts,
     }
 
 
