@@ -48,6 +48,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.runs.live.state_folder import run_folder
 
     topology = given_topology(file)
+    content = file_of_topology(file).read_bytes()
     done = finished_run(run)
     folder = (out or run_folder(run)).absolute()
     asked = Asked(ledgers=ledgers.absolute(), window_s=window_s, drain_s=wait_s)
@@ -55,7 +56,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
         data = canary_report(
             topology, done, asked, folder, master=master, tell=lambda text: narrator.stage("canaries", text)
         )
-    data = in_its_folder(data, folder, file_of_topology(file))
+    data = in_its_folder(data, folder, content)
     _, page = write_report(data, folder)
     whole = parse_report(data)
     with best_effort():

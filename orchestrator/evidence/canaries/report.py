@@ -35,6 +35,8 @@ from orchestrator.moves.after_move import after_move
 from orchestrator.moves.prediction import NOTHING_ESTIMATED, NOTHING_LOST
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.plan import digest
+from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.verbs.live.run_result import RunResult
@@ -91,6 +93,7 @@ def canary_report(
     What cannot be measured makes the verdict unknown. Raises `UsageError` for a run that cannot be reported.
     """
     verb = str(run.plan["verb"])
+    is_file_of_run = run.plan.get("topology_digest") in (None, digest(dump_topology(topology)))
     topology, mirror = _as_it_was_left(topology, run)
     fault = fault_of(run)
     measured = _measured(topology, mirror, run, asked, folder, fault, master, tell)
@@ -124,6 +127,7 @@ def canary_report(
             canaries=canaries["clients"],
             unmeasured=len(canaries["unmeasured_topics"]) + len(canaries["unmeasured_consumers"]),
             is_failover=verb == "failover",
+            is_file_of_run=is_file_of_run,
         ),
         "fault": fault.as_json(),
         "faults": [fault.as_json()],

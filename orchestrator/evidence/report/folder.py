@@ -18,33 +18,29 @@ TOPOLOGY_COPY = "topology.yaml"
 _MOST_EARLIER = 20
 
 
-def in_its_folder(report: Mapping[str, Any], folder: Path, topology_file: Path) -> dict[str, Any]:
-    """A report as it will lie in `folder`: with the topology file, copied there, and the reports beside it.
+def in_its_folder(report: Mapping[str, Any], folder: Path, topology_file: bytes) -> dict[str, Any]:
+    """A report as it will lie in `folder`: with the topology file, and with the reports beside it.
 
-    Raises `AuditError` as `topology_copied` does.
+    `topology_file`: its content when it was loaded; it may have been edited since. Raises `AuditError` where
+    the folder cannot be written.
     """
-    whole = {**report, "topology_file": topology_copied(topology_file, folder)}
+    whole = {**report, "topology_file": _topology_copied(topology_file, folder)}
     return {**whole, "earlier": earlier_reports(folder, whole)}
 
 
-def topology_copied(file: Path, folder: Path) -> dict[str, str]:
-    """`topology_file` of the report: a copy of the file, byte for byte, in its folder, and its digest.
+def _topology_copied(content: bytes, folder: Path) -> dict[str, str]:
+    """`topology_file` of the report: the file in its folder, byte for byte, and its digest.
 
-    A file that was loaded has no secret in it: it names them by reference. Raises `AuditError` where the file
-    cannot be read any more, or the folder not be written.
+    A file that was loaded has no secret in it: it names them by reference.
     """
+    copy = folder / TOPOLOGY_COPY
     try:
-        # As bytes: reading it as text would turn its line ends into others.
-        text = file.read_bytes().decode("utf-8")
         folder.mkdir(parents=True, exist_ok=True)
-        copy = folder / TOPOLOGY_COPY
-        if not (copy.exists() and copy.samefile(file)):
-            write_whole(copy, text)
-        digest = hashlib.sha256(copy.read_bytes()).hexdigest()
+        write_whole(copy, content.decode("utf-8"))
     except OSError as error:
-        problem = f"cannot be copied into {folder}: {error.strerror}"
-        raise AuditError(str(file), problem, "is the file still there, and the disk not full?") from None
-    return {"name": TOPOLOGY_COPY, "sha256": digest}
+        problem = f"cannot be written: {error.strerror}"
+        raise AuditError(str(copy), problem, "is the disk full?") from None
+    return {"name": TOPOLOGY_COPY, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def earlier_reports(folder: Path, report: Mapping[str, Any]) -> list[dict[str, Any]]:

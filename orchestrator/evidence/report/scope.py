@@ -61,7 +61,12 @@ def rehearsal_limits(
 
 
 def canary_limits(
-    topology: Topology, *, canaries: Iterable[str], unmeasured: int, is_failover: bool
+    topology: Topology,
+    *,
+    canaries: Iterable[str],
+    unmeasured: int,
+    is_failover: bool,
+    is_file_of_run: bool = True,
 ) -> list[str]:
     """Of a real run that canaries measured. `unmeasured`: topics and consumers that moved without a
     canary.
@@ -84,6 +89,12 @@ def canary_limits(
         limits.append(
             "When the site was lost is known only as far as a watcher saw it: times since the fault begin"
             " there."
+        )
+    if not is_file_of_run:
+        limits.append(
+            "The topology file has changed since the run was planned: what the file of that day said is"
+            " in the"
+            " plan of the run."
         )
     if is_on_this_machine(topology):
         limits.append(

@@ -172,7 +172,7 @@ def test_the_topology_file_lies_beside_the_report_byte_for_byte(tmp_path: Path) 
     """With its digest in the report, also where its lines end as on Windows."""
     file, folder = tmp_path / "mine.yaml", tmp_path / "drills" / "one"
     file.write_bytes(b"version: 1\r\nname: \xc3\xa9\r\n")
-    data = in_its_folder(valid_report(), folder, file)
+    data = in_its_folder(valid_report(), folder, file.read_bytes())
     assert (folder / "topology.yaml").read_bytes() == file.read_bytes()
     assert data["topology_file"] == {
         "name": "topology.yaml",
@@ -187,7 +187,7 @@ def test_earlier_reports_beside_it_are_a_trend(tmp_path: Path) -> None:
 
     def drilled(name: str, **changes: Any) -> dict[str, Any]:
         folder = tmp_path / "drills" / name
-        data = in_its_folder(deepcopy(held_against()) | changes, folder, file)
+        data = in_its_folder(deepcopy(held_against()) | changes, folder, file.read_bytes())
         write_report(data, folder)
         return data
 
