@@ -94,6 +94,8 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         owner_pid=None if keep else os.getpid(),
     )
     topology = load_topology(file)
+    # It may be edited while the drill runs: the report is of what was loaded.
+    content = file.read_bytes()
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
         titles: dict[str, str] = {}
@@ -113,16 +115,19 @@ def drill(  # noqa: PLR0917 - typer passes them by name
 
         outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
         tell.stage("report", str(outcome.folder))
-        status = _finish(outcome, as_json)
+        status = _finish(outcome, content, as_json)
     raise typer.Exit(status)
 
 
-def _finish(outcome: DrillOutcome, as_json: bool) -> int:
+def _finish(outcome: DrillOutcome, topology_file: bytes, as_json: bool) -> int:
     """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
+    from dataclasses import replace
+
     from orchestrator.cli.output import best_effort
     from orchestrator.errors import GateRefusedError
-    from orchestrator.evidence.report import write_report
+    from orchestrator.evidence.report import in_its_folder, write_report
 
+    outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, topology_file))
     _, html = write_report(outcome.report, outcome.folder)
     with best_effort():
         _show(outcome, html, as_json)

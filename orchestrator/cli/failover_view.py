@@ -17,6 +17,7 @@ from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undo
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent, Step
+from orchestrator.runs.run_times import phases_in_words
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.wording import counted
@@ -177,7 +178,8 @@ def render_result(result: RunResult, console: Console) -> None:
     """The phases, and what stood there before beside what stands there now."""
     if not result.phases:
         return
-    console.print("  ".join(f"{phase['name']} {phase['seconds']:.1f} s" for phase in result.phases))
+    said = phases_in_words(result.phases, result.started_at_s)
+    console.print(f"Phases (they overlap; seconds after the command): {said}")
     for step in result.steps:
         if step["outcome"] != "ok":
             mark = MARKS.get(str(step["outcome"]), "·")

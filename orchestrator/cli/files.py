@@ -32,6 +32,15 @@ def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Top
     return topology
 
 
+def file_of_topology(file: Path | None) -> Path:
+    """`file`, or the completed topology file of the only running simulation."""
+    if file is not None:
+        return file
+    from orchestrator.simulation.running import open_simulation
+
+    return open_simulation().topology_path
+
+
 def refuse_without_folder(path: Path) -> None:
     """Raise `DcctlError` for a file that cannot be written because its folder is missing."""
     if not path.absolute().parent.is_dir():

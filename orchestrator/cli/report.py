@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from orchestrator.cli.files import given_topology
+from orchestrator.cli.files import file_of_topology, given_topology
 from orchestrator.cli.judged import STATUS, judged
 from orchestrator.cli.options import FILE, JSON
 
@@ -38,10 +38,17 @@ def report(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.progress import Narrator
     from orchestrator.evidence.canaries.evidence import Asked
     from orchestrator.evidence.canaries.report import canary_report, finished_run
-    from orchestrator.evidence.report import dump_report, parse_report, render_verdict, write_report
+    from orchestrator.evidence.report import (
+        dump_report,
+        in_its_folder,
+        parse_report,
+        render_verdict,
+        write_report,
+    )
     from orchestrator.runs.live.state_folder import run_folder
 
     topology = given_topology(file)
+    content = file_of_topology(file).read_bytes()
     done = finished_run(run)
     folder = (out or run_folder(run)).absolute()
     asked = Asked(ledgers=ledgers.absolute(), window_s=window_s, drain_s=wait_s)
@@ -49,6 +56,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
         data = canary_report(
             topology, done, asked, folder, master=master, tell=lambda text: narrator.stage("canaries", text)
         )
+    data = in_its_folder(data, folder, content)
     _, page = write_report(data, folder)
     whole = parse_report(data)
     with best_effort():

@@ -81,19 +81,19 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
 def _summary(result: RunResult, *, is_abort: bool) -> str:
     from orchestrator.moves.losses import loss_in_words
 
-    seconds = result.ended_at_s - result.started_at_s
+    took = _took(result)
     what = f"{result.target} has taken over from {result.source}"
     if result.plan["verb"] == "apply":
         what = f"{result.plan['topology']}: everything that could be done is done"
     elif not result.target:
         what = f"{result.source} is {result.plan['verb']}d"
-    summary = f"{what} ({seconds:.1f} s). Run {result.run_id}"
+    summary = f"{what} ({took}). Run {result.run_id}"
     lost = loss_in_words(result.loss)
     if lost and result.outcome == "ok":
         summary += f". {lost[0].upper()}{lost[1:]}"
     if is_abort and result.outcome == "undone":
         stays = _what_stays(result)
-        summary = f"run {result.run_id} is taken back ({seconds:.1f} s)" + (f"; {stays}" if stays else "")
+        summary = f"run {result.run_id} is taken back ({took})" + (f"; {stays}" if stays else "")
     elif result.outcome != "ok":
         summary = f"{result.outcome}: {result.reason}"
     elif result.reason and result.outcome == "ok":
@@ -106,6 +106,13 @@ def _summary(result: RunResult, *, is_abort: bool) -> str:
     if journal:
         summary += f". To be imported: dcctl history FILE --import {journal}"
     return summary
+
+
+def _took(result: RunResult) -> str:
+    """How long the whole run took, and how much of that it stood still."""
+    seconds = result.ended_at_s - result.started_at_s
+    stopped = f" since it was asked for, {result.stopped_s:.1f} s of them stopped" if result.stopped_s else ""
+    return f"{seconds:.1f} s{stopped}"
 
 
 def _what_stays(result: RunResult) -> str:

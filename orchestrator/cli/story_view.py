@@ -11,6 +11,7 @@ from rich.markup import escape
 from orchestrator.moves.losses import loss_in_words
 from orchestrator.ports.clock import utc_text
 from orchestrator.runs.overrides import override_text
+from orchestrator.runs.run_times import phases_in_words
 from orchestrator.runs.where_now import rows_in_words, staying_in_words
 from orchestrator.runs.word import rows_by_word
 from orchestrator.wording import and_n_more
@@ -110,10 +111,9 @@ def _done(story: Story, console: Console) -> None:
         console.print(f"  [dim]not done  · {escape(title)}[/]")
     if len(left) > _LISTED:
         console.print(f"  [dim]not done  · {and_n_more(len(left) - _LISTED)}[/]")
-    phases: Iterable[Mapping[str, Any]] = story["phases"]
-    if phases:
-        said = "   ".join(f"{phase['name']} {_seconds(phase['seconds'])}" for phase in phases)
-        console.print(f"\n[bold]Phases[/] (side by side)\n  {said}")
+    if story["phases"]:
+        said = phases_in_words(story["phases"], story["asked_at_s"])
+        console.print(f"\n[bold]Phases[/] (they overlap; seconds after the command)\n  {said}")
 
 
 def producer_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

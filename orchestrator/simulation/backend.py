@@ -234,6 +234,14 @@ def backend_named(name: str) -> Backend:
     return found
 
 
+def limits_of(backend: Backend) -> str:
+    """What a rehearsal on this back end cannot show, in a sentence: as it says itself (`limits`), if it
+    does.
+    """
+    own = str(getattr(backend, "limits", ""))
+    return own or f"It is a simulation, by the back end {backend.name}: not your servers, disks and networks."
+
+
 def refuse_impossible(backend: Backend, *wanted: FaultKind) -> None:
     """Raise `UsageError` for faults that a back end cannot do, before anything is done."""
     lacking = [kind for kind in wanted if kind not in backend.faults]

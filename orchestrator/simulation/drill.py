@@ -209,7 +209,7 @@ class Drill:
             self._mark(f"{facts.lost_dc} killed", "fault")
             self.tell.stage("fault", f"killing {facts.lost_dc}: everything that runs, and its disks")
             simulation.site(facts.lost_dc).kill()
-        facts.fault_verified = simulation.site(facts.lost_dc).state == "killed"
+        facts.take_loss(verified=simulation.site(facts.lost_dc).state == "killed")
         self._detect(simulation, facts)
 
     def _work(self, simulation: Simulation) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from orchestrator.errors import AuditError, DcctlError
 from orchestrator.evidence.audit.result import AuditResult
 from orchestrator.evidence.audit.verdict import judge, judge_moves
+from orchestrator.evidence.report.recovery import objectives_part, recovery_part
 from orchestrator.evidence.report.run_parts import (
     environment_part,
     first_record_moments,
@@ -18,9 +19,13 @@ from orchestrator.evidence.report.run_parts import (
     plan_part,
     predicted_loss,
     predicted_part,
+    responsible_part,
     step_part,
     versions_part,
 )
+from orchestrator.evidence.report.scope import rehearsal_limits
+from orchestrator.runs.live.journal import about_this_process
+from orchestrator.simulation.backend import backend_named, limits_of
 from orchestrator.simulation.state import DEFAULT_BACKEND
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
@@ -37,9 +42,24 @@ class Mark:
     kind: Literal["phase", "fault", "event"] = "event"
 
 
+_NOBODY_ASKED = "nobody was asked: a rehearsal gives the command by itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One loss of the site. Unix epoch seconds; `verified`: it was seen to be gone."""
+
+    at_s: float
+    verified: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class DrillFacts:
-    """What a drill knows about itself; filled in as it goes. Times are Unix epoch seconds."""
+    """What a drill knows about itself; filled in as it goes. Times are Unix epoch seconds.
+
+    `fault_at_s`: the last of `losses`, `fault_verified`: of all of them. `moves`: of a rehearsal there and
+    back.
+    """
 
     topology: Topology
     mirror: Replication
@@ -53,9 +73,17 @@ class DrillFacts:
     fault_at_s: float | None = None
     fault_verified: bool | None = None
     detected_at_s: float | None = None
+    losses: list[Loss] = field(default_factory=list)
     failover: RunResult | None = None
+    moves: tuple[RunResult, ...] = ()
     is_drained: bool | None = None
     notes: list[str] = field(default_factory=list)
+
+    def take_loss(self, *, verified: bool) -> None:
+        """The site was killed at `fault_at_s`."""
+        if self.fault_at_s is not None:
+            self.losses.append(Loss(self.fault_at_s, verified))
+        self.fault_verified = bool(self.losses) and all(loss.verified for loss in self.losses)
 
 
 def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark]) -> dict[str, Any]:
@@ -86,7 +114,8 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         "gates": [gate_part(gate) for gate in failover.gates],
         "steps": [step_part(step, failover) for step in failover.steps],
         "plan": plan_part(facts.topology, failover.plan, facts.accepted_loss),
-        **audit.parts(),
+        "responsible": responsible_part(failover, approval=_NOBODY_ASKED),
+        **_measured(facts, audit.parts()),
     }
 
 
@@ -104,8 +133,30 @@ def returned_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark]
         "gates": [gate_part(gate) for gate in failback.gates],
         "steps": [step_part(step, failback) for step in failback.steps],
         "plan": plan_part(facts.topology, failback.plan, facts.accepted_loss),
-        **audit.parts(),
+        "responsible": responsible_part(failback, approval=_NOBODY_ASKED),
+        **_measured(facts, _with_stated_loss(audit.parts(), facts.moves)),
     }
+
+
+def _with_stated_loss(parts: dict[str, Any], moves: Sequence[RunResult]) -> dict[str, Any]:
+    """Each move that lost its source, beside what its plan had said would be lost at most."""
+    at_most: dict[str, int | None] = {}
+    for run in moves:
+        bounds = [topic.get("at_most") for topic in run.predicted["loss"].values()]
+        known = [bound for bound in bounds if bound is not None]
+        at_most[run.run_id] = sum(known) if bounds and len(known) == len(bounds) else None
+    rows = [
+        {**move, "late_at_most": at_most.get(move["run_id"]) if move["verb"] == "failover" else None}
+        for move in parts["moves"]
+    ]
+    return {**parts, "moves": rows}
+
+
+def _measured(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
+    """What was measured, in its own terms and in those of recovery, beside the objectives of the file."""
+    recovery = recovery_part(parts, facts.mirror.source, facts.fault_at_s)
+    objectives = objectives_part(facts.topology.failover.objectives, recovery, parts["rto"])
+    return {**parts, "recovery": recovery, "objectives": objectives}
 
 
 def stopped_report(
@@ -117,8 +168,12 @@ def stopped_report(
         "verdict": "unknown",
         "reasons": [f"{error.subject}: {error.problem}", *facts.notes],
         "rto": {"seconds": None},
+        "objectives": objectives_part(facts.topology.failover.objectives, _NOTHING_MEASURED, {}),
         "gates": [gate_part(gate) for gate in gates],
     }
+
+
+_NOTHING_MEASURED = {"rto_s": None, "rpo_records": None, "rpo_s": None}
 
 
 def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
@@ -133,9 +188,41 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         "finished_at": time.time(),
         "seed": facts.scenario.seed,
         "sabotage": facts.sabotage,
+        "simulation": True,
+        "responsible": _began(facts),
+        "does_not_prove": rehearsal_limits(
+            facts.topology,
+            backend_limits=limits_of(backend_named(facts.backend)),
+            rate_records_per_s=facts.scenario.rate_records_per_s,
+            mirror_stall_s=facts.scenario.mirror_stall_s,
+            is_planned=facts.verb == "switchover",
+            returns=facts.verb == "failback",
+        ),
         "fault": _fault(facts),
+        "faults": _faults(facts),
         "timeline": [{"at_s": mark.at_s, "name": mark.name, "kind": mark.kind} for mark in marks],
     }
+
+
+def _began(facts: DrillFacts) -> dict[str, str]:
+    """Who rehearsed, of a drill that came to no run."""
+    by = about_this_process("drill", "")
+    return {
+        "who": by["who"],
+        "host": by["host"],
+        "command": f"drill, {facts.verb}",
+        "approval": _NOBODY_ASKED,
+    }
+
+
+def _faults(facts: DrillFacts) -> list[dict[str, Any]]:
+    """Each loss of the site, in order; of a planned move that one."""
+    if not facts.losses:
+        return [fault] if (fault := _fault(facts)) is not None else []
+    return [
+        {"kind": "kill", "targets": [facts.lost_dc], "started_at": loss.at_s, "verified": loss.verified}
+        for loss in facts.losses
+    ]
 
 
 def _fault(facts: DrillFacts) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ class ReturnDrill(Drill):
                 self.broken.append(withdraw_a_right(simulation.topology, self.mirror, home))
             self._take(self._fail_back(simulation, evidence, cycle))
             self._work_on(simulation, home)
-        facts.failover = self.results[-1]
+        facts.moves, facts.failover = tuple(self.results), self.results[-1]
         stop_producers(simulation, facts.lost_dc)
         self._mark("producers ended")
         with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
@@ -120,7 +120,8 @@ class ReturnDrill(Drill):
             if cluster == self.mirror.source:
                 target = simulation.cluster(self.mirror.target)
                 seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
-            self.tell.stage(f"at {cluster}", f"still behind: {behind or 'nobody'}")
+            listed = ", ".join(f"{name} {lag:,}" for name, lag in behind.items())
+            self.tell.stage(f"at {cluster}", f"still behind: {listed or 'nobody'}")
             return not behind and seen_s >= since_s
 
         # What was broken on purpose is for the audit to find, however the applications fare.
@@ -138,7 +139,8 @@ class ReturnDrill(Drill):
 
         def is_done() -> bool:
             left = {name: lag for name, lag in lags(simulation, mirror.source).items() if lag}
-            self.tell.stage("drain", f"still to be read: {left or 'nothing'}")
+            listed = ", ".join(f"{name} {lag:,}" for name, lag in left.items())
+            self.tell.stage("drain", f"still to be read: {listed or 'nothing'}")
             return not left and self._mirror_is_drained(simulation)
 
         return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)

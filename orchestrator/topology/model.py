@@ -68,6 +68,7 @@ __all__ = [
     "Metadata",
     "Name",
     "Nodes",
+    "Objectives",
     "OnFork",
     "Policy",
     "Positive",
@@ -97,9 +98,27 @@ class MaxLoss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Objectives:
+    """What the business wants of a move. Reports are judged by it (met, missed, not measured); nothing is
+    refused.
+
+    `rto_s`: the recovery time objective, the longest that any application may be out of service;
+    `rpo_records`
+    and `rpo_s`: the recovery point objective, how many acknowledged records may be lost, and how far back
+    before the loss the oldest of them may have been acknowledged.
+    """
+
+    rto_s: Seconds | None = None
+    rpo_records: Count | None = None
+    rpo_s: SecondsOrZero | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Failover:
     """What a failover may cost, and how old what it builds on may be.
 
+    `max_loss` refuses a failover that would lose more; `objectives` judge the reports of drills and real
+    runs.
     `quiet_after_move_s`: for so long after a move another one needs somebody's acknowledgement (default:
     30 minutes; in a simulation 0, because there moves are rehearsed).
     """
@@ -107,6 +126,7 @@ class Failover:
     max_loss: MaxLoss = field(default_factory=lambda: MaxLoss(records=0))
     max_position_age_s: Seconds = 5.0
     quiet_after_move_s: SecondsOrZero | None = None
+    objectives: Objectives | None = None
 
     @property
     def cooldown_s(self) -> float:

@@ -9,12 +9,13 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LOSS
-from orchestrator.runs.attempts import listed_by_last, phase_spans
+from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
+from orchestrator.runs.run_times import phase_rows, run_times
 from orchestrator.runs.where_now import held_rows, held_unknown, only_its_own_tells, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
@@ -34,10 +35,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     plan: Mapping[str, Any] = first.data.get("plan", {})
     titles = {str(step["id"]): step for step in plan.get("steps", ())}
     acts = list(_acts(records, titles))
-    asked_at_s = float(first.data.get("asked_at_s", first.at_s))
+    times = run_times(records)
     is_over = last.kind == "run-ended"
     outcome = str(last.data.get("outcome", "unknown")) if is_over else "open"
-    stops = [act for act in acts if act["what"] == "gone on"]
     return {
         "run_id": first.run_id,
         "verb": str(first.data.get("verb", plan.get("verb", ""))),
@@ -51,10 +51,10 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         "reason": _reason(first, plan),
         "given_up": first.data.get("given_up", ""),
         "overrides": recorded_overrides(records),
-        "asked_at_s": asked_at_s,
-        "ended_at_s": last.at_s,
-        "seconds": round(last.at_s - asked_at_s, 3),
-        "stopped_seconds": round(sum(stop["after_s"] for stop in stops), 3),
+        "asked_at_s": times.asked_at_s,
+        "ended_at_s": times.ended_at_s,
+        "seconds": times.seconds,
+        "stopped_seconds": times.stopped_s,
         "outcome": outcome,
         "let_stand": list(last.data.get("let_stand", ())) if is_over else [],
         "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
@@ -63,7 +63,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         "predicted": plan.get("predicted", {}),
         "acts": acts,
         "producers": listed_by_last(records, "producers"),
-        "phases": _phases(first, acts, asked_at_s),
+        "phases": phase_rows(times),
         "not_done": [
             str(step["title"])
             for step_id, step in titles.items()
@@ -164,15 +164,3 @@ def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -
                 }
             )
     yield from found
-
-
-def _phases(first: RunEvent, acts: Sequence[Mapping[str, Any]], asked_at_s: float) -> list[dict[str, Any]]:
-    """Each phase from its first begin to its last end. They run side by side: they do not add up."""
-    spans: dict[str, tuple[float, float]] = {}
-    begun = [float(act["at_s"]) for act in acts if act["what"] == "step"]
-    if "observed_at_s" in first.data:
-        observed_at_s = float(first.data["observed_at_s"])
-        spans["detect"] = (asked_at_s, observed_at_s)
-        spans["decide"] = (observed_at_s, min(begun, default=first.at_s))
-    spans = phase_spans(spans, ((a["phase"], a["at_s"], a["seconds"]) for a in acts if a["what"] == "step"))
-    return [{"name": name, "seconds": round(end - begin, 3)} for name, (begin, end) in spans.items()]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.drill.recomputed import recomputed
 from tests.drill.rehearsal import Rehearsal, processes_of, rehearse
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
@@ -82,6 +83,13 @@ def test_every_client_is_seen_again(drill: tuple[Rehearsal, Path]) -> None:
         "translate",
         "redirect",
     }
+
+
+def test_every_figure_is_what_the_ledgers_say(drill: tuple[Rehearsal, Path]) -> None:
+    """Counted once more from what clients and journals wrote down, by a script that shares no code with dcctl."""
+    found = recomputed(drill[0].folder)
+    assert found.compared > 100
+    assert found.differences == []
 
 
 def test_nothing_is_left_behind(drill: tuple[Rehearsal, Path]) -> None:

@@ -21,6 +21,7 @@ from orchestrator.evidence.audit.ledgers import processed_path, sends_path
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.simulation.running import Simulation
 from orchestrator.verbs.live.failover_procedure import run_failover
+from tests.drill.recomputed import recomputed
 from tests.drill.rehearsal import ROOT
 from tests.faults.estate import Estate, at_work
 
@@ -124,6 +125,8 @@ def test_a_lost_site_is_reported_as_ledgers_and_logs_have_it(
         assert report["canaries"]["unmeasured_topics"] == ["orders", "payments"]
         assert report["canaries"]["unmeasured_consumers"] == ["billing", "shipping", "fraud"]
         assert "orders" in report["predicted"]["loss"]
+        folder = estate.runs()[0]
+        assert recomputed(folder, folder).differences == []
         audited = json.loads(estate.must("audit", str(estate.runs()[0]), "--json"))
         assert audited["verdict"] == "valid"
 

@@ -62,4 +62,4 @@ def test_a_run_that_was_gone_on_with_tells_when_it_was_first_asked_for() -> None
     first = RunEvent(run_id="r", sequence=1, kind="run-started", at_s=5.0, data={"asked_at_s": 4.0})
     resumed = event(2, "run-resumed")
     found = result(first, resumed)
-    assert (found.asked_at_s, found.started_at_s) == (4.0, 0)
+    assert (found.asked_at_s, found.started_at_s, found.stopped_s) == (4.0, 4.0, 15.0)

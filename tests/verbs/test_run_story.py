@@ -68,7 +68,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
         "orders:",
         "Done",
         "✓ Stop the mirror",
-        "Phases (side by side) detect 5.0 s decide",
+        "Phases (they overlap; seconds after the command) observe 0.0–5.0, decide 5.0–",
         "Ended ok",
     ]
     at = [said.index(words) for words in in_order]
@@ -76,7 +76,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
     for step in FAILOVER.steps:
         assert step.title in said
     story = run_story(records)
-    assert {phase["name"] for phase in story["phases"]} >= {"detect", "decide", "fence", "redirect"}
+    assert {phase["name"] for phase in story["phases"]} >= {"observe", "decide", "fence", "redirect"}
     assert story["not_done"] == []
 
 

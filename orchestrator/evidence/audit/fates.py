@@ -64,7 +64,7 @@ def record_fates(records: DataFrame, sends: DataFrame, sides: Sides) -> DataFram
 
     What stands in another topic than the one that it was sent to is a row of its own: nobody who reads the
     right topic sees it there. The columns of a side are those of `standing`, those of an origin `told`;
-    `acked_life` is the first life in which it was acknowledged.
+    `acked_life` is the first life in which it was acknowledged, `acked_ms` when that was first.
     """
     everything = _present(records, sides).unionByName(_told(sends, sides), allowMissingColumns=True)
     counted = [f"{name}_{side}" for side in range(len(sides.looked_at)) for name in ("copies", "resent")]
@@ -76,7 +76,7 @@ def record_fates(records: DataFrame, sends: DataFrame, sides: Sides) -> DataFram
         .groupBy("record", "topic")
         .agg(
             *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in counted),
-            *(f.min(name).alias(name) for name in (*firsts, "acked_life")),
+            *(f.min(name).alias(name) for name in (*firsts, "acked_life", "acked_ms")),
             # A record that stands there once stands first and last at one place.
             *(f.max(f"first_{side}").alias(f"last_{side}") for side in range(len(sides.looked_at))),
             f.max("key").alias("key"),
@@ -119,6 +119,7 @@ def _told(sends: DataFrame, sides: Sides) -> DataFrame:
             for place in range(len(sides.places))
         ),
         f.when(acked, f.col("life")).alias("acked_life"),
+        f.when(acked, f.col("at_ms")).alias("acked_ms"),
         shifted.alias("marks"),
     )
 
@@ -156,7 +157,8 @@ def copied_figures(fates: DataFrame, sides: Sides, side: int) -> DataFrame:
 
     A lost record is `tail` beyond the replicated position and a `hole` below it; the position is the
     largest source offset of an acknowledged record that is present. Rows without a partition are
-    sends that no broker placed. `first_…` is the offset of one record to look at.
+    sends that no broker placed. `first_…` is the offset of one record to look at, `oldest_lost_ms` when the
+    first of those that are missing was acknowledged.
     """
     here, sent = standing(side), told(sides, sides.looked_at[side].origin)
     where = _placed(fates, sent, here)
@@ -186,6 +188,7 @@ def copied_figures(fates: DataFrame, sides: Sides, side: int) -> DataFrame:
         f.count_if(there & ~acked & ~sent.is_open).alias("unannounced"),
         f.max("replicated").alias("replicated"),
         f.max(f.when(acked, source_offset)).alias("last_acked"),
+        f.min(f.when(acked & ~there, f.col("acked_ms"))).alias("oldest_lost_ms"),
         _first(acked & ~there & ~beyond, source_offset).alias("first_hole"),
         _first(extra > 0, offset_of(here.first)).alias("first_duplicate"),
     )

@@ -88,8 +88,17 @@ def _topic(rows: Sequence[Row], late: Sequence[Row], side: int, place: str) -> d
         "refused": _sum(rows, "refused"),
         "unserved": _sum(rows, "unserved"),
         "resent_copies": _sum(rows, "resent_copies") if side == LANDING else 0,
+        "oldest_lost_at_s": _oldest_lost_at_s(rows),
         "partitions": anomalies(rows, late, place),
     }
+
+
+def _oldest_lost_at_s(rows: Sequence[Row]) -> float | None:
+    """When the first of the lost records was acknowledged, by its producer's clock; None where none is
+    lost.
+    """
+    known = [row["oldest_lost_ms"] for row in rows if row.get("oldest_lost_ms") is not None]
+    return min(known) / 1000 if known else None
 
 
 def unmeasured_topic() -> dict[str, Any]:

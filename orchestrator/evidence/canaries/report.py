@@ -16,6 +16,7 @@ from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.audit.verdict import judge
 from orchestrator.evidence.canaries.evidence import Asked, Evidence, canaries_of, take_evidence
 from orchestrator.evidence.canaries.fault import Fault, fault_of
+from orchestrator.evidence.report.recovery import objectives_part, recovery_part
 from orchestrator.evidence.report.run_parts import (
     environment_part,
     first_record_moments,
@@ -24,19 +25,28 @@ from orchestrator.evidence.report.run_parts import (
     plan_part,
     predicted_loss,
     predicted_part,
+    responsible_part,
     step_part,
     versions_part,
 )
+from orchestrator.evidence.report.scope import canary_limits, is_on_this_machine
 from orchestrator.evidence.run_audit import audit_session
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.prediction import NOTHING_ESTIMATED, NOTHING_LOST
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.plan import digest
+from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.verbs.live.run_result import RunResult
 
 Tell = Callable[[str], None]
+_AGREED = (
+    "whoever gave the command agreed to its plan: at the question, by --yes or by a plan file. The"
+    " journal does"
+    " not say which"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +93,7 @@ def canary_report(
     What cannot be measured makes the verdict unknown. Raises `UsageError` for a run that cannot be reported.
     """
     verb = str(run.plan["verb"])
+    is_file_of_run = run.plan.get("topology_digest") in (None, digest(dump_topology(topology)))
     topology, mirror = _as_it_was_left(topology, run)
     fault = fault_of(run)
     measured = _measured(topology, mirror, run, asked, folder, fault, master, tell)
@@ -93,7 +104,9 @@ def canary_report(
     if disagreement := fault.clocks_disagree(run):
         reasons.append(disagreement)
         verdict = "unknown" if verdict == "valid" else verdict
-    audit = measured.audit or AuditResult(rto={"seconds": None})
+    parts = (measured.audit or AuditResult(rto={"seconds": None})).parts()
+    recovery = recovery_part(parts, mirror.source, fault.at_s)
+    canaries = _canaries_part(topology, mirror, measured)
     return {
         "format_version": 1,
         "topology": topology.name,
@@ -107,7 +120,17 @@ def canary_report(
         "run_id": run.run_id,
         "verdict": verdict,
         "reasons": reasons,
+        "simulation": is_on_this_machine(topology),
+        "responsible": responsible_part(run, approval=_AGREED, approved_by=str(run.by.get("who", ""))),
+        "does_not_prove": canary_limits(
+            topology,
+            canaries=canaries["clients"],
+            unmeasured=len(canaries["unmeasured_topics"]) + len(canaries["unmeasured_consumers"]),
+            is_failover=verb == "failover",
+            is_file_of_run=is_file_of_run,
+        ),
         "fault": fault.as_json(),
+        "faults": [fault.as_json()],
         "phases": [*fault.phases(run), *phase_parts(run)],
         "predicted": predicted_part(run)
         | ({"loss": _stated_loss(run, mirror)} if verb == "failback" else {}),
@@ -115,8 +138,10 @@ def canary_report(
         "steps": [step_part(step, run) for step in run.steps],
         "plan": plan_part(topology, run.plan, run.plan["request"].get("accept_loss")),
         "timeline": [*fault.timeline(run), *first_record_moments(run)],
-        "canaries": _canaries_part(topology, mirror, measured),
-        **audit.parts(),
+        "canaries": canaries,
+        "recovery": recovery,
+        "objectives": objectives_part(topology.failover.objectives, recovery, parts["rto"]),
+        **parts,
     }
 
 

@@ -2,6 +2,15 @@
 
 from orchestrator.evidence.report.console import render_verdict
 from orchestrator.evidence.report.document import dump_report, parse_report, report_schema, write_report
+from orchestrator.evidence.report.folder import in_its_folder
 from orchestrator.evidence.report.model import Report
 
-__all__ = ["Report", "dump_report", "parse_report", "render_verdict", "report_schema", "write_report"]
+__all__ = [
+    "Report",
+    "dump_report",
+    "in_its_folder",
+    "parse_report",
+    "render_verdict",
+    "report_schema",
+    "write_report",
+]

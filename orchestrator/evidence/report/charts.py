@@ -14,6 +14,9 @@ from dataclasses import dataclass
 WIDTH = 1000.0
 HEIGHT = 100.0
 
+# Every rehearsal's load has been steady for at least so long when its fault is done.
+_STEADY_S = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -36,6 +39,18 @@ def nice_step(span: float, most_ticks: int) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / most_ticks))
     return next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power * most_ticks >= span)
+
+
+def steady_values(t_s: Sequence[float], values: Sequence[float | None]) -> Sequence[float | None]:
+    """Those by which a plot is scaled: all, or those since shortly before the fault.
+
+    A workload that first writes its stock as fast as the cluster takes it would flatten before and after, the
+    point of the plot, into a line at its foot: where what came earlier is more than twice as high, it is cut.
+    """
+    since = [value for at, value in zip(t_s, values, strict=True) if at >= -_STEADY_S]
+    highest = max((value for value in values if value is not None), default=0.0)
+    highest_since = max((value for value in since if value is not None), default=0.0)
+    return since if 0 < highest_since < highest / 2 else values
 
 
 def value_axis(values: Iterable[float | None], most_ticks: int = 4) -> Axis:

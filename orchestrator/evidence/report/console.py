@@ -21,9 +21,13 @@ from orchestrator.evidence.report.summary import (
     ConsumerRow,
     TopicRow,
     consumer_rows,
+    journey,
+    partitions_to_look_at,
     phase_spans,
     topic_rows,
 )
+from orchestrator.evidence.report.tiles import missed
+from orchestrator.runs.run_times import phases_in_words
 
 _STYLES: dict[Verdict, str] = {
     "valid": "bold white on dark_green",
@@ -45,15 +49,12 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
     console.print(
         Text.assemble((f" {report.verdict.upper()} ", _STYLES[report.verdict]), " ", MEANING[report.verdict])
     )
-    for reason in report.reasons:
-        console.print(Text(f"  • {reason}"))
-    if report.sabotage:
-        console.print(Text(f"  Sabotaged on purpose: {report.sabotage}.", style="yellow"))
+    _print_scope(console, report)
     if report.moves:
         console.print(_moves(report.moves))
     if topics := topic_rows(report):
-        console.print(_topics(topics))
-        _print_partitions(console, topics)
+        console.print(_places(topics) if report.moves else _topics(topics))
+        _print_partitions(console, report)
     if consumers := consumer_rows(report):
         console.print(_consumers(consumers))
     for row in report.consumers:
@@ -66,6 +67,18 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
     _print_recovery(console, report)
     if path is not None:
         console.print(Text.assemble("\nReport: ", (str(path), "bold")))
+
+
+def _print_scope(console: Console, report: Report) -> None:
+    """What the verdict speaks of: a simulation or not, objectives that were missed, and its reasons."""
+    if report.simulation:
+        console.print(Text("  A simulation: the report says what it does not prove.", style="dim"))
+    for line in missed(report):
+        console.print(Text(f"  ✕ objective missed: {_plain(line)}", style="bold red"))
+    for reason in report.reasons:
+        console.print(Text(f"  • {reason}"))
+    if report.sabotage:
+        console.print(Text(f"  Sabotaged on purpose: {report.sabotage}.", style="yellow"))
 
 
 def _topics(rows: tuple[TopicRow, ...]) -> Table:
@@ -83,7 +96,7 @@ def _topics(rows: tuple[TopicRow, ...]) -> Table:
     table = _table("Topics, in records", "topic", headings)
     for row in rows:
         evidence, stated = row.evidence, row.predicted
-        mark, style = _TAIL_MARKS[row.is_as_predicted]
+        mark, style = _TAIL_MARKS[row.is_as_predicted] if stated is not None else ("–", "")
         table.add_row(
             Text(f"{row.name} ({row.cluster})"),
             _number(evidence.acked),
@@ -95,6 +108,27 @@ def _topics(rows: tuple[TopicRow, ...]) -> Table:
             _zero(evidence.lost.hole),
             _zero(evidence.duplicates),
             _zero(evidence.reordered),
+        )
+    return table
+
+
+def _places(rows: tuple[TopicRow, ...]) -> Table:
+    """There and back each topic stands at both places, with the same records; nothing was stated of them."""
+    table = _table(
+        "Topics at both places in the end, in records",
+        "topic",
+        ("acked", "present", "missing", "twice", "out of\norder", "sent\nagain"),
+    )
+    for row in rows:
+        evidence = row.evidence
+        table.add_row(
+            Text(f"{row.name} ({row.cluster})"),
+            _number(evidence.acked),
+            _number(evidence.present),
+            _zero(evidence.lost.hole),
+            _zero(evidence.duplicates),
+            _zero(evidence.reordered),
+            _number(evidence.resent_copies),
         )
     return table
 
@@ -117,7 +151,7 @@ def _moves(moves: tuple[MoveEvidence, ...]) -> Table:
             Text(f"{number} {move.verb}" + ("" if move.outcome == "ok" else f" ({move.outcome})")),
             _duration(move.seconds),
             _duration(move.pause_s),
-            _number(move.late),
+            "–" if move.late == 0 and move.verb != "failover" else _number(move.late),
             f"{move.exact}/{move.positions}",
             _zero(move.wrong),
             _zero(move.skipped),
@@ -128,15 +162,13 @@ def _moves(moves: tuple[MoveEvidence, ...]) -> Table:
     return table
 
 
-def _print_partitions(console: Console, rows: tuple[TopicRow, ...]) -> None:
-    for row in rows:
-        for one in row.evidence.partitions:
-            counts = (("hole", one.hole), ("duplicate", one.duplicates), ("reordered record", one.reordered))
-            found = [_plain(figures.counted(count, noun)) for noun, count in counts if count]
-            if found:
-                detail = f" ({one.detail})" if one.detail else ""
-                place = f"{one.topic or row.name}-{one.partition}"
-                console.print(Text(f"  ! {place}: {figures.joined(found)}{detail}", style="red"))
+def _print_partitions(console: Console, report: Report) -> None:
+    for row, one in partitions_to_look_at(report):
+        counts = (("hole", one.hole), ("duplicate", one.duplicates), ("reordered record", one.reordered))
+        found = [_plain(figures.counted(count, noun)) for noun, count in counts if count]
+        detail = f" ({one.detail})" if one.detail else ""
+        place = f"{one.topic or row.name}-{one.partition}"
+        console.print(Text(f"  ! {place}: {figures.joined(found)}{detail}", style="red"))
 
 
 def _consumers(rows: tuple[ConsumerRow, ...]) -> Table:
@@ -183,11 +215,25 @@ def _print_unmeasured(console: Console, report: Report) -> None:
 
 def _print_recovery(console: Console, report: Report) -> None:
     console.print()
-    spans = " → ".join(f"{span.name} {_duration(span.seconds)}" for span in phase_spans(report))
+    trip = journey(report)
+    if trip is not None:
+        longest = _duration(trip.pause_s)
+        console.print(
+            Text.assemble("Out of service at most: ", (longest, "bold"), " in any move, any client")
+        )
+        return
+    rows = [
+        {"name": span.name, "started_at_s": span.start_s, "seconds": span.seconds}
+        for span in phase_spans(report)
+    ]
+    spans = phases_in_words(rows, 0.0)
     known = [clock.plus_minus_s for clock in report.rto.clocks.values() if clock.plus_minus_s is not None]
     within = f" ± {_duration(max(known))}" if known and report.rto.seconds is not None else ""
     took = (_duration(report.rto.seconds), "bold")
-    console.print(Text.assemble("Out of service: ", took, f"{within}   {spans}"))
+    console.print(Text.assemble("Out of service: ", took, within))
+    if spans:
+        since = "the fault" if report.fault is not None else "the start"
+        console.print(Text(f"Phases (they overlap; seconds after {since}): {spans}"))
     if report.rto.missing:
         console.print(Text(f"Not seen again: {figures.joined(report.rto.missing)}", style="bold red"))
     if report.rto.decision_to_first_ack_s is not None:

@@ -63,7 +63,8 @@ def clock(value: datetime | float | None) -> str:
 
 
 def relative(seconds: float) -> str:
-    """`+3.4 s` after the fault, `−12.0 s` before it."""
+    """`+3.4 s` after the fault, `−12.0 s` before it; what rounds to the fault itself has no minus."""
+    seconds = round(seconds, 1) + 0.0
     return f"{'−' if seconds < 0 else '+'}{abs(seconds):.1f}{NBSP}s"
 
 

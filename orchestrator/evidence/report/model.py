@@ -17,6 +17,15 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from orchestrator.evidence.audit.engines import ENGINE
+from orchestrator.evidence.report.model_context import (
+    EarlierReport,
+    Objective,
+    ObjectiveName,
+    PlanSummary,
+    Recovery,
+    Responsible,
+    TopologyFile,
+)
 from orchestrator.evidence.report.model_parts import (
     MODEL_CONFIG,
     CanaryEvidence,
@@ -96,7 +105,8 @@ class TopicEvidence:
 
     `refused`: sends refused for certain, and not acknowledged in the same life. `unserved`: refused or timed
     out after their producer had been acknowledged at this side; at the side that takes over, any is invalid.
-    `resent_copies` were sent again on purpose after the switch, and are no duplicates.
+    `resent_copies` were sent again on purpose after the switch, and are no duplicates. `oldest_lost_at_s`:
+    when the first of the lost records was acknowledged, by its producer's clock; None where none is lost.
     """
 
     acked: Count | None
@@ -109,6 +119,7 @@ class TopicEvidence:
     refused: Count | None = None
     unserved: Count | None = None
     resent_copies: Count | None = None
+    oldest_lost_at_s: EpochSeconds | None = None
     partitions: tuple[PartitionAnomaly, ...] = ()
 
 
@@ -316,27 +327,12 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
-class LossBudget:
-    """What the topology file allows to be lost without asking."""
-
-    records: Count | None = None
-    seconds: Seconds | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
-class PlanSummary:
-    """The plan in words, the budget it was held against, and what a person accepted beyond it."""
-
-    description: tuple[str, ...] = ()
-    loss_budget: LossBudget | None = None
-    accepted_loss: Count | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Report:
     """One report. `sabotage` names what a drill broke on purpose, to show that the audit finds it.
 
-    `canaries`: of a real run, which is measured by them alone.
+    `canaries`: of a real run, which is measured by them alone. `simulation`: whether it is one; None in a
+    report of an earlier version, like everything that it does not have. `fault` is the last of `faults`.
+    `does_not_prove`: sentences. `earlier`: older reports beside this one.
     """
 
     format_version: Literal[1] = 1
@@ -353,6 +349,14 @@ class Report:
     verdict: Verdict
     reasons: tuple[str, ...]
     fault: Fault | None
+    faults: tuple[Fault, ...] = ()
+    simulation: bool | None = None
+    responsible: Responsible | None = None
+    topology_file: TopologyFile | None = None
+    does_not_prove: tuple[str, ...] = ()
+    recovery: Recovery = field(default_factory=Recovery)
+    objectives: Mapping[ObjectiveName, Objective] = field(default_factory=dict)
+    earlier: tuple[EarlierReport, ...] = ()
     phases: tuple[Phase, ...] = ()
     rto: Rto
     clusters: Mapping[str, ClusterEvidence] = field(default_factory=dict)

@@ -80,8 +80,9 @@ class MoveEvidence:
     `read_again`: processed before and after the move, `read_again_at_most` as the plan had said;
     `read_again_late`: the late ones among what was processed twice. `pause_s`: the longest time without an
     acknowledgement of any producer in any of its topics, None where one was not seen again;
-    `consumer_pause_s`: the same of consumers and processed records (None as well in older reports). Figures
-    that rest on what could not be read are None.
+    `consumer_pause_s`: the same of consumers and processed records (None as well in older reports).
+    `late_at_most`: what the plan had said would be lost at most with the source; None where nothing was to be
+    lost, and in older reports. Figures that rest on what could not be read are None.
     """
 
     verb: str
@@ -100,6 +101,7 @@ class MoveEvidence:
     read_again: Count | None
     read_again_at_most: Count | None
     read_again_late: Count | None
+    late_at_most: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)

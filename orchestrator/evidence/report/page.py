@@ -23,16 +23,20 @@ from orchestrator.evidence.report.plots import (
     overview_plots,
     recovery_axis,
     reread_axis,
+    trend_rows,
 )
 from orchestrator.evidence.report.story import MEANING, story
 from orchestrator.evidence.report.summary import (
     consumer_rows,
     is_refused,
+    journey,
     origin_s,
+    partitions_to_look_at,
     phase_spans,
     topic_rows,
     totals,
 )
+from orchestrator.evidence.report.tiles import missed, objective_rows, tiles
 
 
 def page(report: Report) -> str:
@@ -45,6 +49,12 @@ def page(report: Report) -> str:
         story=story(report),
         totals=totals(report),
         refused=is_refused(report),
+        tiles=tiles(report),
+        objectives=objective_rows(report),
+        missed=missed(report),
+        journey=journey(report),
+        to_look_at=partitions_to_look_at(report),
+        trend=trend_rows(report),
         topics=topic_rows(report),
         consumers=consumer_rows(report),
         origin_s=origin_s(report),

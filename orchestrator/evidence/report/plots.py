@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.evidence.audit.kinds import title_of
-from orchestrator.evidence.report.charts import Axis, area_path, line_path, time_axis, value_axis
+from orchestrator.evidence.report.charts import (
+    Axis,
+    area_path,
+    line_path,
+    steady_values,
+    time_axis,
+    value_axis,
+)
+from orchestrator.evidence.report.figures import moment, number, relative
 from orchestrator.evidence.report.model import Report
 from orchestrator.evidence.report.summary import consumer_rows, phase_spans, topic_rows
 
@@ -22,7 +30,9 @@ UNITS: dict[Measure, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One line over time. `points` is what the page's script shows under the pointer: `[[t_s, value], …]`."""
+    """One line over time. `cut_at_s`: when the highest value was, where it lies above the axis. `points` is
+    what the page's script shows under the pointer: `[[t_s, value], …]`.
+    """
 
     client: str
     measure: Measure
@@ -33,6 +43,13 @@ class Plot:
     points: str
     peak: int | None
     last: int | None
+    cut_at_s: float | None = None
+
+    @property
+    def caption(self) -> str:
+        """The highest value; of one that is cut off, when it was, too."""
+        highest = f"peak {number(self.peak)}"
+        return highest if self.cut_at_s is None else f"{highest} at {relative(self.cut_at_s)}, cut off"
 
     @property
     def unit(self) -> str:
@@ -78,6 +95,59 @@ def reread_axis(report: Report) -> Axis:
     """Records, up to the most that any consumer read again, or would have by the mirror engine's offsets."""
     rows = consumer_rows(report)
     return value_axis([*(row.reread.total for row in rows), *(row.engine for row in rows)], most_ticks=6)
+
+
+@dataclass(frozen=True, slots=True)
+class TrendRow:
+    """One report of a series, `is_this` the one that is shown. Widths are percentages; None: not measured."""
+
+    when: str
+    scenario: str
+    verdict: str
+    file: str
+    rto_s: float | None
+    rpo_records: int | None
+    rto_width: float | None
+    rpo_width: float | None
+    is_this: bool
+
+
+def trend_rows(report: Report) -> tuple[TrendRow, ...]:
+    """This report behind the earlier ones that lie beside it, on one scale; nothing where there are none."""
+    if not report.earlier:
+        return ()
+    found = [
+        (
+            one.started_at,
+            f"{one.scenario}, {one.what}",
+            one.verdict,
+            one.is_same_file,
+            one.rto_s,
+            one.rpo_records,
+        )
+        for one in report.earlier
+    ]
+    own, fault = report.recovery, report.fault
+    what = "there and back" if report.moves else fault.kind if fault is not None else "no fault"
+    scenario = f"{report.scenario}, {what}"
+    found.append((report.started_at, scenario, report.verdict, True, own.rto_s, own.rpo_records))
+    longest = value_axis([row[4] for row in found])
+    most = value_axis([row[5] for row in found])
+    files = {True: "this file", False: "another version of it", None: "not known"}
+    return tuple(
+        TrendRow(
+            when=moment(began_at),
+            scenario=scenario,
+            verdict=verdict,
+            file=files[same],
+            rto_s=rto_s,
+            rpo_records=records,
+            rto_width=None if rto_s is None else longest.percent(rto_s),
+            rpo_width=None if records is None else most.percent(records),
+            is_this=place == len(found),
+        )
+        for place, (began_at, scenario, verdict, same, rto_s, records) in enumerate(found, 1)
+    )
 
 
 def client_plots(report: Report) -> tuple[ClientPlots, ...]:
@@ -146,12 +216,15 @@ def _sum(values: tuple[float | None, ...]) -> float | None:
 def _plot(
     client: str, measure: Measure, t_s: Sequence[float], values: Sequence[float | None], x: Axis
 ) -> Plot:
-    y = value_axis(values)
+    steady = steady_values(t_s, values)
+    y = value_axis(steady)
     points = ",".join(
         f"[{at:g},{'null' if value is None else f'{value:.0f}'}]"
         for at, value in zip(t_s, values, strict=True)
     )
     known = [value for value in values if value is not None]
+    highest = max(known, default=0.0)
+    is_cut = len(steady) < len(values)
     return Plot(
         client=client,
         measure=measure,
@@ -162,6 +235,7 @@ def _plot(
         points=f"[{points}]",
         peak=round(max(known)) if known else None,
         last=round(known[-1]) if known else None,
+        cut_at_s=t_s[values.index(highest)] if is_cut else None,
     )
 
 

@@ -11,6 +11,7 @@ import psutil
 
 from orchestrator import __version__
 from orchestrator.adapters.java.detection import find_java
+from orchestrator.runs.run_times import without_renamed
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.run_result import RunResult
 
@@ -62,16 +63,8 @@ def predicted_part(run: RunResult) -> dict[str, Any]:
 
 
 def phase_parts(run: RunResult) -> list[Mapping[str, Any]]:
-    """`phases` from the command on.
-
-    What the run itself calls detection is its look at the world before deciding: it belongs to deciding.
-    """
-    decide = {
-        "name": "decide",
-        "seconds": round(run.decided_at_s - run.started_at_s, 3),
-        "started_at_s": run.started_at_s,
-    }
-    return [decide, *(phase for phase in run.phases if phase["name"] not in ("detect", "decide"))]
+    """`phases` from the command on: those that the run itself and `dcctl show` tell."""
+    return without_renamed(run.phases)
 
 
 def first_record_moments(run: RunResult) -> list[dict[str, Any]]:
@@ -81,6 +74,21 @@ def first_record_moments(run: RunResult) -> list[dict[str, Any]]:
         for row in run.producers
         if row["at_s"] is not None and row["at_s"] >= run.started_at_s - _PLAUSIBLE_S
     ]
+
+
+def responsible_part(run: RunResult, *, approval: str, approved_by: str = "") -> dict[str, Any]:
+    """`responsible`: who began the run and why, as its journal says; `approval` is how it was agreed to."""
+    request = run.plan.get("request", {})
+    attested = [*(request.get("attested") or ()), *(request.get("sick") or ())]
+    return {
+        "who": str(run.by.get("who", "")),
+        "host": str(run.by.get("host", "")),
+        "command": str(run.by.get("command", "")),
+        "reason": str(request.get("reason") or ""),
+        "approved_by": approved_by,
+        "approval": approval,
+        "attested_by": str(request.get("by") or "") if attested else "",
+    }
 
 
 def gate_part(gate: Mapping[str, Any]) -> dict[str, Any]:

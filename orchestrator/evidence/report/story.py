@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from orchestrator.evidence.audit.engines import ENGINE
-from orchestrator.evidence.report.figures import counted, duration, joined, moment, number, share
-from orchestrator.evidence.report.model import Report, Verdict
+from orchestrator.evidence.report.figures import clock, counted, duration, joined, moment, number, share
+from orchestrator.evidence.report.model import Fault, Report, Verdict
 from orchestrator.evidence.report.summary import (
+    Journey,
     Totals,
     consumer_rows,
     is_refused,
+    journey,
     phase_spans,
     topic_rows,
+    total,
     totals,
 )
 
@@ -28,17 +31,83 @@ PLANNED_MOVE, DEGRADED = "planned move", "sick"
 
 def story(report: Report) -> str:
     """One paragraph with the figures that matter."""
-    figures = totals(report)
+    figures, trip = totals(report), journey(report)
+    if trip is not None:
+        return " ".join(_journey(report, trip, figures))
     sentences = [_fault(report), _canaries(report), _before(report, figures)]
     sentences += [_recovery(report), _loss(report, figures)]
     sentences += [_holes(figures), _reread(report, figures), _skipped(figures)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
+def _journey(report: Report, trip: Journey, figures: Totals) -> list[str]:
+    """There and back: every loss, what of it arrived late, and what is there in the end."""
+    said = [_losses(report), _before(report, figures)]
+    late = [number(move.late) for move in trip.losses]
+    if trip.late is None:
+        said.append("How many records had not been copied at a loss could not be counted.")
+    elif trip.losses:
+        stated = (
+            f"; the plans had said at most {number(trip.late_at_most)} in all"
+            if trip.late_at_most is not None
+            else ""
+        )
+        said.append(
+            f"When the site was lost, {joined(late)} acknowledged records had not been copied{stated}. They"
+            " arrived after its return."
+        )
+    if figures.hole is None:
+        said.append("Whether every record is there in the end could not be told.")
+    elif figures.hole == 0:
+        said.append(f"In the end every acknowledged record is at {joined(tuple(report.clusters))}.")
+    else:
+        said.append(f"In the end {counted(figures.hole, 'acknowledged record')} are missing: holes.")
+    pause = "is not known" if trip.pause_s is None else f"was {duration(trip.pause_s)}"
+    moves = counted(len(trip.moves), "move")
+    said.append(f"The longest time that any client was out of service, in any of {moves}, {pause}.")
+    said.append(_read_on_the_way(trip))
+    if trip.skipped is not None:
+        exact = f"{number(trip.exact)} of {counted(trip.positions, 'position')} were exact"
+        skipped = "no" if trip.skipped == 0 else number(trip.skipped)
+        said.append(f"{exact}, and {skipped} records were skipped.")
+    return said
+
+
+def _read_on_the_way(trip: Journey) -> str:
+    if trip.read_again is None:
+        return "How much consumers read again could not be counted."
+    said = f"Consumers read {counted(trip.read_again, 'record')} again"
+    if trip.read_again_at_most is not None:
+        said += f" ({number(trip.read_again_at_most)} at most were stated)"
+    if trip.read_again_late:
+        said += f", and {number(trip.read_again_late)} that had been processed before a loss and arrived late"
+    return f"{said}."
+
+
+def _losses(report: Report) -> str:
+    """Every loss of the run. A report of an earlier version knows only the last one."""
+    faults = report.faults
+    if not faults:
+        return _fault(report)
+    if len(faults) == 1:
+        return _fault_in_words(faults[0])
+    what = joined(faults[0].targets)
+    times = joined(tuple(f"at {clock(fault.started_at)}" for fault in faults))
+    seen = "each time it was verified that nothing of it answered any more"
+    if not all(fault.verified for fault in faults):
+        seen = "and not each time was it verified that nothing of it answered any more"
+    count = number(len(faults))
+    return f"On {faults[0].started_at:%Y-%m-%d}, {what} was lost {count} times ({times} UTC); {seen}."
+
+
 def _fault(report: Report) -> str:
     fault = report.fault
     if fault is None:
         return f"No fault was injected; the run began at {moment(report.started_at)}."
+    return _fault_in_words(fault)
+
+
+def _fault_in_words(fault: Fault) -> str:
     what = joined(fault.targets) or "nothing"
     if fault.kind == PLANNED_MOVE:
         return f"On {moment(fault.started_at)}, applications were moved off {what}, as planned."
@@ -71,17 +140,24 @@ def _canaries(report: Report) -> str:
 
 
 def _before(report: Report, figures: Totals) -> str:
-    topics = topic_rows(report)
+    topics = list(dict.fromkeys(row.name for row in topic_rows(report)))
     if report.canaries is not None and not topics:
         return ""
     if not topics:
         return "No topic was audited."
     if figures.acked is None:
         return f"How many records had been acknowledged in {counted(len(topics), 'topic')} is not known."
-    return (
+    taken = {
+        cluster: total(topic.acked for topic in evidence.topics.values())
+        for cluster, evidence in report.clusters.items()
+    }
+    where = joined(tuple(f"{number(count)} at {cluster}" for cluster, count in taken.items()))
+    said = (
         f"Over the whole run producers had {counted(figures.acked, 'record')} acknowledged "
-        f"in {counted(len(topics), 'topic')}."
+        f"in {counted(len(topics), 'topic')}"
     )
+    # There and back both places hold the same records: they are counted once.
+    return f"{said}, each counted once." if report.moves else f"{said}: {where}."
 
 
 def _recovery(report: Report) -> str:
@@ -121,7 +197,9 @@ def _loss(report: Report, figures: Totals) -> str:
         )
     if figures.tail == 0:
         return f"No acknowledged record is lost beyond what had been copied; {stated}."
-    part = share(figures.tail, figures.acked)
+    part = share(figures.tail, figures.acked_at_source)
+    if part:
+        part = f"{part} of what {report.predicted.source} had acknowledged"
     verb = "was" if figures.tail == 1 else "were"
     return (
         f"{counted(figures.tail, 'acknowledged record')}{f' ({part})' if part else ''} had not been copied "

@@ -5,17 +5,19 @@ Pure. A sum that has an unknown part is unknown: a report never shows less than 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.evidence.report.model import (
     ConsumerPartition,
+    PartitionAnomaly,
     PredictedLoss,
     PredictedReread,
     Report,
     Reread,
     TopicEvidence,
 )
+from orchestrator.evidence.report.model_parts import MoveEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,13 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The whole report in a few figures; records."""
+    """The whole report in a few figures; records.
+
+    `acked` counts each record once, `acked_at_source` those of them that the side that was left had taken.
+    """
 
     acked: int | None
+    acked_at_source: int | None
     present: int | None
     tail: int | None
     hole: int | None
@@ -94,6 +100,27 @@ class Totals:
     comparison: Comparison | None
     skipped: int | None
     processed_but_lost: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Moves there and back, all together. Records, except `positions`, `exact`, `wrong` and `pause_s`.
+
+    `losses`: those that lost their source. `pause_s`: the longest of any client in any move.
+    """
+
+    moves: tuple[MoveEvidence, ...]
+    losses: tuple[MoveEvidence, ...]
+    late: int | None
+    late_at_most: int | None
+    positions: int
+    exact: int
+    wrong: int | None
+    skipped: int | None
+    read_again: int | None
+    read_again_at_most: int | None
+    read_again_late: int | None
+    pause_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +211,11 @@ def totals(report: Report) -> Totals:
     loss = [row.predicted for row in topic_rows(report)]
     consumers = consumer_rows(report)
     return Totals(
-        acked=total(topic.acked for topic in topics),
-        present=total(topic.present for topic in topics),
+        acked=_once(report, lambda topic: topic.acked),
+        acked_at_source=_acked_at_source(report),
+        present=_once(report, lambda topic: topic.present),
         tail=total(topic.lost.tail for topic in topics),
-        hole=total(topic.lost.hole for topic in topics),
+        hole=_once(report, lambda topic: topic.lost.hole),
         duplicates=total(topic.duplicates for topic in topics),
         reordered=total(topic.reordered for topic in topics),
         expected=total(one.expected if one else None for one in loss),
@@ -201,6 +229,29 @@ def totals(report: Report) -> Totals:
     )
 
 
+def _once(report: Report, count: Callable[[TopicEvidence], int | None]) -> int | None:
+    """A sum over all topics. There and back, each topic stands under both places with the same records: of
+    those the larger count is taken, since what is missing at one place may be what is missing at the other.
+    """
+    if not report.moves:
+        return total(count(row.evidence) for row in topic_rows(report))
+    by_topic: dict[str, list[int | None]] = {}
+    for row in topic_rows(report):
+        by_topic.setdefault(row.name, []).append(count(row.evidence))
+    known = {name: [one for one in found if one is not None] for name, found in by_topic.items()}
+    return total(
+        max(known[name]) if known[name] and len(known[name]) == len(found) else None
+        for name, found in by_topic.items()
+    )
+
+
+def _acked_at_source(report: Report) -> int | None:
+    source = report.predicted.source
+    if report.moves or source is None:
+        return None
+    return total(row.evidence.acked for row in topic_rows(report) if row.cluster == source)
+
+
 def _comparison(consumers: Iterable[ConsumerRow]) -> Comparison | None:
     pairs = [
         (row.reread.total, row.engine)
@@ -210,6 +261,43 @@ def _comparison(consumers: Iterable[ConsumerRow]) -> Comparison | None:
     if not pairs:
         return None
     return Comparison(len(pairs), sum(ours for ours, _ in pairs), sum(theirs for _, theirs in pairs))
+
+
+def journey(report: Report) -> Journey | None:
+    """The moves of a rehearsal there and back; None for any other report."""
+    moves = report.moves
+    if not moves:
+        return None
+    losses = tuple(move for move in moves if move.verb == "failover")
+    pauses = [pause for move in moves for pause in (move.pause_s, move.consumer_pause_s)]
+    known = [pause for pause in pauses if pause is not None]
+    return Journey(
+        moves=moves,
+        losses=losses,
+        late=total(move.late for move in losses),
+        late_at_most=total(move.late_at_most for move in losses),
+        positions=sum(move.positions for move in moves),
+        exact=sum(move.exact for move in moves),
+        wrong=total(move.wrong for move in moves),
+        skipped=total(move.skipped for move in moves),
+        read_again=total(move.read_again for move in moves),
+        read_again_at_most=total(move.read_again_at_most for move in moves),
+        read_again_late=total(move.read_again_late for move in moves),
+        pause_s=max(known) if len(known) == len(pauses) else None,
+    )
+
+
+def partitions_to_look_at(report: Report) -> tuple[tuple[TopicRow, PartitionAnomaly], ...]:
+    """Those in which something is missing below what was copied, stands twice, or out of order.
+
+    A tail alone is what the prediction speaks of: its topic is judged, no partition.
+    """
+    return tuple(
+        (row, one)
+        for row in topic_rows(report)
+        for one in row.evidence.partitions
+        if one.hole or one.duplicates or one.reordered or one.detail
+    )
 
 
 def is_refused(report: Report) -> bool:

@@ -31,6 +31,10 @@ class ProcessBackend:
     name: str = "process"
     faults: frozenset[FaultKind] = frozenset({"kill", "pause"})
     clients: Clients = field(default_factory=ServerClients)
+    limits: str = (
+        "It is a simulation: every server, application and clock ran on one machine and over its loopback"
+        " interface. There was no network between data centres, and no disk of your own."
+    )
 
     def machines(
         self, folder: Path, topology: Topology, history: History, ports: Mapping[str, int]

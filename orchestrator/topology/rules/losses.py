@@ -133,6 +133,28 @@ def quiet_after_move(topology: Topology) -> Iterator[Finding]:
         yield Finding(path, message, "1800 is a good value: half an hour")
 
 
+@rule(
+    "objectives-in-budget",
+    "warning",
+    "The loss budget allows no more than the recovery point objective",
+    "max_loss decides what a failover may lose, objectives only judge what it has lost. Where the budget is "
+    "larger, a failover that is bound to miss the objective is not refused.",
+)
+def objectives_in_budget(topology: Topology) -> Iterator[Finding]:
+    """A recovery point objective that the budget contradicts, in records or in seconds."""
+    objectives, budget = topology.failover.objectives, topology.failover.max_loss
+    if objectives is None:
+        return
+    for unit, key, objective, allowed in (
+        ("records", "rpo_records", objectives.rpo_records, budget.records),
+        ("seconds", "rpo_s", objectives.rpo_s, budget.seconds),
+    ):
+        if objective is not None and allowed is not None and allowed > objective:
+            message = f"{key} is {objective:,.10g}, and max_loss allows {allowed:,.10g} {unit} to be lost"
+            hint = f"lower failover.max_loss.{unit} to {objective:.10g}, or raise the objective"
+            yield Finding(("failover", "objectives", key), message, hint)
+
+
 _YOUNGEST_S = 1.0
 _LONGEST_QUIET_S = 86_400.0
 
@@ -143,4 +165,5 @@ RULES: tuple[Rule, ...] = (
     prefer_budget,
     position_age,
     quiet_after_move,
+    objectives_in_budget,
 )

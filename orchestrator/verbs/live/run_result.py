@@ -10,13 +10,14 @@ from typing import Any, Literal, TypeVar
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, TRANSLATIONS, WRITTEN
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
-from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last, phase_spans
+from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
 from orchestrator.runs.effect import Shown
 from orchestrator.runs.engine import RunEnd, kept_effects
-from orchestrator.runs.live.procedure import Ended, Timing
+from orchestrator.runs.live.procedure import Ended
 from orchestrator.runs.live.run import write_json
 from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
+from orchestrator.runs.run_times import RunTimes, phase_rows, run_times
 from orchestrator.runs.where_now import held_rows, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.values import TopicPartition
@@ -30,8 +31,12 @@ RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 class RunResult:
     """One run. Times are Unix epoch seconds, durations seconds.
 
-    `asked_at_s`: when the run was first asked for, None in a result of an earlier version; `started_at_s`,
-    `decided_at_s`: when whoever ended it took it up, which is later for one that was resumed.
+    `started_at_s`, `decided_at_s`, `ended_at_s`, `stopped_s` and `phases`: see `runs.run_times`; also of a
+    run
+    that was resumed they tell of the whole of it. `asked_at_s` is `started_at_s`, and None in a result of an
+    earlier version, in which `started_at_s` and `decided_at_s` are when whoever ended the run took it up.
+
+    `by`: who began it (`who`, `host`, `pid`, `command`), as its first record says.
 
     `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
     `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
@@ -76,6 +81,8 @@ class RunResult:
     is_undo_asked: bool = False
     folder: str = ""
     asked_at_s: float | None = None
+    stopped_s: float = 0.0
+    by: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -101,7 +108,8 @@ def run_result(ended: Ended, effects: Registry = EFFECTS) -> RunResult:
 
 
 def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
-    plan, events, timing = ended.plan, ended.events, ended.timing
+    plan, events = ended.plan, ended.events
+    times = _times(ended)
     told = _Told(plan, end.state.results, effects)
     steps = _step_rows(plan, events, end)
     mirrored, landing, lost = told.one(MIRRORED), told.one(LANDING), told.one(LOSS)
@@ -112,15 +120,17 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         reason=end.reason,
         source=plan.source,
         target=plan.target,
-        asked_at_s=_asked_at_s(events, timing),
-        started_at_s=timing.started_at_s,
-        decided_at_s=timing.decided_at_s,
-        ended_at_s=timing.ended_at_s,
+        asked_at_s=times.asked_at_s,
+        started_at_s=times.asked_at_s,
+        decided_at_s=times.decided_at_s,
+        ended_at_s=times.ended_at_s,
+        stopped_s=times.stopped_s,
+        by=dict(events[0].data.get("by", {})) if events else {},
         plan=to_json(plan),
         gates=[to_json(gate) for gate in plan.gates],
         predicted=asdict(plan.predicted),
         steps=steps,
-        phases=_phases(steps, timing),
+        phases=phase_rows(times),
         fence_offsets={
             "mirrored": offsets_to_json(mirrored.ends) if mirrored else {},
             "landing": offsets_to_json(landing.ends) if landing else {},
@@ -140,6 +150,20 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         stays=staying_rows(end.state) if end.state.undoing else (),
         is_undo_asked=end.state.is_undo_asked,
         folder=str(ended.folder),
+    )
+
+
+def _times(ended: Ended) -> RunTimes:
+    """By its journal; of a run that could not write one record, by the clock of whoever tried."""
+    if ended.events:
+        return run_times(ended.events, {step.id: step.phase for step in ended.plan.steps})
+    timing = ended.timing
+    return RunTimes(
+        asked_at_s=timing.started_at_s,
+        decided_at_s=timing.decided_at_s,
+        ended_at_s=timing.ended_at_s,
+        stopped_s=0.0,
+        phases=(),
     )
 
 
@@ -185,11 +209,6 @@ def _nothing_to_do(ended: Ended) -> RunResult:
     )
 
 
-def _asked_at_s(events: Sequence[RunEvent], timing: Timing) -> float:
-    """When the run was first asked for, by its first record."""
-    return float(events[0].data.get("asked_at_s", events[0].at_s)) if events else timing.started_at_s
-
-
 def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict[str, Any]]:
     begun = last_intents(events)
     ended = last_outcomes(events)
@@ -209,16 +228,3 @@ def _step_rows(plan: Plan, events: Sequence[RunEvent], end: RunEnd) -> list[dict
             }
         )
     return rows
-
-
-def _phases(steps: Sequence[Mapping[str, Any]], timing: Timing) -> list[dict[str, Any]]:
-    """Each phase from its first begin to its last end. Phases run side by side: they do not add up."""
-    before = {
-        "detect": (timing.started_at_s, timing.observed_at_s),
-        "decide": (timing.observed_at_s, timing.decided_at_s),
-    }
-    spans = phase_spans(before, ((step["phase"], step["started_at_s"], step["seconds"]) for step in steps))
-    return [
-        {"name": name, "seconds": round(end - begin, 3), "started_at_s": begin}
-        for name, (begin, end) in spans.items()
-    ]

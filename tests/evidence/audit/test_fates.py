@@ -83,3 +83,19 @@ def test_refused_and_unserved_sends_are_counted_by_topic(spark: SparkSession) ->
     assert after[PAYMENTS]["open_absent"] == 2
     before = figures(spark, MIRRORED, records, sends)
     assert before[ORDERS]["refused"] == 1
+
+
+def test_the_oldest_lost_record_is_told_by_when_it_was_acknowledged(spark: SparkSession) -> None:
+    """Of what is missing, the first; what is there does not count, however old."""
+
+    def at(ms: int, sequence: int) -> tuple[Any, ...]:
+        return (*acked(1, sequence, ORDERS, sequence)[:-1], ms)
+
+    sends = [at(1_000, 0), at(3_000, 1), at(2_000, 2), at(4_000, 3)]
+    fates = record_fates(
+        spark.createDataFrame([copy(MIRRORED, ORDERS, 0, 0)], RECORDS),
+        spark.createDataFrame(sends, SENDS_SCHEMA),
+        FAILED_OVER,
+    )
+    (row,) = copied_figures(fates, FAILED_OVER, MIRRORED).collect()
+    assert (row["tail"], row["oldest_lost_ms"]) == (3, 2_000)

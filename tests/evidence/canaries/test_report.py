@@ -12,7 +12,8 @@ from orchestrator.errors import AuditError, UsageError
 from orchestrator.evidence.canaries.evidence import Asked
 from orchestrator.evidence.canaries.report import canary_report, finished_run
 from orchestrator.evidence.report import parse_report
-from orchestrator.topology.loading import load_topology
+from orchestrator.runs.plan import digest
+from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.run_result import RunResult
 from tests.drill.rehearsal import ROOT
@@ -106,3 +107,13 @@ def test_a_resumed_run_is_told_from_its_begin(tmp_path: Path, monkeypatch: pytes
     assert finished_run("r").started_at_s == PLANNED_AT_S - 1
     with pytest.raises(AuditError, match="there is no"):
         finished_run("another")
+
+
+def test_a_file_that_has_changed_since_the_run_is_named(tmp_path: Path) -> None:
+    """Its digest in the report is not that of the day."""
+    planned = replace(run(), plan={**run().plan, "topology_digest": digest(dump_topology(CANARY))})
+    said = str(reported(CANARY, planned, tmp_path)["does_not_prove"])
+    assert "has changed since the run was planned" not in said
+    edited = replace(CANARY, failover=replace(CANARY.failover, max_position_age_s=9.0))
+    said = str(reported(edited, planned, tmp_path)["does_not_prove"])
+    assert "has changed since the run was planned" in said

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.evidence.report.charts import Axis, line_path, nice_step, time_axis, value_axis
+from orchestrator.evidence.report import parse_report
+from orchestrator.evidence.report.charts import (
+    Axis,
+    line_path,
+    nice_step,
+    steady_values,
+    time_axis,
+    value_axis,
+)
+from orchestrator.evidence.report.page import page
+from tests.evidence.report.report_samples import valid_report
 
 counts = st.floats(min_value=0, max_value=1e12)
 
@@ -48,3 +60,35 @@ def test_points_outside_the_time_axis_are_left_out() -> None:
 
     assert line_path([-5.0, 0.0, 10.0, 20.0], [1.0, 2.0, 3.0, 4.0], axis, axis) == "M0.0 80.0L1000.0 70.0"
     assert axis.percent(20.0) == 100.0
+
+
+def test_a_burst_at_the_start_does_not_flatten_the_rest() -> None:
+    """The scale is that of the steady load; a peak after the fault, such as a catch-up, is never cut."""
+    t_s = [float(t) for t in range(-6, 4)]
+    burst = [18_473.0, 18_000.0, 0.0, 2_000.0, 2_000.0, 2_000.0, 0.0, 0.0, 2_100.0, 2_000.0]
+    assert value_axis(steady_values(t_s, burst)).high < 5_000
+    caught_up = [*burst[:-1], 18_400.0]
+    assert value_axis(steady_values(t_s, caught_up)).high >= 18_473
+    nothing_since = [18_473.0, *([None] * 9)]
+    assert steady_values(t_s, nothing_since) == nothing_since
+
+
+def test_every_label_of_an_axis_stands_under_its_tick() -> None:
+    """None is shifted to make room for a unit, which hangs beside the last one."""
+    text = page(parse_report(valid_report()))
+    labels = re.findall(r'<div class="axis"[^>]*>(.*?)</div>', text, re.DOTALL)
+    assert labels
+    for axis in labels:
+        assert "class=" not in axis.replace('class="unk"', "")
+    assert re.search(r"<i>&nbsp;s</i></span>\s*$", labels[0].strip())
+
+
+def test_what_is_cut_off_is_said() -> None:
+    """How high it was, and when."""
+    data = valid_report()
+    data["series"] = {
+        "producers": [
+            {"name": "p", "t_s": [-9.0, -2.0, 1.0, 2.0], "acked_per_s": [18_000.0, 20.0, 0.0, 20.0]}
+        ]
+    }
+    assert "peak 18\u202f000 at −9.0\u00a0s, cut off" in page(parse_report(data))
