@@ -8,7 +8,8 @@ from typing import Any
 
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
-from orchestrator.moves.results import LOSS
+from orchestrator.moves.results import LOSS, SAVED, TRANSLATIONS
+from orchestrator.replication.offsets_json import offsets_to_json
 from orchestrator.runs.attempts import listed_by_last, phase_spans
 from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
@@ -26,8 +27,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `loss` is None where this dcctl cannot read what was counted;
-    `loss_unknown` says why. `effects`: those of whoever takes part in it.
+    which it waits, see `runs.word`. `translations`, `saved_offsets`: as in `RunResult`, empty for a run of
+    another version. `loss` is None where this dcctl cannot read what was counted; `loss_unknown` says why.
+    `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -60,6 +62,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
+        "loss_seconds_at_most": plan.get("facts", {}).get("loss_seconds_at_most"),
         "acts": acts,
         "producers": listed_by_last(records, "producers"),
         "phases": _phases(first, acts, asked_at_s),
@@ -76,7 +79,12 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     try:
         plan = plan_from_json(records[0].data["plan"])
     except (DcctlError, KeyError):
-        unread = {"loss": None, "loss_unknown": "the plan of this run cannot be read"}
+        unread: dict[str, Any] = {
+            "loss": None,
+            "loss_unknown": "the plan of this run cannot be read",
+            "translations": [],
+            "saved_offsets": {},
+        }
         return {"where_now": "", "held": None, "waits_for": [], "stays": [], **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
@@ -85,6 +93,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
         **_loss(state, effects),
+        **_positions(state, effects),
     }
 
 
@@ -99,6 +108,23 @@ def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
     return {
         "loss": {topic: found for one in counted for topic, found in one.loss.items()},
         "loss_unknown": "",
+    }
+
+
+def _positions(state: RunState, effects: Registry) -> dict[str, Any]:
+    """Where each position was translated to, and what had stood there; empty for a run of another version."""
+    if state.plan.dcctl_version != __version__:
+        return {"translations": [], "saved_offsets": {}}
+    try:
+        translated = effects.told(state.plan, state.results, TRANSLATIONS)
+        saved = effects.told(state.plan, state.results, SAVED)
+    except DcctlError:
+        return {"translations": [], "saved_offsets": {}}
+    return {
+        "translations": [row for found in translated for row in found.translations],
+        "saved_offsets": {
+            group: offsets_to_json(offsets) for one in saved for group, offsets in one.offsets.items()
+        },
     }
 
 
@@ -125,6 +151,7 @@ def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -
                 "step": record.step,
                 "title": step.get("title", record.step),
                 "phase": step.get("phase", ""),
+                "section": step.get("section", ""),
                 "stays_because": step.get("stays_because", "") if way == "undo" else "",
                 "at_s": record.at_s,
                 "seconds": None,
