@@ -36,13 +36,14 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     """
     console.print(f"\n[bold]{escape(plan.way)}[/] ({escape(plan.topology)})")
     render_gates(plan.gates, console, full=full)
-    console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}{escape(_allowed(plan))}")
+    console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
     console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")
     if full:
         _print_steps(plan, console)
-    render_losses(costs_of(plan.source, plan.predicted.loss, LOSS_KEYS), console, full=full)
+    losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)
+    render_losses(losses, console, full=full, allowed=_allowed(plan))
     render_rereads(costs_of(plan.source, plan.predicted.reread, REREAD_KEYS), console, full=full)
     console.print()
 
@@ -53,11 +54,11 @@ def dry_run_line(plan: Plan, refusal: str) -> str:
     return f"{can}: {price_in_words(plan)}; {gates_in_words(plan.gates)}; nothing was changed"
 
 
-def _allowed(plan: Plan) -> str:
+def _allowed(plan: Plan) -> int | None:
+    """Records that may be lost in all; None for any number."""
     accepted, budget = plan.request.get("accept_loss"), plan.facts.get("budget", {})
-    allowed = accepted if accepted is not None else budget.get("records")
-    is_of_loss = bool(plan.predicted.loss) and (accepted or budget)
-    return f" ({allowed:,} lost records are allowed)" if is_of_loss and allowed is not None else ""
+    records = accepted if accepted is not None else budget.get("records")
+    return None if records is None else int(records)
 
 
 def _print_steps(plan: Plan, console: Console) -> None:

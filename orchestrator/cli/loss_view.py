@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.marks import UNKNOWN
-from orchestrator.cli.tables import WORST, pick_worst
+from orchestrator.cli.tables import pick_worst
 from orchestrator.moves.losses import loss_in_words
 from orchestrator.wording import and_n_more
+
+_LISTED = 5
 
 
 def render_loss(losses: Mapping[str, Any], console: Console, *, full: bool = False) -> None:
@@ -26,7 +28,7 @@ def render_loss(losses: Mapping[str, Any], console: Console, *, full: bool = Fal
         for number, row in numbers.items()
         if row["lost"] != 0
     ]
-    picked = pick_worst(rows, lambda row: row[1]["lost"], full=full, at_most=WORST)
+    picked = pick_worst(rows, lambda row: row[1]["lost"], full=full, at_most=_LISTED)
     for name, row in picked.shown:
         count = f"{UNKNOWN} unknown" if row["lost"] is None else f"{row['lost']:,} records"
         why = f"  [dim]{escape(row['reason'])}[/]" if row["reason"] else ""

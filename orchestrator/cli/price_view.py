@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from orchestrator.cli.tables import WORST, Number, Rows, pick_worst, total
+from orchestrator.cli.tables import Number, Rows, pick_worst, total
 
 Costs = Mapping[str, Mapping[str, Number]]
 
@@ -30,43 +30,23 @@ def costs_of(cluster: str, found: Costs, keys: Iterable[str]) -> tuple[Cost, ...
 
 
 def render_losses(
-    rows: Iterable[Cost], console: Console, *, full: bool = False, at_most: int = WORST
+    rows: Iterable[Cost], console: Console, *, full: bool = False, allowed: int | None = None
 ) -> None:
-    """Topics by what they would lose at most, the last number; one sentence where that is nothing."""
-    render_costs(
-        rows,
-        console,
-        ("records lost, by topic", "at least", "expected", "at most"),
-        full=full,
-        at_most=at_most,
-    )
+    """Topics by what they would lose at most; nothing where that is nothing. `allowed`: records in all."""
+    first = "records lost, by topic" + ("" if allowed is None else f" ({allowed:,} allowed)")
+    _render(rows, console, (first, "at least", "expected", "at most"), full=full)
 
 
-def render_rereads(
-    rows: Iterable[Cost], console: Console, *, full: bool = False, at_most: int = WORST
-) -> None:
+def render_rereads(rows: Iterable[Cost], console: Console, *, full: bool = False) -> None:
     """Consumers by what they would read again at most: by translation, by the age of their positions."""
-    render_costs(
-        rows,
-        console,
-        ("records read again, by consumer", "translation", "age", "at most"),
-        full=full,
-        at_most=at_most,
-    )
+    _render(rows, console, ("records read again, by consumer", "translation", "age", "at most"), full=full)
 
 
 LOSS_KEYS = ("at_least", "expected", "at_most")
 REREAD_KEYS = ("map", "position_age", "at_most")
 
 
-def render_costs(
-    rows: Iterable[Cost],
-    console: Console,
-    columns: tuple[str, ...],
-    *,
-    full: bool = False,
-    at_most: int = WORST,
-) -> None:
+def _render(rows: Iterable[Cost], console: Console, columns: tuple[str, ...], *, full: bool) -> None:
     """A row each, what costs most by the last column first, with sums; nothing where all of it is nothing.
 
     The cluster stands in each row where the rows are of several.
@@ -77,7 +57,7 @@ def render_costs(
     is_of_many = len({row.cluster for row in found}) > 1
     first, *others = columns
     table = Rows(first, *(("cluster", *others) if is_of_many else others), full=full, left=("cluster",))
-    picked = pick_worst(found, lambda row: row.numbers[-1], full=full, at_most=at_most)
+    picked = pick_worst(found, lambda row: row.numbers[-1], full=full)
     for row in picked.shown:
         table.add(row.name, *((row.cluster, *row.numbers) if is_of_many else row.numbers))
     table.add_sums(

@@ -9,13 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.marks import MARKS, UNKNOWN
-from orchestrator.cli.tables import WORST
 from orchestrator.ports.clock import utc_text
 from orchestrator.wording import and_n_more
 
 Row = Mapping[str, Any]
 _SEEN = ("seen", "attested")
-_FEW = 3
+_FEW, _UNSEEN = 3, 5
 
 
 def render_producers(rows: Iterable[Row], console: Console, *, full: bool = False) -> None:
@@ -23,7 +22,7 @@ def render_producers(rows: Iterable[Row], console: Console, *, full: bool = Fals
     found = list(rows)
     unseen = [row for row in found if row["outcome"] not in _SEEN]
     seen = [row for row in found if row["outcome"] in _SEEN]
-    shown = unseen if full else unseen[:WORST]
+    shown = unseen if full else unseen[:_UNSEEN]
     hints: dict[str, None] = {}
     for row in shown:
         console.print(_line(row))
@@ -38,13 +37,12 @@ def render_producers(rows: Iterable[Row], console: Console, *, full: bool = Fals
             console.print(_line(row))
     elif seen:
         times = [float(row["at_s"]) for row in seen if row["at_s"] is not None]
-        first = f": their first records {_span(times)}" if times else ""
-        console.print(f"  {MARKS['ok']} {len(seen):,} of {len(found):,} producers are seen at work{first}")
+        first = f", first records {_span(times)}" if times else ""
+        console.print(f"  {MARKS['ok']} {len(seen):,} of {len(found):,} producers at work{first}")
 
 
 def _span(times: list[float]) -> str:
-    first, last = utc_text(min(times)), utc_text(max(times))
-    return f"from {first} to {last.split()[1]}"
+    return f"{utc_text(min(times)).split()[1]} to {utc_text(max(times)).split()[1]} UTC"
 
 
 def _line(row: Row) -> str:

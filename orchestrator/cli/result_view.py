@@ -76,7 +76,11 @@ def render_positions(
     groups = len({row["group"] for row in rows})
     told = f"{len(rows):,} positions of {groups:,} group{'s' if groups != 1 else ''}: {exact:,} exact"
     again = total(row.get("reread_at_most") for row in rows)
-    console.print(f"  {MARKS['ok']} {told}, at most {counted(again)} records read again by translation")
+    if again == 0:
+        told += "; by translation nothing is read again"
+    else:
+        told += f"; by translation at most {counted(again)} records are read again"
+    console.print(f"  {MARKS['ok']} {told}")
     wanted = list(rows) if full else [row for row in rows if not row["exact"]]
     if wanted:
         console.print(_positions(wanted, saved, named, full=full, at_most=at_most))

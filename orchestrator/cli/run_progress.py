@@ -127,11 +127,12 @@ def steps_in_words(count: int, *, is_undo: bool = False, stand: int = 0) -> str:
 
 
 def _part_line(way: str, name: str, part: _Part) -> str:
-    told = steps_in_words(part.done, is_undo=way == "undo", stand=part.stand)
     is_whole = way == "undo" or part.done >= part.waits_for
-    of = "" if is_whole else f" of {part.waits_for}"
+    told = steps_in_words(part.done, is_undo=way == "undo", stand=part.stand)
+    if not is_whole:
+        told = f"{part.done} of {_steps(part.waits_for)}"
     return (
-        f"  [dim]{clock_text(part.ended_s)}[/]  {MARKS['ok'] if is_whole else '·'} {escape(name)}: {told}{of}"
+        f"  [dim]{clock_text(part.ended_s)}[/]  {MARKS['ok'] if is_whole else '·'} {escape(name)}: {told}"
         f" [dim]({part.ended_s - part.begun_s:.1f} s)[/]"
     )
 

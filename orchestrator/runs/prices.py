@@ -33,7 +33,7 @@ def price_in_words(plan: Plan) -> str:
 def price_text(
     verb: str, loss: Price, reread: Price, *, seconds: float, loss_seconds: float | None = None
 ) -> str:
-    """`at most 3,341 records lost (1.7 s), at most 18,787 records read again, about 26 s`.
+    """`at most 3,341 records lost (1.7 s) and 18,787 read again, about 26 s`.
 
     `loss`, `reread`: as `Predicted` has them; `loss_seconds`: how far back the lost records reach, at most.
     Of a verb that moves nobody only the time. What is not known is unknown.
@@ -43,7 +43,10 @@ def price_text(
         return took
     lost = _sum_at_most(loss.values()) if loss else None
     of = f" ({loss_seconds:,.1f} s)" if loss_seconds and lost else ""
-    return f"{_told(lost, 'lost')}{of}, {_told(_sum_at_most(reread.values()), 'read again')}, {took}"
+    again = _sum_at_most(reread.values())
+    if lost and again:
+        return f"{_told(lost, 'lost')}{of} and {again:,} read again, {took}"
+    return f"{_told(lost, 'lost')}{of}, {_told(again, 'read again')}, {took}"
 
 
 def _sum_at_most(rows: Iterable[Mapping[str, int | None]]) -> int | None:

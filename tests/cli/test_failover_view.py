@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from orchestrator.cli.failover_view import RunView, render_plan, render_result
+from orchestrator.cli.failover_view import RunView, dry_run_line, render_plan
+from orchestrator.cli.result_view import render_result
 from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import RunEvent, to_json
+from orchestrator.runs.prices import price_in_words
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
 from tests.verbs import failback_pictures
@@ -27,12 +29,46 @@ def test_the_plan_names_price_steps_and_every_closed_gate() -> None:
         "Failover west → east",
         "✗ attested: nobody attests that west is down",
         "--attest-down west",
-        "allowed: 20,000",
+        "(20,000 allowed)",
         "billing",
-        "Stop the mirror",
-        f"Expected: {refused.predicted.seconds:g} s",
+        f"{len(refused.gates) - 1} of {len(refused.gates)} gates ok",
+        price_in_words(refused),
     ):
         assert words in text
+    lines = text.splitlines()
+    red, folded, cost, plan = (
+        next(at for at, line in enumerate(lines) if line.strip().startswith(begins))
+        for begins in ("✗ attested", "✓", "cost", "plan")
+    )
+    assert red < folded < cost < plan
+    assert "✓ coordination" not in text
+    assert "Stop the mirror" not in text
+
+
+def test_the_whole_plan_names_every_gate_and_step() -> None:
+    """On demand."""
+    console = Console(record=True, width=200)
+    render_plan(PLAN, console, full=True)
+    text = console.export_text()
+    for gate in PLAN.gates:
+        assert f"✓ {gate.id}: " in text
+    for step in PLAN.steps:
+        assert step.title in text
+
+
+def test_a_dry_run_ends_with_all_of_it_in_one_line() -> None:
+    """Loss in records and seconds, re-reads, the time that it takes, gates."""
+    line = dry_run_line(PLAN, "")
+    lost = sum(row["at_most"] for row in PLAN.predicted.loss.values())
+    again = sum(row["at_most"] or 0 for row in PLAN.predicted.reread.values())
+    assert line == (
+        f"it could be done: at most {lost:,} records lost ({PLAN.facts['loss_seconds_at_most']:.1f} s) "
+        f"and {again:,} read again, about {PLAN.predicted.seconds:.0f} s; "
+        f"{len(PLAN.gates)} of {len(PLAN.gates)} gates ok; nothing was changed"
+    )
+    assert dry_run_line(PLAN, "attested refused: nobody says so").startswith(
+        "attested refused: nobody says so: at"
+    )
 
 
 def test_each_step_leaves_a_line_with_its_outcome() -> None:
@@ -82,4 +118,8 @@ def test_the_end_of_a_way_back_names_both_topics_of_each_position() -> None:
     )
     console = Console(record=True, width=200)
     render_result(result, console)
-    assert "billing orders-3 1,200 → east.orders 1,100 exact (before: nothing)" in console.export_text()
+    short = console.export_text()
+    assert "✓ 1 positions of 1 group: 1 exact; by translation nothing is read again" in short
+    render_result(result, console, full=True)
+    words = console.export_text().split()
+    assert words[words.index("billing") :][:6] == ["billing", "orders-3", "1,200", "1,100", "nothing", "0"]
