@@ -75,7 +75,7 @@ def render_positions(
     exact = sum(bool(row["exact"]) for row in rows)
     groups = len({row["group"] for row in rows})
     told = f"{len(rows):,} positions of {groups:,} group{'s' if groups != 1 else ''}: {exact:,} exact"
-    again = total(row.get("reread_at_most") for row in rows)
+    again = total(map(_reread, rows))
     if again == 0:
         told += "; by translation nothing is read again"
     else:
@@ -87,17 +87,21 @@ def render_positions(
 
 
 def _positions(rows: list[Row], saved: Mapping[str, Any], named: str, *, full: bool, at_most: int) -> Rows:
-    ways = {(row["source"], row["target"]) for row in rows}
+    ways = {_way(row) for row in rows}
     table = Rows("position", "from", "to", named, "read again", full=full)
     picked = pick_worst(rows, _reread, full=full, at_most=at_most)
     for row in picked.shown:
-        way = f" ({row['source']} → {row['target']})" if len(ways) > 1 else ""
+        way = f" ({_way(row)})" if len(ways) > 1 else ""
         name = f"{row['group']} {_topics(row)}{way}"
         table.add(
             name, _offset(row["source_offset"]), row["target_offset"], _before(row, saved), _reread(row)
         )
     table.add_sums(picked, lambda some: ("", "", "", total(map(_reread, some))))
     return table
+
+
+def _way(row: Row) -> str:
+    return " → ".join(str(row[key]) for key in ("source", "target") if row.get(key))
 
 
 def _topics(row: Row) -> str:
@@ -108,7 +112,10 @@ def _topics(row: Row) -> str:
 
 
 def _reread(row: Row) -> Number:
-    return None if row.get("reread_at_most") is None else int(row["reread_at_most"])
+    """What the translation costs: nothing where it is exact."""
+    if row.get("reread_at_most") is None:
+        return 0 if row["exact"] else None
+    return int(row["reread_at_most"])
 
 
 def _offset(offset: Number) -> str:

@@ -138,13 +138,13 @@ def _hint_of_positions(s: Situation, old: Sequence[str], unknown: Sequence[str])
     hints = []
     if old and s.once(loss_window) is not None:
         hints.append(
-            f"the watcher was slow when {s.left} was lost, as it is where the machine that it runs on is busy; "
+            f"the watcher was slow when {s.left} was lost, as it is where its machine is busy; "
             f"no newer position can be had now: {accept}"
         )
     elif old:
         hints.append(
-            "the watcher is slow: the machine that it runs on, or the brokers that it asks, are busy; give them "
-            f"more CPU or less to do, until dcctl status FILE tells of rounds that are on time; or {accept}"
+            "the watcher is slow: its machine, or the brokers that it asks, are busy; give them more CPU "
+            f"or less to do, until dcctl status FILE tells of rounds that are on time; or {accept}"
         )
     if unknown:
         hints.append(f"take {listed(unknown)} out of the file, and start it there by hand")
