@@ -16,14 +16,7 @@ from orchestrator.wording import listed
 def render_gates(gates: Iterable[GateResult], console: Console, *, full: bool = False) -> None:
     """What is closed first; several that are closed for one reason are told together. `full`: every gate."""
     found = tuple(gates)
-    for closed in by_cause(found):
-        ids = ", ".join(gate.id for gate in closed)
-        measured = listed(dict.fromkeys(gate.measured for gate in closed))
-        mark = MARKS[closed[0].outcome]
-        console.print(f"  {mark} [bold]{ids}[/]: {escape(closed[0].reason)} [dim]({escape(measured)})[/]")
-        console.print(f"      limit: {escape(listed(dict.fromkeys(gate.limit for gate in closed)))}")
-        if hint := hints_of(closed):
-            console.print(f"      {escape(hint)}")
+    render_closed(found, console)
     well = [gate for gate in found if gate.outcome == "ok"]
     if full:
         for gate in well:
@@ -32,6 +25,18 @@ def render_gates(gates: Iterable[GateResult], console: Console, *, full: bool = 
             )
     if well:
         console.print(f"  {MARKS['ok']} {gates_in_words(found)}")
+
+
+def render_closed(gates: Iterable[GateResult], console: Console) -> None:
+    """What is in the way, each with its limit and its hint."""
+    for closed in by_cause(gates):
+        ids = ", ".join(gate.id for gate in closed)
+        measured = listed(dict.fromkeys(gate.measured for gate in closed))
+        mark = MARKS[closed[0].outcome]
+        console.print(f"  {mark} [bold]{ids}[/]: {escape(closed[0].reason)} [dim]({escape(measured)})[/]")
+        console.print(f"      limit: {escape(listed(dict.fromkeys(gate.limit for gate in closed)))}")
+        if hint := hints_of(closed):
+            console.print(f"      {escape(hint)}")
 
 
 def gates_in_words(gates: Iterable[GateResult]) -> str:

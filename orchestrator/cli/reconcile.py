@@ -132,7 +132,7 @@ def apply(  # noqa: PLR0917 - typer passes them by name
 
 def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
     """Say what is not as the file says: what somebody changed, and what the file says anew."""
-    from orchestrator.cli.gates_view import render_gates
+    from orchestrator.cli.gates_view import render_closed
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.reconcile_view import render_differences, summary_of
     from orchestrator.errors import OutcomeUnknownError
@@ -147,7 +147,7 @@ def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
     unseen = not_compared(found)
 
     def render(console: Console) -> None:
-        render_gates(found.gates, console, full=full)
+        render_closed(found.gates, console)
         render_differences(found, console, full=full)
 
     emit(

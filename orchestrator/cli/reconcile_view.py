@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.cli.gates_view import render_gates
+from orchestrator.cli.gates_view import render_closed, render_gates
 from orchestrator.cli.run_progress import parts_in_words
 from orchestrator.cli.tables import WORST, pick_worst
 from orchestrator.ports.clock import utc_text
@@ -78,7 +78,10 @@ def render_reconcile_plan(plan: Plan, console: Console, *, full: bool = False) -
 
     `full`: every gate, difference and step.
     """
-    render_gates(plan.gates, console, full=full)
+    if full:
+        render_gates(plan.gates, console, full=True)
+    else:
+        render_closed(plan.gates, console)
     render_differences(plan, console, full=full)
     if not plan.steps:
         return

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
@@ -9,10 +12,11 @@ from rich.console import Console
 from orchestrator.cli.failover_view import RunView, dry_run_line, render_plan
 from orchestrator.cli.result_view import render_result
 from orchestrator.replication.positions_back import BackPosition
-from orchestrator.runs.plan import RunEvent, to_json
+from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.prices import price_in_words
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
+from tests.cli.screen import Screen
 from tests.verbs import failback_pictures
 from tests.verbs.pictures import REQUEST, observation, topology
 
@@ -83,6 +87,69 @@ def test_each_step_leaves_a_line_with_its_outcome() -> None:
     text = console.export_text()
     assert "✗ Stop the mirror" in text
     assert "[409] busy" in text
+
+
+def events(plan: Plan, *, failing: str = "") -> Iterator[RunEvent]:
+    """A run of a plan, one step after the other; one of them may fail."""
+    number = 0
+    for step in plan.in_order():
+        for kind, outcome in (
+            ("step-intent", None),
+            ("step-outcome", "failed" if step.id == failing else "ok"),
+        ):
+            number += 1
+            yield RunEvent(
+                run_id="r",
+                sequence=number,
+                kind=kind,  # type: ignore[arg-type]
+                at_s=float(number),
+                step=step.id,
+                outcome=outcome,  # type: ignore[arg-type]
+                message="[409] busy" if outcome == "failed" else "",
+            )
+
+
+def seen_on_a_terminal(plan: Plan, *, failing: str = "", full: bool = False) -> list[str]:
+    """What remains on the screen, every refresh of the moving display included."""
+    written = io.StringIO()
+    console = Console(file=written, width=80, force_terminal=True, color_system=None, soft_wrap=True)
+    with RunView(console, full=full) as view:
+        view.take_plan(plan)
+        for event in events(plan, failing=failing):
+            view.take_event(event)
+            assert view._live is not None
+            view._live.refresh()
+    screen = Screen(80)
+    screen.feed(written.getvalue())
+    return screen.rows
+
+
+def test_on_a_terminal_steps_are_told_by_the_part_that_they_belong_to() -> None:
+    """Nothing is left behind of the moving display, however long a step's title; a failed step is named."""
+    long = replace(
+        PLAN, steps=tuple(replace(step, title=f"{step.title}, and so on" * 4) for step in PLAN.steps)
+    )
+    sections = list(dict.fromkeys(step.section for step in PLAN.in_order()))
+    rows = seen_on_a_terminal(long)
+    assert len(rows) == len(sections)
+    for row in rows:
+        assert re.match(r"  \d\d:\d\d:\d\d  ✓ .*: \d+ steps? \(\d+\.0 s\)$", row), rows
+    text = "".join(seen_on_a_terminal(PLAN, failing="stop-mirror"))
+    assert "✗ Stop the mirror (1.0 s)  [409] busy" in text
+    assert re.search(rf"· {sections[0]}: \d+ of \d+ steps", text)
+    assert len(seen_on_a_terminal(PLAN, full=True)) >= len(PLAN.steps)
+
+
+def test_into_a_pipe_each_step_has_a_line_with_its_time() -> None:
+    """A log is read afterwards."""
+    written = io.StringIO()
+    with RunView(Console(file=written, width=80, soft_wrap=True)) as view:
+        view.take_plan(PLAN)
+        for event in events(PLAN):
+            view.take_event(event)
+    lines = written.getvalue().splitlines()
+    assert len(lines) == len(PLAN.steps)
+    assert all(re.match(r"  \d\d:\d\d:\d\d  ✓ [A-Z]", line) for line in lines)
 
 
 def test_the_end_of_a_way_back_names_both_topics_of_each_position() -> None:
