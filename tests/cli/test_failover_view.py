@@ -16,7 +16,7 @@ from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.prices import price_in_words
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
-from tests.cli.screen import Screen
+from tests.cli.terminal_rows import Screen
 from tests.verbs import failback_pictures
 from tests.verbs.pictures import REQUEST, observation, topology
 

@@ -15,7 +15,7 @@ from orchestrator.cli.main import run
 from orchestrator.runs.live import coordination
 from orchestrator.topology.loading import dump_topology
 from orchestrator.verbs.live import real_servers
-from tests.cli.screen import Screen
+from tests.cli.terminal_rows import Screen
 from tests.twin.operator import Operator
 
 _METHODS = ("of_kind", "coordination", "kafka", "access", "log_ends", "each_broker", "connect", "listening")
