@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.judged import STATUS, judged
-from orchestrator.cli.options import ACCEPT_LOSS
+from orchestrator.cli.options import ACCEPT_LOSS, FULL
 from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         help="Draw the records' keys as an earlier drill did, from its report (default: new ones).",
     ),
     accept_loss: int | None = ACCEPT_LOSS,
+    full: bool = FULL,
     keep: bool = typer.Option(False, "--keep", help="Leave the simulation up for a look."),
     out: Path = typer.Option(Path("drills"), "--out", metavar="DIR", help="Where the evidence goes."),
     master: str = typer.Option("local[*]", "--master", help="Spark master for the audit."),
@@ -60,9 +61,10 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     import secrets
     from dataclasses import replace
 
-    from orchestrator.cli.failover_view import render_plan, step_line
+    from orchestrator.cli.failover_view import render_plan
     from orchestrator.cli.output import err_console
     from orchestrator.cli.progress import Narrator
+    from orchestrator.cli.run_progress import RunProgress
     from orchestrator.errors import UsageError
     from orchestrator.runs.plan import Plan, RunEvent
     from orchestrator.simulation.backend import backend_named
@@ -98,20 +100,20 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     content = file.read_bytes()
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
-        titles: dict[str, str] = {}
-        begun: dict[str, float] = {}
+        progress = RunProgress(is_folded=not full)
 
         def take_plan(plan: Plan) -> None:
-            titles.update({step.id: step.title for step in plan.steps})
-            render_plan(plan, err_console)
+            progress.take_plan(plan)
+            render_plan(plan, err_console, full=full)
 
         def take_event(event: RunEvent) -> None:
-            if event.kind == "step-intent":
-                begun[event.step] = event.at_s
-                tell.stage(verb, titles[event.step])
-            elif event.kind == "step-outcome":
-                seconds = event.at_s - begun.get(event.step, event.at_s)
-                tell.print(step_line(event, titles[event.step], seconds))
+            if event.kind == "step-intent" and progress.plan is not None:
+                tell.stage(progress.plan.verb, progress.title(event.step))
+            for line in progress.take_event(event):
+                tell.print(line)
+            if event.kind == "run-ended":
+                for line in progress.rest():
+                    tell.print(line)
 
         outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
         tell.stage("report", str(outcome.folder))

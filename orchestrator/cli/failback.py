@@ -13,6 +13,7 @@ from orchestrator.cli.options import (
     ACKNOWLEDGE,
     DRY_RUN,
     FILE,
+    FULL,
     GRAPH,
     JSON,
     OUT,
@@ -45,6 +46,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
     graph: Path | None = GRAPH,
+    full: bool = FULL,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -78,4 +80,5 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         graph=graph,
         yes=yes,
         as_json=as_json,
+        full=full,
     )

@@ -12,6 +12,7 @@ from orchestrator.cli.options import (
     ACCEPT_LOSS,
     ACKNOWLEDGE,
     FILE,
+    FULL,
     GRAPH,
     JSON,
     OUT,
@@ -55,6 +56,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
     out: Path | None = OUT,
     graph: Path | None = GRAPH,
+    full: bool = FULL,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -99,4 +101,5 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         yes=yes,
         as_json=as_json,
         topology=topology,
+        full=full,
     )

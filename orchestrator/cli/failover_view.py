@@ -1,88 +1,90 @@
-"""How a failover looks on a terminal: the plan with its price, the steps as they go, the outcome."""
+"""How a run looks on a terminal before its end: the plan and its price, what comes undone, how far it is."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.spinner import Spinner
-from rich.table import Table
+from rich.text import Text
 
-from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
+from orchestrator.cli.gates_view import gates_in_words, render_gates
+from orchestrator.cli.price_view import LOSS_KEYS, REREAD_KEYS, costs_of, render_losses, render_rereads
+from orchestrator.cli.run_progress import RunProgress, parts_in_words
+from orchestrator.cli.tables import WORST, middle_cut
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
-from orchestrator.runs.plan import Plan, RunEvent, Step
-from orchestrator.runs.run_times import phases_in_words
+from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.runs.prices import price_in_words
 from orchestrator.runs.where_now import held_afterwards, where_now
-from orchestrator.verbs.live.run_result import RunResult
-from orchestrator.wording import counted
+from orchestrator.wording import and_n_more
 
 T = TypeVar("T")
+# Lines of steps under way; more of them are counted.
+_UNDER_WAY = 6
 
 
-def render_plan(plan: Plan, console: Console) -> None:
-    """What will be done and what it will cost, before anything is done."""
+def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
+    """What is in the way first, then the price and the plan in a line each, then what costs most.
+
+    `full`: every gate, topic, consumer and step.
+    """
     console.print(f"\n[bold]{escape(plan.way)}[/] ({escape(plan.topology)})")
-    for gate in plan.gates:
-        mark = MARKS[gate.outcome]
-        console.print(f"  {mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
-        if gate.outcome != "ok":
-            console.print(f"      limit: {escape(gate.limit)}")
-            if gate.hint:
-                console.print(f"      {escape(gate.hint)}")
-    if plan.predicted.loss:
-        console.print(_loss_table(plan))
-    if plan.predicted.reread:
-        console.print(_reread_table(plan.predicted.reread))
-    _print_steps(plan, console)
-    console.print(f"Expected: {plan.predicted.seconds:g} s\n")
+    render_gates(plan.gates, console, full=full)
+    console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
+    count = len(plan.steps)
+    parts = escape(parts_in_words(plan.in_order()))
+    console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")
+    if full:
+        _print_steps(plan, console)
+    losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)
+    render_losses(losses, console, full=full, allowed=_allowed(plan))
+    render_rereads(costs_of(plan.source, plan.predicted.reread, REREAD_KEYS), console, full=full)
+    console.print()
 
 
-def _loss_table(plan: Plan) -> Table:
-    budget = plan.facts.get("budget", {})
-    accepted = plan.request.get("accept_loss")
-    allowed = accepted if accepted is not None else budget.get("records")
-    title = "Records lost" + ("" if allowed is None else f" (allowed: {allowed:,} in all)")
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
-    for name in ("topic", "at least", "expected", "at most"):
-        table.add_column(name, justify="left" if name == "topic" else "right")
-    for topic, loss in plan.predicted.loss.items():
-        table.add_row(escape(topic), *(counted(loss.get(key)) for key in ("at_least", "expected", "at_most")))
-    return table
+def dry_run_line(plan: Plan, refusal: str) -> str:
+    """All of a plan in one line. `refusal`: which gates are closed, and why; empty where it could be done."""
+    can = refusal or "it could be done"
+    return f"{can}: {price_in_words(plan)}; {gates_in_words(plan.gates)}; nothing was changed"
 
 
-def _reread_table(reread: Mapping[str, Mapping[str, int | None]]) -> Table:
-    table = Table(title="Records read again, at most", title_justify="left", box=None, padding=(0, 2))
-    for name in ("consumer", "by translation", "by age of position", "in all"):
-        table.add_column(name, justify="left" if name == "consumer" else "right")
-    for consumer, cost in reread.items():
-        table.add_row(
-            escape(consumer), *(counted(cost.get(key)) for key in ("map", "position_age", "at_most"))
-        )
-    return table
+def _allowed(plan: Plan) -> int | None:
+    """Records that may be lost in all; None for any number."""
+    accepted, budget = plan.request.get("accept_loss"), plan.facts.get("budget", {})
+    records = accepted if accepted is not None else budget.get("records")
+    return None if records is None else int(records)
 
 
 def _print_steps(plan: Plan, console: Console) -> None:
     """Lines, not a table: they are read in logs too."""
-    console.print("Steps")
     for step in plan.in_order():
         after = f"  [dim]after {escape(', '.join(step.depends_on))}[/]" if step.depends_on else ""
         console.print(f"  {step.phase:<9} {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
 
 
-def render_undo(state: RunState, console: Console, effects: Holdings) -> None:
-    """What an abort would take back, what stands, and what is held now and afterwards, by these `effects`."""
-    for step in reversed(steps_to_undo(state)):
-        if step.is_taken_back:
-            console.print(f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]")
-    for step in staying(state):
-        why = f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else ""
-        console.print(f"  [bold yellow]stands[/]: {escape(step.title)}{why}")
+def render_undo(state: RunState, console: Console, effects: Holdings, *, full: bool = False) -> None:
+    """What an abort would take back, what stands, and what is held now and afterwards, by these `effects`.
+
+    `full`: each step.
+    """
+    back = [
+        f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]"
+        for step in reversed(steps_to_undo(state))
+        if step.is_taken_back
+    ]
+    stands = [
+        f"  [bold yellow]stands[/]: {escape(step.title)}"
+        + (f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else "")
+        for step in staying(state)
+    ]
+    _print_first(back, "steps are taken back", console, full=full)
+    _print_first(stands, "steps stand", console, full=full)
     if said := where_now(state, effects):
         console.print(f"  now: {escape(said)}")
         console.print(
@@ -90,19 +92,23 @@ def render_undo(state: RunState, console: Console, effects: Holdings) -> None:
         )
 
 
-def step_line(event: RunEvent, title: str, seconds: float) -> str:
-    """One line for a step that has ended."""
-    message = f"  [dim]{escape(event.message)}[/]" if event.message else ""
-    mark = MARKS.get(str(event.outcome), "·")
-    return f"  {mark} {escape(title)} [dim]({seconds:.1f} s)[/]{message}"
+def _print_first(lines: list[str], what: str, console: Console, *, full: bool) -> None:
+    at_most = len(lines) if full else WORST
+    for line in lines[:at_most]:
+        console.print(line)
+    if len(lines) > at_most:
+        console.print(f"  [dim]{and_n_more(len(lines) - at_most)} {what}; --full names each[/]")
 
 
 class RunView:
-    """Live progress: what is under way with its seconds, and one line for each step that has ended."""
+    """Live progress: what is under way with its seconds, and a line for each part of the run that is done.
 
-    def __init__(self, console: Console) -> None:
+    Into a pipe, and with `full`, each step that has ended has a line of its own.
+    """
+
+    def __init__(self, console: Console, *, full: bool = False) -> None:
         self._console = console
-        self.plan: Plan | None = None
+        self._progress = RunProgress(is_folded=console.is_terminal and not full)
         self._run_id = ""
         self._begun: dict[str, float] = {}
         self._live: Live | None = None
@@ -115,13 +121,19 @@ class RunView:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._stop()
+        self._print(self._progress.rest())
         if kind is KeyboardInterrupt and self._run_id:
             self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id} FILE")
             self._console.print(f"to take it back: dcctl abort {self._run_id} FILE")
 
+    @property
+    def plan(self) -> Plan | None:
+        """What is run, once it is known."""
+        return self._progress.plan
+
     def take_plan(self, plan: Plan) -> None:
         """From now on steps have titles."""
-        self.plan = plan
+        self._progress.take_plan(plan)
 
     def paused(self, question: Callable[[], T]) -> T:
         """Ask a person without the moving display."""
@@ -136,32 +148,25 @@ class RunView:
         self._run_id = event.run_id
         if event.kind in ("step-intent", "undo-intent"):
             self._begun[event.step] = time.monotonic()
-        elif event.kind == "undo-started":
-            self._console.print(f"  [bold yellow]↶[/] taken back: {escape(event.message)}")
-        elif event.kind in ("step-outcome", "undo-outcome") and event.outcome is not None:
-            begun = self._begun.pop(event.step, time.monotonic())
-            step = self._step(event.step)
-            title = self._title(event.step)
-            if event.kind == "undo-outcome":
-                title = undone_words(step.stays_because if step else "") + title
-            self._console.print(step_line(event, title, time.monotonic() - begun))
+        elif event.step:
+            self._begun.pop(event.step, None)
+        self._print(self._progress.take_event(event))
 
     def __rich__(self) -> Group:
-        now = time.monotonic()
-        return Group(
-            *(
-                Spinner("dots", f"{self._title(step)}  {now - begun:.0f} s")
-                for step, begun in self._begun.items()
-            )
-        )
+        """A line each for what is under way; none is wider than the terminal, or it would be left behind."""
+        now, width = time.monotonic(), self._console.width - 14
+        under_way = list(self._begun.items())
+        lines: list[Spinner | Text] = [
+            Spinner("dots", Text(f"{middle_cut(self._progress.title(step), width)}  {now - begun:.0f} s"))
+            for step, begun in under_way[:_UNDER_WAY]
+        ]
+        if len(under_way) > _UNDER_WAY:
+            lines.append(Text(f"  {and_n_more(len(under_way) - _UNDER_WAY, 'under way')}"))
+        return Group(*lines)
 
-    def _title(self, step_id: str) -> str:
-        step = self._step(step_id)
-        return step.title if step else step_id
-
-    def _step(self, step_id: str) -> Step | None:
-        steps: Iterable[Step] = self.plan.steps if self.plan else ()
-        return next((step for step in steps if step.id == step_id), None)
+    def _print(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._console.print(line)
 
     def _go_live(self) -> None:
         if self._console.is_terminal:
@@ -172,35 +177,3 @@ class RunView:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-
-def render_result(result: RunResult, console: Console) -> None:
-    """The phases, and what stood there before beside what stands there now."""
-    if not result.phases:
-        return
-    said = phases_in_words(result.phases, result.started_at_s)
-    console.print(f"Phases (they overlap; seconds after the command): {said}")
-    for step in result.steps:
-        if step["outcome"] != "ok":
-            mark = MARKS.get(str(step["outcome"]), "·")
-            console.print(
-                f"  {mark} {escape(str(step['title']))}: {escape(str(step['message'] or step['outcome']))}"
-            )
-    for line in producer_lines(result.producers):
-        console.print(line)
-    render_loss(result.loss, console)
-    # On the way back there is no group sync: what stands there is the group's own, of long ago.
-    named = "before" if result.plan["verb"] == "failback" else "the mirror's own"
-    for row in result.translations:
-        console.print(_translation_line(row, result.saved_offsets, named))
-
-
-def _translation_line(row: Mapping[str, Any], saved: Mapping[str, Any], named: str) -> str:
-    before = saved.get(row["group"], {}).get(row["target_topic"], {}).get(str(row["partition"]))
-    own = "nothing" if before is None else f"{before:,}"
-    source = "nothing" if row["source_offset"] is None else f"{row['source_offset']:,}"
-    kind = "exact" if row["exact"] else "safe"
-    return (
-        f"  {escape(row['group'])} {escape(row['topic'])}-{row['partition']} {source}"
-        f" → {escape(row['target_topic'])} {counted(row['target_offset'])} {kind} [dim]({named}: {own})[/]"
-    )

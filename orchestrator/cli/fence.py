@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.options import ACCEPT_CLUSTER, DRY_RUN, FILE, GRAPH, JSON, OUT, REASON, YES
+from orchestrator.cli.options import ACCEPT_CLUSTER, DRY_RUN, FILE, FULL, GRAPH, JSON, OUT, REASON, YES
 
 if TYPE_CHECKING:
     from orchestrator.topology.model import Topology
@@ -38,13 +38,15 @@ def fence(  # noqa: PLR0917 - typer passes them by name
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
     graph: Path | None = GRAPH,
+    full: bool = FULL,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
     """Deny writing to the file's producers at a cluster, and see that nothing is written any more."""
     _run(
         file, "fence", cluster, principal, consumers, reason,
-        accept_cluster=accept_cluster, dry_run=dry_run, out=out, graph=graph, yes=yes, as_json=as_json,
+        accept_cluster=accept_cluster, dry_run=dry_run, out=out, graph=graph,
+        full=full, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -60,6 +62,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
     graph: Path | None = GRAPH,
+    full: bool = FULL,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -67,7 +70,7 @@ def unfence(  # noqa: PLR0917 - typer passes them by name
     _run(
         file, "unfence", cluster, principal, True, reason,
         acknowledge=acknowledge, accept_cluster=accept_cluster,
-        dry_run=dry_run, out=out, graph=graph, yes=yes, as_json=as_json,
+        dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
@@ -84,6 +87,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
     dry_run: bool,
     out: Path | None,
     graph: Path | None,
+    full: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -114,6 +118,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
         graph=graph,
         yes=yes,
         as_json=as_json,
+        full=full,
     )
 
 

@@ -43,5 +43,6 @@ GRAPH = typer.Option(
     help="With --dry-run: draw the plan, for Graphviz or as Mermaid, by the file's ending.",
 )
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
+FULL = typer.Option(False, "--full", help="Name every gate, topic, consumer and step, not only the worst.")
 YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

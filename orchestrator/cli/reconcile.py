@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestrator.cli.options import ACCEPT_CLUSTER, JSON, REASON
+from orchestrator.cli.options import ACCEPT_CLUSTER, FULL, JSON, REASON
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def plan(
+def plan(  # noqa: PLR0917 - typer passes them by name
     file: Path = _FILE,
     out: Path | None = typer.Option(
         None, "-o", metavar="PLAN", help="Write the plan for `dcctl apply PLAN`."
@@ -35,6 +35,7 @@ def plan(
         help="Draw the plan, for Graphviz or as Mermaid, by the file's ending.",
     ),
     accept_cluster: list[str] = ACCEPT_CLUSTER,
+    full: bool = FULL,
     as_json: bool = JSON,
 ) -> None:
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
@@ -63,15 +64,16 @@ def plan(
         {"plan": to_json(found)},
         as_json=as_json,
         summary=summary,
-        render=lambda console: render_reconcile_plan(found, console),
+        render=lambda console: render_reconcile_plan(found, console, full=full),
     )
     raise typer.Exit(gate_status(found) or (3 if changes_of(found) else 0))
 
 
-def apply(
+def apply(  # noqa: PLR0917 - typer passes them by name
     file: Path = typer.Argument(..., metavar="FILE|PLAN", help="A topology file, or a plan of `dcctl plan`."),
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
+    full: bool = FULL,
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
     as_json: bool = JSON,
 ) -> None:
@@ -101,11 +103,11 @@ def apply(
         accepted = ApplyRequest.of_plan(given).accept_cluster
     # What was reviewed was the plan: giving it is the word.
     assume_yes = yes or given is not None
-    with RunView(err_console) as view:
+    with RunView(err_console, full=full) as view:
 
         def take_plan(made: Plan) -> None:
             if "done_by" not in made.facts:
-                render_reconcile_plan(made, err_console)
+                render_reconcile_plan(made, err_console, full=full)
             view.take_plan(made)
 
         def ask(made: Plan) -> bool:
@@ -125,13 +127,14 @@ def apply(
             if as_json and view.plan is not None:
                 emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
             raise
-    end_with(result, as_json)
+    end_with(result, as_json, full=full)
 
 
-def drift(file: Path = _FILE, as_json: bool = JSON) -> None:
+def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
     """Say what is not as the file says: what somebody changed, and what the file says anew."""
+    from orchestrator.cli.gates_view import render_closed
     from orchestrator.cli.output import emit, speak_of
-    from orchestrator.cli.reconcile_view import render_differences, render_gates, summary_of
+    from orchestrator.cli.reconcile_view import render_differences, summary_of
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.reconcile.planning import is_of_other_clusters, not_compared
     from orchestrator.runs.plan import to_json
@@ -144,8 +147,8 @@ def drift(file: Path = _FILE, as_json: bool = JSON) -> None:
     unseen = not_compared(found)
 
     def render(console: Console) -> None:
-        render_gates(found, console)
-        render_differences(found, console)
+        render_closed(found.gates, console)
+        render_differences(found, console, full=full)
 
     emit(
         {

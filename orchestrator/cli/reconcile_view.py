@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from orchestrator.cli.gates_view import render_closed, render_gates
+from orchestrator.cli.run_progress import parts_in_words
+from orchestrator.cli.tables import WORST, pick_worst
 from orchestrator.ports.clock import utc_text
 from orchestrator.reconcile.planning import is_of_other_clusters, not_compared
 from orchestrator.runs.plan import Plan
@@ -15,13 +19,15 @@ from orchestrator.wording import and_n_more, listed
 
 Row = Mapping[str, Any]
 
-_SHOWN = 40
-_GATE_MARKS = {"refused": "[bold red]✗[/]", "unknown": "[bold yellow]?[/]"}
+_SHOWN = 15
 IRREVERSIBLE = "[bold red]⚠ irreversible[/]"
 
 
-def render_differences(plan: Plan, console: Console) -> None:
-    """Drift and change apart, each line with its reason; then what nobody's file knows."""
+def render_differences(plan: Plan, console: Console, *, full: bool = False) -> None:
+    """Drift and change apart, each line with its reason; then what nobody's file knows.
+
+    Of many those that are refused or irreversible come first, and the others are counted, unless `full`.
+    """
     rows: Sequence[Row] = plan.facts["differences"]
     applied = plan.facts["applied"]
     since = f"run {applied['run_id']}, {utc_text(applied['at_s'])}" if applied else ""
@@ -29,10 +35,10 @@ def render_differences(plan: Plan, console: Console) -> None:
     change = [row for row in rows if row["cause"] == "change"]
     if drift:
         console.print(f"[bold]Drift[/] since the file was applied ({escape(since)})")
-        _print_rows(drift, console)
+        _print_rows(drift, console, full=full)
     if change:
         console.print(f"[bold]Change[/]: {_why_change(plan)}")
-        _print_rows(change, console)
+        _print_rows(change, console, full=full)
     for target, sources in plan.facts["held"].items():
         for source, reason in sources.items():
             console.print(
@@ -67,28 +73,28 @@ def is_applied_known(plan: Plan) -> bool:
     return bool(plan.facts.get("applied_known", True))
 
 
-def render_reconcile_plan(plan: Plan, console: Console) -> None:
-    """The gates that are closed, every difference, and the steps."""
-    render_gates(plan, console)
-    render_differences(plan, console)
-    if plan.steps:
-        console.print("[bold]Steps[/]")
-        for step in plan.in_order():
-            mark = f"  {IRREVERSIBLE}" if step.irreversible else ""
-            after = f"  [dim]after {_after(step.depends_on)}[/]" if step.depends_on else ""
-            console.print(f"  {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}{mark}")
-        console.print(f"Expected: {plan.predicted.seconds:g} s\n")
+def render_reconcile_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
+    """The gates that are closed, then what differs, then the steps in a line, but for what is irreversible.
 
-
-def render_gates(plan: Plan, console: Console) -> None:
-    """Only those that are in the way."""
-    for gate in plan.gates:
-        if gate.outcome != "ok":
-            mark = _GATE_MARKS[gate.outcome]
-            console.print(f"{mark} {gate.id}: {escape(gate.reason)} [dim]({escape(gate.measured)})[/]")
-            console.print(f"    limit: {escape(gate.limit)}")
-            if gate.hint:
-                console.print(f"    {escape(gate.hint)}")
+    `full`: every gate, difference and step.
+    """
+    if full:
+        render_gates(plan.gates, console, full=True)
+    else:
+        render_closed(plan.gates, console)
+    render_differences(plan, console, full=full)
+    if not plan.steps:
+        return
+    count = len(plan.steps)
+    told = f"{count} step{'s' if count != 1 else ''}, about {max(1.0, plan.predicted.seconds):,.0f} s"
+    console.print(f"[bold]Plan[/]  {told}: {escape(parts_in_words(plan.in_order()))}")
+    lasting = [step for step in plan.in_order() if step.irreversible]
+    for step in plan.in_order() if full else lasting[:WORST]:
+        mark = f"  {IRREVERSIBLE}" if step.irreversible else ""
+        after = f"  [dim]after {_after(step.depends_on)}[/]" if step.depends_on else ""
+        console.print(f"  {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}{mark}")
+    if not full and len(lasting) > WORST:
+        console.print(f"  {IRREVERSIBLE}: {and_n_more(len(lasting) - WORST)}; --full names each step")
 
 
 def summary_of(plan: Plan) -> str:
@@ -128,11 +134,21 @@ def _no_difference(plan: Plan) -> str:
     return "everything is as the file says"
 
 
-def _print_rows(rows: Sequence[Row], console: Console) -> None:
-    for row in rows[:_SHOWN]:
+def _print_rows(rows: Sequence[Row], console: Console, *, full: bool) -> None:
+    picked = pick_worst(rows, _weight, full=full, at_most=_SHOWN)
+    for row in picked.shown:
         console.print(_line(row))
-    if len(rows) > _SHOWN:
-        console.print(f"    … {and_n_more(len(rows) - _SHOWN)}; --json has them all")
+    if picked.left_out:
+        kinds = Counter(str(row["subject"]).partition(" ")[0] for row in picked.left_out)
+        told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.most_common())
+        console.print(f"    … {and_n_more(len(picked.left_out))} ({escape(told)}); --full names each")
+
+
+def _weight(row: Row) -> int:
+    """What somebody has to know before anything else."""
+    if row["mend"] == "refused":
+        return 4
+    return 3 if row["irreversible"] else 2 if row["mend"] != "planned" else 1
 
 
 def _line(row: Row) -> str:

@@ -14,24 +14,30 @@ _UNKNOWN = "an unknown number of records"
 
 
 def end_with(
-    result: RunResult, as_json: bool, *, is_abort: bool = False, topology: Topology | None = None
+    result: RunResult,
+    as_json: bool,
+    *,
+    is_abort: bool = False,
+    topology: Topology | None = None,
+    full: bool = False,
 ) -> None:
     """Print the outcome; anything but what was asked for ends with its own status, printed or not.
 
     `is_abort`: being undone is what was asked for. With `topology` it is said how the run can be measured.
+    `full`: every step and position is named, not only the worst.
     """
     from orchestrator.cli.output import best_effort
 
     with best_effort():
-        _show(result, as_json, is_abort=is_abort, topology=topology)
+        _show(result, as_json, is_abort=is_abort, topology=topology, full=full)
     error = _error_of(result, is_abort=is_abort)
     if error is not None:
         raise error
 
 
-def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topology | None) -> None:
-    from orchestrator.cli.failover_view import render_result
+def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topology | None, full: bool) -> None:
     from orchestrator.cli.output import console, emit
+    from orchestrator.cli.result_view import render_result
 
     summary = _summary(result, is_abort=is_abort) + _how_to_measure(result, topology)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
@@ -39,10 +45,10 @@ def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topolog
             result.as_json(),
             as_json=as_json,
             summary=summary,
-            render=lambda console: render_result(result, console),
+            render=lambda console: render_result(result, console, full=full),
         )
     else:
-        render_result(result, console)
+        render_result(result, console, full=full)
 
 
 def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:

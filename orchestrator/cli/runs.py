@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.options import FILE, JSON
+from orchestrator.cli.options import FILE, FULL, JSON
 from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
         help="A site that you made sure is down: needed again where it answered since you last said so.",
     ),
     reason: str = typer.Option("", "--reason", help="How you know; kept in the journal."),
+    full: bool = FULL,
     as_json: bool = JSON,
 ) -> None:
     """Go on with a run that stopped on the way; what its last steps did is looked at first.
@@ -50,7 +51,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.runs import resume_run
 
     topology = given_topology(file)
-    with RunView(err_console) as view:
+    with RunView(err_console, full=full) as view:
         result = resume_run(
             topology,
             run,
@@ -61,7 +62,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
             on_event=view.take_event,
         )
     # Of a run that a person wants taken back that is what going on comes to.
-    end_with(result, as_json, is_abort=result.is_undo_asked, topology=topology)
+    end_with(result, as_json, is_abort=result.is_undo_asked, topology=topology, full=full)
 
 
 def abort(  # noqa: PLR0917 - typer passes them by name
@@ -74,6 +75,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         metavar="STEP",
         help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
     ),
+    full: bool = FULL,
     yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
     as_json: bool = JSON,
 ) -> None:
@@ -88,10 +90,10 @@ def abort(  # noqa: PLR0917 - typer passes them by name
     topology = given_topology(file)
 
     def ask(state: RunState) -> bool:
-        render_undo(state, err_console, effects_of(topology))
+        render_undo(state, err_console, effects_of(topology), full=full)
         return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
 
-    with RunView(err_console) as view:
+    with RunView(err_console, full=full) as view:
         result = abort_run(
             topology,
             run,
@@ -101,7 +103,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
             on_event=view.take_event,
             approve=ask,
         )
-    end_with(result, as_json, is_abort=True)
+    end_with(result, as_json, is_abort=True, full=full)
 
 
 def unlock(
@@ -188,6 +190,7 @@ def show(
     run: str = _RUN,
     file: Path | None = FILE,
     records_only: bool = typer.Option(False, "--records", help="The journal's records as they are."),
+    full: bool = FULL,
     as_json: bool = JSON,
 ) -> None:
     """Tell one run from its journal: who, why, what was measured, decided and done, and how long it took."""
@@ -207,6 +210,6 @@ def show(
         as_json=as_json,
         summary=f"{len(records)} records",
         render=lambda console: (
-            render_records(records, console) if records_only else render_story(story, console)
+            render_records(records, console) if records_only else render_story(story, console, full=full)
         ),
     )

@@ -67,7 +67,12 @@ def up(
 
 def workload(
     name: str | None = _NAME,
-    scenario: str = typer.Option("default", "--scenario", metavar="NAME", help="How much they do."),
+    scenario: str = typer.Option(
+        "default",
+        "--scenario",
+        metavar="NAME",
+        help="How much they do: tiny or small (two cores carry that), or default (four or more).",
+    ),
     as_json: bool = JSON,
 ) -> None:
     """Let producers, consumer groups and Spark queries work at the mirror's source, as a drill does."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from orchestrator.cli.options import FILE, JSON
+from orchestrator.cli.options import FILE, FULL, JSON
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
 def status(
     file: Path | None = FILE,
     target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
+    full: bool = FULL,
     as_json: bool = JSON,
 ) -> None:
     """Tell what losing a source now would cost, and what would refuse the failover."""
@@ -33,5 +34,5 @@ def status(
         found,
         as_json=as_json,
         summary=summary if as_json else "",
-        render=lambda console: render_status(found, console, topology.consumers),
+        render=lambda console: render_status(found, console, topology.consumers, full=full),
     )

@@ -1,15 +1,16 @@
-"""How `dcctl status` looks on a terminal: first what would be lost, then what could not be done."""
+"""How `dcctl status` looks on a terminal: first what could not be done, then what would be lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from orchestrator.cli.status_headline import has_price, headline
+from orchestrator.cli.tables import Number, Rows, pick_worst, rows_each, total
 from orchestrator.moves.in_status import Told
 from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
 from orchestrator.runs.gate import by_cause, hints_of
@@ -18,9 +19,9 @@ from orchestrator.runs.plan import GateResult
 from orchestrator.runs.word import rows_by_word
 from orchestrator.topology.model import Consumer
 from orchestrator.watch.status_parts import status_parts
-from orchestrator.wording import counted, listed, short_age
+from orchestrator.wording import and_n_more, listed, short_age
 
-_LISTED = 8
+_LISTED, _NOTES = 8, 5
 # A watcher that has said nothing for longer than the second is not slow: it may have gone.
 _SLOW_S, _SILENT_S = 3.0, 30.0
 _CLOSED = {
@@ -29,8 +30,10 @@ _CLOSED = {
 }
 
 
-def render_status(status: Mapping[str, Any], console: Console, consumers: Iterable[Consumer] = ()) -> None:
-    """Who keeps our hands off, who is fenced, then every mirror. `consumers`: those of the file."""
+def render_status(
+    status: Mapping[str, Any], console: Console, consumers: Iterable[Consumer] = (), *, full: bool = False
+) -> None:
+    """Holds, fences, then every mirror. `consumers`: those of the file. `full`: every topic and consumer."""
     parts = status_parts(consumers).values()
     for hold in status.get("holds") or ():
         console.print(f"[bold yellow]HELD[/] {escape(str(Hold(**hold)))}")
@@ -40,8 +43,18 @@ def render_status(status: Mapping[str, Any], console: Console, consumers: Iterab
         console.print(f"[bold yellow]FENCED[/] {escape(_fence(fence))}")
     if status.get("fences_problem") and status["fences_problem"] != status.get("holds_problem"):
         console.print(f"[yellow]?[/] whether a fence stands: {escape(status['fences_problem'])}")
+    at_most = rows_each(len(status["mirrors"]))
     for mirror in status["mirrors"]:
-        _render_mirror(mirror, [part.row(**row) for part in parts for row in mirror[part.key]], console)
+        told = [part.row(**row) for part in parts for row in mirror[part.key]]
+        _render_mirror(mirror, told, console, _Room(full=full, rows=at_most))
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many rows of each kind a mirror may have; `full`: all of them."""
+
+    full: bool
+    rows: int
 
 
 def _fence(fence: Mapping[str, Any]) -> str:
@@ -63,19 +76,29 @@ def _fence(fence: Mapping[str, Any]) -> str:
     )
 
 
-def _render_mirror(mirror: Mapping[str, Any], told: Sequence[Told], console: Console) -> None:
+def _render_mirror(mirror: Mapping[str, Any], told: Sequence[Told], console: Console, room: _Room) -> None:
     """`told`: what kinds tell of their applications."""
     console.print(f"\n[bold {_colour(mirror)}]{escape(headline(mirror))}[/]")
+    if has_price(mirror):
+        _render_closed(mirror, console)
     for line in _who_works_where(mirror):
         console.print(f"  {line}")
     for line in _degraded(mirror):
         console.print(f"  {line}")
     console.print(f"  watcher   {_watcher(mirror)}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
-    for place, what in mirror["mirror"]["gaps"].items():
-        console.print(f"            [red]{escape(place)}: {escape(what)}[/]")
+    gaps = [f"[red]{escape(place)}: {escape(what)}[/]" for place, what in mirror["mirror"]["gaps"].items()]
+    _print_first(gaps, "            ", "gaps", console, room)
     if has_price(mirror):
-        _render_price(mirror, told, console)
+        _render_price(mirror, told, console, room)
+
+
+def _print_first(lines: Sequence[str], indent: str, what: str, console: Console, room: _Room) -> None:
+    shown = lines if room.full else lines[: room.rows]
+    for line in shown:
+        console.print(f"{indent}{line}")
+    if len(lines) > len(shown):
+        console.print(f"{indent}{and_n_more(len(lines) - len(shown), f'more {what}; --full names each')}")
 
 
 def _colour(mirror: Mapping[str, Any]) -> str:
@@ -88,13 +111,8 @@ def _colour(mirror: Mapping[str, Any]) -> str:
     return "red" if mirror["lost_between_s"] else "yellow" if mirror["would_refuse"] else "green"
 
 
-def _render_price(mirror: Mapping[str, Any], told: Sequence[Told], console: Console) -> None:
-    """What would be lost and read again if the source were lost now, and what would refuse a failover."""
-    console.print(_loss_table(mirror))
-    if mirror["groups"] or told:
-        console.print(_consumer_table(mirror, told))
-        for note in _notes(mirror, told):
-            console.print(f"  [yellow]![/] {escape(note)}")
+def _render_closed(mirror: Mapping[str, Any], console: Console) -> None:
+    """What would refuse a failover, and what could not be measured."""
     closed = by_cause(GateResult(**gate) for gate in mirror["would_refuse"])
     for outcome, (title, mark) in _CLOSED.items():
         found = [gates for gates in closed if gates[0].outcome == outcome]
@@ -106,6 +124,19 @@ def _render_price(mirror: Mapping[str, Any], told: Sequence[Told], console: Cons
             console.print(f"  {mark} {ids}: {escape(gates[0].reason)} [dim]({escape(measured)})[/]")
             if hint := hints_of(gates):
                 console.print(f"      {escape(hint)}")
+
+
+def _render_price(mirror: Mapping[str, Any], told: Sequence[Told], console: Console, room: _Room) -> None:
+    """What would be lost and read again if the source were lost now."""
+    if mirror["loss"]["topics"]:
+        console.print()
+        console.print(_loss_table(mirror, room))
+    if mirror["groups"] or told:
+        console.print()
+        console.print(_consumer_table(mirror, told, room))
+        notes = [f"[yellow]![/] {escape(note)}" for note in _notes(mirror, told)]
+        few = _Room(full=room.full, rows=min(_NOTES, room.rows))
+        _print_first(notes, "  ", "notes", console, few)
 
 
 def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
@@ -144,7 +175,7 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
     if move["not_seen"] is None:
         yield f"[yellow]?[/] who works at {escape(move['target'])} cannot be told: {escape(move['problem'])}"
         return
-    names = ", ".join(move["not_seen"])
+    names = listed(move["not_seen"], _LISTED)
     yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
     yield f"          dcctl resume {move['run_id']} FILE looks again"
     if said := rows_by_word(move["run_id"], move.get("waits_for", ())):
@@ -168,7 +199,7 @@ def _guards(guards: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             silent = "" if guard["is_at_work"] else _said(guard["age_s"])
             closed.setdefault(f"{guard['reason']}{silent}", []).append(str(guard["server"]))
     for reason, servers in closed.items():
-        yield f"[yellow]closed to applications[/]: {escape(', '.join(servers))}: {escape(reason)}"
+        yield f"[yellow]closed to applications[/]: {escape(listed(servers, _LISTED))}: {escape(reason)}"
 
 
 def _said(age_s: float | None) -> str:
@@ -225,28 +256,59 @@ def _mirror(mirror: Mapping[str, Any]) -> str:
     return f"{states}, {behind}, {beat}"
 
 
-def _loss_table(mirror: Mapping[str, Any]) -> Table:
-    table = _table("Records that would be lost", "topic", "expected", "at most", "mirror is behind by")
-    for topic, loss in mirror["loss"]["topics"].items():
-        behind = mirror["mirror"]["lag_records"].get(topic)
-        table.add_row(escape(topic), *map(counted, (loss.get("expected"), loss.get("at_most"), behind)))
+def _loss_table(mirror: Mapping[str, Any], room: _Room) -> Rows:
+    table = Rows("records lost, by topic", "expected", "at most", "mirror is behind by", full=room.full)
+    lag = mirror["mirror"]["lag_records"]
+    rows = [
+        (topic, (loss.get("expected"), loss.get("at_most"), lag.get(topic)))
+        for topic, loss in mirror["loss"]["topics"].items()
+    ]
+    picked = pick_worst(rows, lambda row: row[1][1], full=room.full, at_most=room.rows)
+    for topic, numbers in picked.shown:
+        table.add(topic, *numbers)
+    table.add_sums(picked, lambda some: [total(numbers[at] for _, numbers in some) for at in range(3)])
     return table
 
 
-def _consumer_table(mirror: Mapping[str, Any], told: Iterable[Told]) -> Table:
-    table = _table("Consumers", "consumer", "position is", "would read again", "by translation")
-    for group in mirror["groups"]:
-        age = group["position_age_s"]
-        table.add_row(
-            escape(group["group"]),
-            "unknown" if age is None else f"{short_age(age)} old",
-            _at_most(group["reread"]),
-            counted(group["reread"].get("map")),
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One consumer: how old its position is, and what it would read again."""
+
+    name: str
+    position: str
+    at_most: Number
+    by_map: Number
+
+
+def _consumer_table(mirror: Mapping[str, Any], told: Iterable[Told], room: _Room) -> Rows:
+    """Whoever would read most again first; see `pick_worst`."""
+    table = Rows(
+        "records read again, by consumer", "position is", "at most", "by translation", full=room.full
+    )
+    rows = [
+        _Reading(
+            group["group"],
+            _old(group["position_age_s"]),
+            group["reread"].get("at_most"),
+            group["reread"].get("map"),
         )
-    for one in told:
-        reread = _at_most(one.reread), counted(one.reread.get("map"))
-        table.add_row(escape(one.application), escape(one.position), *reread)
+        for group in mirror["groups"]
+    ]
+    rows += [
+        _Reading(one.application, one.position, one.reread.get("at_most"), one.reread.get("map"))
+        for one in told
+    ]
+    picked = pick_worst(rows, lambda row: row.at_most, full=room.full, at_most=room.rows)
+    for row in picked.shown:
+        table.add(row.name, row.position, row.at_most, row.by_map)
+    table.add_sums(
+        picked, lambda some: ("", total(row.at_most for row in some), total(row.by_map for row in some))
+    )
     return table
+
+
+def _old(age_s: float | None) -> str:
+    return "unknown" if age_s is None else f"{short_age(age_s)} old"
 
 
 def _notes(mirror: Mapping[str, Any], told: Iterable[Told]) -> list[str]:
@@ -258,15 +320,3 @@ def _notes(mirror: Mapping[str, Any], told: Iterable[Told]) -> list[str]:
         elif group["partitions"] > group["exact"]:
             notes.append(f"{group['group']}: {group['exact']} of {group['partitions']} partitions exact")
     return notes + [f"{one.application}: {one.note}" for one in told if one.note]
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right")
-    return table
-
-
-def _at_most(reread: Mapping[str, int | None]) -> str:
-    at_most = reread.get("at_most")
-    return "unknown" if at_most is None else f"at most {at_most:,}"

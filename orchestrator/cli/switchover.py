@@ -13,6 +13,7 @@ from orchestrator.cli.options import (
     ACKNOWLEDGE,
     DRY_RUN,
     FILE,
+    FULL,
     GRAPH,
     JSON,
     OUT,
@@ -39,6 +40,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     dry_run: bool = DRY_RUN,
     out: Path | None = OUT,
     graph: Path | None = GRAPH,
+    full: bool = FULL,
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
@@ -71,4 +73,5 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         yes=yes,
         as_json=as_json,
         topology=topology,
+        full=full,
     )

@@ -28,10 +28,12 @@ def run_verb(
     yes: bool,
     as_json: bool,
     topology: Topology | None = None,
+    full: bool = False,
 ) -> None:
     """One verb on the command line: its plan shown, asked for, run, and ended.
 
     The plan is written to `out`, and one that is only looked at is drawn in `graph`, where those are given.
+    `full`: everything is named, not only the worst.
     """
     from orchestrator.cli.failover_view import RunView, render_plan
     from orchestrator.cli.output import confirm_or_refuse, emit, err_console
@@ -44,11 +46,11 @@ def run_verb(
     def show_plan(plan: Plan) -> None:
         _write_files(plan, out, graph)
         if "done_by" not in plan.facts:
-            render_plan(plan, err_console)
+            render_plan(plan, err_console, full=full)
 
     if dry_run:
         _end_dry_run(preview(), show_plan, as_json)
-    with RunView(err_console) as view:
+    with RunView(err_console, full=full) as view:
 
         def take_plan(plan: Plan) -> None:
             show_plan(plan)
@@ -63,7 +65,7 @@ def run_verb(
             if as_json and view.plan is not None:
                 emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
             raise
-    end_with(result, as_json, topology=topology)
+    end_with(result, as_json, topology=topology, full=full)
 
 
 def warn_of_no_coordination(topology: Topology, reason: str) -> None:
@@ -104,11 +106,12 @@ def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:
 
 
 def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -> None:
+    from orchestrator.cli.failover_view import dry_run_line
     from orchestrator.cli.output import emit
     from orchestrator.runs.plan import to_json
 
     show_plan(plan)
-    summary = refusal_of(plan) or "it could be done; nothing was changed"
+    summary = dry_run_line(plan, refusal_of(plan))
     emit({"plan": to_json(plan)}, as_json=as_json, summary=summary)
     raise typer.Exit(gate_status(plan))
 

@@ -80,7 +80,7 @@ class Denying(Reversible, VerifiedUndo, Effect[R], phase="fence", expected_s=0.5
     @property
     def title(self) -> str:
         """See `Effect`."""
-        denied = ", ".join(dict.fromkeys(rule.principal for rule in sorted(self.rules)))
+        denied = listed(dict.fromkeys(rule.principal for rule in sorted(self.rules)))
         return f"Deny {_what(self.rules)} at {self.cluster} to {denied}"
 
     def holds(self) -> Iterable[Held]:

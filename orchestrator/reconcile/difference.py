@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -52,3 +53,11 @@ class Finding:
 
     difference: Difference
     work: Batch | None = None
+
+
+def left_in_words(differences: Iterable[Mapping[str, Any]]) -> str:
+    """How many of a plan's differences an apply leaves as they are; empty where none."""
+    left = sum(difference["mend"] != "planned" for difference in differences)
+    if left > 1:
+        return f"{left:,} differences are left as they are"
+    return "1 difference is left as it is" if left else ""

@@ -141,6 +141,8 @@ def plan_reconcile(
             steps=book.steps,
             facts={
                 **({"done_by": applied.run_id} if is_done and applied else {}),
+                # A plan file is canonical: names come back from it in another order than the file has.
+                "clusters": list(desired.clusters),
                 "differences": [difference.as_json() for difference in differences],
                 "compared": [
                     name

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.reconcile.applied import Applied
 from orchestrator.reconcile.batch import SETTLE_S
+from orchestrator.reconcile.difference import left_in_words
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Failed, Nothing, Outcome, Running
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.same_clusters import GATE as SAME_CLUSTERS
@@ -41,6 +42,7 @@ class RecordApplied(
         """See `Effect`."""
         look = run.port(LastLook)
         left: list[str] = []
+        untouched: list[str] = []
 
         def is_settled() -> bool:
             plan, applied = look.plan_again()
@@ -50,10 +52,14 @@ class RecordApplied(
                 for gate in plan.gates
                 if gate.id in ("clusters-known", SAME_CLUSTERS) and gate.outcome != "ok"
             )
+            untouched[:] = [left_in_words(plan.facts["differences"])]
             if not left:
                 look.keep(applied)
             return not left
 
         if run.await_true(is_settled, SETTLE_S, poll_s=1.0):
-            return Done(Nothing(), "everything is as the file says")
+            said = "".join(untouched)
+            return Done(
+                Nothing(), f"what was planned is done; {said}" if said else "everything is as the file says"
+            )
         return Failed(f"it is not as the file says: {listed(left)}")

@@ -8,7 +8,8 @@ from typing import Any
 
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
-from orchestrator.moves.results import LOSS
+from orchestrator.moves.results import LOSS, SAVED, TRANSLATIONS
+from orchestrator.replication.offsets_json import offsets_to_json
 from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
@@ -27,9 +28,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `held` is None where this dcctl does not know it, `loss` where it cannot
-    read what was counted; `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes
-    part in it.
+    which it waits, see `runs.word`. `translations`, `saved_offsets`: as in `RunResult`, empty for a run of
+    another version. `held` is None where this dcctl does not know it, `loss` where it cannot read what was
+    counted; `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -61,6 +62,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
+        "loss_seconds_at_most": plan.get("facts", {}).get("loss_seconds_at_most"),
         "acts": acts,
         "producers": listed_by_last(records, "producers"),
         "phases": phase_rows(times),
@@ -79,7 +81,8 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     except (DcctlError, KeyError):
         why = "the plan of this run cannot be read"
         unread = {"held": None, "held_unknown": why, "loss": None, "loss_unknown": why}
-        return {"where_now": "", "waits_for": [], "stays": [], **unread}
+        nothing: dict[str, Any] = {"waits_for": [], "stays": [], "translations": [], "saved_offsets": {}}
+        return {"where_now": "", **nothing, **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
@@ -88,6 +91,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
         **_loss(state, effects),
+        **_positions(state, effects),
     }
 
 
@@ -106,6 +110,23 @@ def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
     return {
         "loss": {topic: found for one in counted for topic, found in one.loss.items()},
         "loss_unknown": "",
+    }
+
+
+def _positions(state: RunState, effects: Registry) -> dict[str, Any]:
+    """Where each position was translated to, and what had stood there; empty for a run of another version."""
+    if state.plan.dcctl_version != __version__:
+        return {"translations": [], "saved_offsets": {}}
+    try:
+        translated = effects.told(state.plan, state.results, TRANSLATIONS)
+        saved = effects.told(state.plan, state.results, SAVED)
+    except DcctlError:
+        return {"translations": [], "saved_offsets": {}}
+    return {
+        "translations": [row for found in translated for row in found.translations],
+        "saved_offsets": {
+            group: offsets_to_json(offsets) for one in saved for group, offsets in one.offsets.items()
+        },
     }
 
 
@@ -132,6 +153,7 @@ def _acts(records: Sequence[RunEvent], steps: Mapping[str, Mapping[str, Any]]) -
                 "step": record.step,
                 "title": step.get("title", record.step),
                 "phase": step.get("phase", ""),
+                "section": step.get("section", ""),
                 "stays_because": step.get("stays_because", "") if way == "undo" else "",
                 "at_s": record.at_s,
                 "seconds": None,

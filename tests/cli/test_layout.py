@@ -55,7 +55,8 @@ def test_from_nothing_to_nothing_to_do(file: Path, told: Told) -> None:
     assert status == 3
     assert "Change: nothing was applied yet, so all of it is new" in out
     assert "+ west  topic orders: 6 partitions, 3 replicas  it does not exist; the file describes it" in out
-    assert "Create 7 topics (" in out
+    assert "Plan  7 steps, about 7 s: rules, topics and settings, mirrors, record" in out
+    assert "Create 7 topics (" in told("plan", file, "--full")[1]
     status, out, err = told("apply", file)
     assert status == 0
     assert "✓ Look at everything again, and remember what was applied" in err

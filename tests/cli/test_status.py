@@ -142,13 +142,18 @@ def test_everything_fits_into_80_columns() -> None:
     for words in (
         "billing",
         "0.5 s old",
-        "at most 500",
+        "500",
         "batch 41, 0.8 s old",
         "revenue: the copy is 1 batch behind",
     ):
         assert words in text
     assert "✗ watcher-alive: the watcher is silent" in text
     assert "start it again" in text
+    assert (
+        text.index("watcher-alive: ")
+        < text.index("records lost, by topic")
+        < text.index("records read again")
+    )
     assert all(len(line) <= 110 for line in text.splitlines())
 
 

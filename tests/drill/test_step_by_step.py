@@ -70,8 +70,7 @@ def test_step_by_step(state: Path) -> None:
     """From `validate` to `sim down`, each command ends with 0, and the failover says who took over."""
     said = {}
     for words in commands("Step by step"):
-        small = ["--scenario", "small"] if words == ["sim", "workload"] else []
-        done = dcctl(state, *words, *small)
+        done = dcctl(state, *words)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         said[" ".join(words)] = done.stdout
     assert "positions from the samples" in said["offsets translate --to east"]

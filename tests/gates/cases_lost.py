@@ -106,7 +106,7 @@ LOST = (
         refused={
             "failover": {
                 "watcher-alive": WATCHER_SILENT,
-                "positions-fresh": ("too old: billing orders-0", "raise failover.max_position_age_s"),
+                "positions-fresh": ("too old: billing orders-0", "the watcher was slow when west was lost"),
             }
         },
     ),

@@ -17,7 +17,7 @@ from tests.twin.operator import Operator
 
 _RENAMED = {"attest_down": "attested", "attest_degraded": "sick", "principal": "principals"}
 # Neither of them reaches a request: they say how the command itself talks.
-_TALK = ("file", "dry_run", "out", "graph", "yes", "as_json")
+_TALK = ("file", "dry_run", "out", "graph", "full", "yes", "as_json")
 
 
 def give(operator: Operator, line: str) -> RunResult:

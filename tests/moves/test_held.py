@@ -103,7 +103,7 @@ def asked(one: Occurrence) -> str:
     out, estate = io.StringIO(), one.story.at(one.moment)
 
     def ask(state: RunState) -> bool:
-        render_undo(state, Console(file=out, width=500), EFFECTS)
+        render_undo(state, Console(file=out, width=500), EFFECTS, full=True)
         return False
 
     with pytest.raises(GateRefusedError) as refused:
@@ -145,7 +145,7 @@ def test_show_tells_what_it_holds(effect: AnyEffect) -> None:
         estate, out = one.story.at(one.moment), io.StringIO()
         story = run_story(run_records(estate.topology, one.state.run_id, estate.servers.coordination))
         json.dumps(story)
-        render_story(story, Console(file=out, width=500))
+        render_story(story, Console(file=out, width=500), full=True)
         said = one_line(out)
         rows = {
             (row["subject"], row["state"], row["cluster"], row["step"], row["surely"])
@@ -269,7 +269,7 @@ def test_who_may_be_let_in_by_a_silent_broker_is_not_told_as_surely_denied(name:
     one = Occurrence(story, ended, story.plan(ended.event.run_id).step("deny"), surely=True)
     estate, out = story.at(ended), io.StringIO()
     shown = run_story(run_records(estate.topology, one.state.run_id, estate.servers.coordination))
-    render_story(shown, Console(file=out, width=500))
+    render_story(shown, Console(file=out, width=500), full=True)
     for said in (where_now(one.state), asked(one), one_line(out)):
         assert "applications maybe denied at west" in said, said
     assert {row["surely"] for row in shown["held"] if row["state"] == "denied"} == {False}
@@ -288,7 +288,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
     question, on_the_way, shown = io.StringIO(), io.StringIO(), io.StringIO()
 
     def ask(state: RunState) -> bool:
-        render_undo(state, Console(file=question, width=500), EFFECTS)
+        render_undo(state, Console(file=question, width=500), EFFECTS, full=True)
         return True
 
     with RunView(Console(file=on_the_way, width=500)) as view:
@@ -309,6 +309,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
     render_story(
         run_story(run_records(estate.topology, run_id, estate.servers.coordination)),
         Console(file=shown, width=500),
+        full=True,
     )
     stands = [f"{step.title} ({step.stays_because})" for step in (pre, landing)]
     at_the_end = " ".join(capsys.readouterr().out.split())

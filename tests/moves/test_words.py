@@ -232,7 +232,7 @@ def test_what_it_waits_for_is_told_wherever_one_looks(estate: ToyEstate) -> None
     story = run_story(records_of(estate, run_id), effects)
     assert story["waits_for"] == list(result.waits_for)
     console = Console(file=StringIO(), width=400)
-    render_story(story, console)
+    render_story(story, console, full=True)
     assert said in console.file.getvalue()  # type: ignore[attr-defined]
     with pytest.raises(GateRefusedError) as refused:
         run_failback(estate.topology, FailbackRequest(to=HOME, by="ada", reason="back"), **asked(estate))

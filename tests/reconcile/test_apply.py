@@ -114,6 +114,31 @@ def test_a_plan_file_is_canonical_and_complete(world: Rehearsal, tmp_path: Path)
     assert json.loads(text)["format_version"] == 1
 
 
+def test_a_plan_file_keeps_the_order_of_the_file(world: Rehearsal, tmp_path: Path) -> None:
+    """So that its apply tells the same cluster first as the plan did."""
+    made = plan_apply(world.topology)
+    plan = _planned(world, tmp_path)
+    read = topology_of(plan, tmp_path / "plan.json")
+    assert list(read.clusters) == list(world.topology.clusters) == ["west", "east"]
+    assert plan_apply(read).facts["differences"] == made.facts["differences"]
+
+
+def test_what_an_apply_leaves_as_it_is_is_told_by_its_last_step(world: Rehearsal) -> None:
+    """Not that everything were as the file says; nor where there is nothing else to do."""
+    run_apply(world.topology)
+    world.set_by_hand("west", "orders", min_insync_replicas="1", max_message_bytes="5", retention_ms="-1")
+    left = [row for row in plan_apply(world.topology).facts["differences"] if row["mend"] != "planned"]
+    assert left
+    steps = {step["id"]: step["message"] for step in run_apply(world.topology).steps}
+    said = (
+        "1 difference is left as it is" if len(left) == 1 else f"{len(left)} differences are left as they are"
+    )
+    assert steps["record-applied"] == f"what was planned is done; {said}"
+    again = run_apply(world.topology)
+    assert (again.outcome, said in again.reason) == ("nothing-to-do", True)
+    assert "everything is as the file says" not in again.reason
+
+
 def test_a_plan_is_applied_as_it_was_made(world: Rehearsal, tmp_path: Path) -> None:
     """Nothing has moved since."""
     plan = _planned(world, tmp_path)

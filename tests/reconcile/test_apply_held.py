@@ -61,9 +61,8 @@ def test_killed_anywhere_it_tells_what_it_holds(new_world: Callable[[], World]) 
         assert {held for held, surely in told.items() if surely} <= gone
         assert bool(story["where_now"]) == bool(told)
         asked = io.StringIO()
-        render_undo(
-            state_from_journal(plan, "run-1", world.records), Console(file=asked, width=10_000), EFFECTS
-        )
+        state = state_from_journal(plan, "run-1", world.records)
+        render_undo(state, Console(file=asked, width=10_000), EFFECTS, full=True)
         assert story["where_now"] in asked.getvalue()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
-from orchestrator.moves.gates.source import ages_at_s
+from orchestrator.moves.gates.source import ages_at_s, loss_window
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.prediction import predict_reread
 from orchestrator.moves.situation import Situation
@@ -129,12 +129,23 @@ def positions_fresh(s: Situation) -> GateResult:
         measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
         limit=limit,
         reason=reason,
-        hint=_hint_of_positions(old, unknown) or (SET_CLOCKS if undated else ""),
+        hint=_hint_of_positions(s, old, unknown) or (SET_CLOCKS if undated else ""),
     )
 
 
-def _hint_of_positions(old: Sequence[str], unknown: Sequence[str]) -> str:
-    hints = ["raise failover.max_position_age_s to accept more re-reading"] if old else []
+def _hint_of_positions(s: Situation, old: Sequence[str], unknown: Sequence[str]) -> str:
+    accept = "a higher failover.max_position_age_s accepts that these groups read more again"
+    hints = []
+    if old and s.once(loss_window) is not None:
+        hints.append(
+            f"the watcher was slow when {s.left} was lost, as it is where its machine is busy; "
+            f"no newer position can be had now: {accept}"
+        )
+    elif old:
+        hints.append(
+            "the watcher is slow: its machine, or the brokers that it asks, are busy; give them more CPU "
+            f"or less to do, until dcctl status FILE tells of rounds that are on time; or {accept}"
+        )
     if unknown:
         hints.append(f"take {listed(unknown)} out of the file, and start it there by hand")
     return "; ".join(hints)

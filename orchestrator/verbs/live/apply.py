@@ -93,7 +93,12 @@ def read_plan(file: Path) -> Plan | None:
 
 def topology_of(plan: Plan, file: Path) -> Topology:
     """The topology that a plan was made from; it is inside. Raises `DcctlError` where it is not."""
-    topology = parse_topology(json.dumps(plan.facts.get("topology", {})), f"{file} (its topology)")
+    described = dict(plan.facts.get("topology", {}))
+    clusters = described.get("clusters", {})
+    # As the file had them, so that what the plan said first is said first again.
+    order = [name for name in plan.facts.get("clusters", ()) if name in clusters]
+    described["clusters"] = {name: clusters[name] for name in dict.fromkeys((*order, *clusters))}
+    topology = parse_topology(json.dumps(described), f"{file} (its topology)")
     if digest(dump_topology(topology)) != plan.topology_digest:
         raise GateRefusedError(
             str(file), "its topology is not the one that it was made from", "was it changed by hand?"

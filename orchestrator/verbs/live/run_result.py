@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, TRANSLATIONS, WRITTEN
+from orchestrator.reconcile.difference import left_in_words
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
 from orchestrator.runs.effect import Shown
@@ -189,9 +190,10 @@ def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, 
 def _nothing_to_do(ended: Ended) -> RunResult:
     """The result where an earlier run has done it."""
     plan, timing = ended.plan, ended.timing
-    done = (
-        "everything is as the file says" if plan.verb == "apply" else f"{plan.target} has taken over already"
-    )
+    done = f"{plan.target} has taken over already"
+    if plan.verb == "apply":
+        left = left_in_words(plan.facts["differences"])
+        done = f"what can be planned is done; {left}" if left else "everything is as the file says"
     return RunResult(
         run_id=ended.run_id,
         outcome="nothing-to-do",
