@@ -13,7 +13,7 @@ _ANYBODY_READS = 0o644
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a text, or bytes, so that a crash leaves what was there before, and a reader never sees half of it.
+    """Write a text, or bytes, so that a crash leaves what was there before, and nobody sees half of it.
 
     It is written beside its place and renamed. What is no plain file (a terminal, a pipe) is written to as it
     is. Raises `OSError`.

@@ -43,5 +43,12 @@ GRAPH = typer.Option(
     help="With --dry-run: draw the plan, for Graphviz or as Mermaid, by the file's ending.",
 )
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
+SIGNING_KEY = typer.Option(
+    None,
+    "--signing-key",
+    metavar="FILE",
+    envvar="DCCTL_SIGNING_KEY",
+    help="Sign the evidence with this Ed25519 key (PEM), in place of this installation's own.",
+)
 YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +30,6 @@ from orchestrator.evidence.run_audit import audit_session
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.prediction import NOTHING_ESTIMATED, NOTHING_LOST
 from orchestrator.replication.positions_back import reverse_mirror
-from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.verbs.live.run_result import RunResult
@@ -47,26 +45,6 @@ class Measured:
     reasons: Sequence[str]
     evidence: Evidence | None = None
     audit: AuditResult | None = None
-
-
-def finished_run(run_id: str) -> RunResult:
-    """A run that ended on this machine. Raises `AuditError` where its `result.json` cannot be read."""
-    path = run_folder(run_id) / "result.json"
-    try:
-        return _from_its_begin(RunResult(**json.loads(path.read_text(encoding="utf-8"))))
-    except FileNotFoundError:
-        hint = "a report is made on the machine on which the run ended; dcctl history FILE lists all"
-        raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
-    except (OSError, ValueError, TypeError) as error:
-        raise AuditError(str(path), f"cannot be read: {error}") from None
-
-
-def _from_its_begin(run: RunResult) -> RunResult:
-    """A run that was resumed tells when that was; what it did before began with its plan."""
-    planned_at_s = float(run.plan["created_at_s"])
-    if run.started_at_s <= planned_at_s:
-        return run
-    return replace(run, started_at_s=planned_at_s, decided_at_s=planned_at_s)
 
 
 def canary_report(

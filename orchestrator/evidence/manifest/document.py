@@ -42,9 +42,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """`made_at`: UTC. `key_sha256`: fingerprint of the public key that it is signed for. `replaces`: SHA-256 of
-    the manifest that this one took the place of, when a report was made again; empty for a first one.
-    `files`: by their paths within the folder, with `/` between the parts.
+    """`made_at`: UTC. `key_sha256`: fingerprint of the public key that it is signed for. `files`: by their
+    paths within the folder, with `/` between the parts. `replaces`: SHA-256 of the manifest in whose place
+    this one stands, where a report was made again; empty for a first one.
     """
 
     made_at: str
@@ -71,7 +71,7 @@ def parse_manifest(data: bytes) -> Manifest:
     """
     found = json.loads(data)
     if not isinstance(found, dict):
-        raise ValueError("is no JSON object")
+        raise ValueError("is no JSON object")  # noqa: TRY004 - of a file, not of a caller
     version = found.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise OutcomeUnknownError(

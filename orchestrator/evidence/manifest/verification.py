@@ -25,8 +25,9 @@ from orchestrator.evidence.manifest.keys import fingerprint, given_public_key, r
 How = Literal["changed", "missing", "added", "unreadable"]
 
 INTEGRITY_ONLY = (
-    "The key was taken from the folder itself. That proves that nothing was changed since the folder was signed,"
-    " not by whom it was signed: compare the fingerprint with one that you know, or give --public-key FILE."
+    "The key was taken from the folder itself. That proves that nothing was changed since the folder was"
+    " signed, not by whom it was signed: compare the fingerprint with one that you know, or give"
+    " --public-key FILE."
 )
 
 
@@ -44,8 +45,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """`manifest` is None where it cannot be understood. `key_sha256`: of the key that the signature was checked
-    with, `is_key_given` whether that came from a person and not from the folder.
+    """`manifest` is None where it cannot be understood. `key_sha256`: of the key with which the signature was
+    checked; `is_key_given`: whether that came from a person and not from the folder.
     """
 
     folder: Path

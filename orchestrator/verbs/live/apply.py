@@ -17,7 +17,7 @@ from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json,
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.registration import EFFECTS
 from orchestrator.wording import listed
 
@@ -50,6 +50,7 @@ def run_apply(
         on_plan=on_plan,
         approve=approve,
         folder=folder,
+        result_of=journaled(),
     )
     return run_result(ended)
 

@@ -25,7 +25,7 @@ from orchestrator.verbs.live.move_estate import Estate, open_estate
 from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import effects_with, participants_of
 
@@ -95,5 +95,13 @@ class MoveProcedure(ABC):
         folder: Path | None = None,
     ) -> RunResult:
         """From the lock to the last verification; see `run_procedure`."""
-        ended = run_procedure(self, on_event=on_event, on_plan=on_plan, approve=approve, folder=folder)
-        return run_result(ended, effects_with(self.them))
+        effects = effects_with(self.them)
+        ended = run_procedure(
+            self,
+            on_event=on_event,
+            on_plan=on_plan,
+            approve=approve,
+            folder=folder,
+            result_of=journaled(effects),
+        )
+        return run_result(ended, effects)
