@@ -1,4 +1,4 @@
-"""`dcctl report RUN`: what a real run cost, measured by its canaries; `report verify`: evidence held to account."""
+"""`dcctl report RUN`: what a real run cost, measured by its canaries; `report verify`: is evidence as it was?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
     reports = typer.Typer(
         cls=ReportGroup,
         no_args_is_help=True,
-        help="The report of a real run (dcctl report RUN FILE --ledgers DIR), and whether evidence was changed.",
+        help="The report of a real run (report RUN FILE --ledgers DIR), and whether evidence was changed.",
     )
     reports.command("run")(report)
     reports.command("verify")(verify)
@@ -121,7 +121,7 @@ def verify(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Say whether anything in a folder of evidence was changed since it was signed: 0 no, 1 yes, 7 unknown."""
+    """Say whether a folder of evidence was changed since it was signed: 0 no, 1 yes, 7 unknown."""
     from orchestrator.cli.output import emit
     from orchestrator.evidence.manifest.verification import verify_folder
 
@@ -129,7 +129,7 @@ def verify(
     said = {
         "ok": "nothing was changed",
         "changed": "CHANGED",
-        "unknown": "cannot be told: not all could be read",
+        "unknown": "unknown: not all could be read",
     }
     emit(
         found.as_json(),

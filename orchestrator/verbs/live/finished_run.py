@@ -52,7 +52,7 @@ def finished_run(topology: Topology, run_id: str, connect: Connects | None = Non
     """
     if not is_run_id(run_id):
         raise AuditError(f"run {run_id}", "no run is called so", "dcctl history FILE lists all")
-    problem, records = "", []
+    problem, records = "", list[RunEvent]()
     try:
         kept, records = _journaled(topology, run_id, connect)
         if kept is not None:
@@ -88,7 +88,7 @@ def _journaled(
 
 def _why_not(records: Sequence[RunEvent]) -> str:
     if records[-1].kind != "run-ended":
-        return "the run has not ended: dcctl resume goes on with it"
+        return f"the run has not ended: dcctl resume {records[-1].run_id} FILE goes on with it"
     if records[-1].data.get("outcome") == "refused":
         return "it was refused, and nothing was done"
     return "it was ended by a dcctl that did not keep it there"
