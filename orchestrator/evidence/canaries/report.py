@@ -139,7 +139,7 @@ def _measured(  # noqa: PLR0917 - all that a measurement is made of
     try:
         evidence = take_evidence(topology, mirror, run, asked, folder, fault_at_s=fault.at_s, tell=tell)
         tell("comparing what was acknowledged with what is there and what was read")
-        audit = _audited(evidence, master)
+        audit = _audited(evidence, folder, master)
     except (AuditError, ClusterError) as error:
         reason = f"the canaries could not be read: {error.subject}: {error.problem}"
         return Measured(verdict="unknown", reasons=[reason])
@@ -157,11 +157,11 @@ def _measured(  # noqa: PLR0917 - all that a measurement is made of
     return Measured(verdict=verdict, reasons=reasons, evidence=evidence, audit=audit)
 
 
-def _audited(evidence: Evidence, master: str) -> AuditResult:
+def _audited(evidence: Evidence, folder: Path, master: str) -> AuditResult:
     with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
         spark = audit_session(master, Path(scratch))
         try:
-            found = run_audit(spark, evidence.inputs)
+            found = run_audit(spark, evidence.inputs, keep=folder)
         finally:
             spark.stop()
     return replace(found, findings=(*evidence.findings, *found.findings))
