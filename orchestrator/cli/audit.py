@@ -44,7 +44,7 @@ def audit(
     master: str = typer.Option("local[*]", "--master", help="Spark master."),
     as_json: bool = JSON,
 ) -> None:
-    """Audit a move again, or moves there and back, on what was kept of it or on the clusters. Changes nothing."""
+    """Audit a move, or moves there and back, again: on what was kept, or on the clusters. Changes nothing."""
     from orchestrator.cli.output import emit
     from orchestrator.evidence.audit.inputs import AuditInputs
     from orchestrator.evidence.audit.kinds import audited_kinds

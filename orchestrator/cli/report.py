@@ -1,4 +1,4 @@
-"""`dcctl report RUN`: what a real run cost, measured by its canaries; `report verify`: is evidence as it was?"""
+"""`dcctl report RUN`: what a real run cost, measured by its canaries; `report verify`: is it as signed?"""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     kept/kept.json                     where each log began and ended, and how many records were read
     kept/records/<cluster>/*.parquet   a row a record, in the columns of `COLUMNS`
 
-A row says which record it is and where it stands. Of what a record holds it has a digest and nothing else, but
-for the numbers that the clients of the audit write into their own records.
+A row says which record it is and where it stands. Of what a record holds it has a digest and
+nothing else, but for the numbers that the clients of the audit write into their own records.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FOLDER, INDEX = "kept", "kept.json"
 FORMAT_VERSION = 1
 
 COLUMNS = (
-    "topic STRING, partition INT, offset LONG, timestamp_ms LONG, key_hash LONG, producer STRING, sequence LONG, "
-    "life INT, resent INT, value_digest BINARY"
+    "topic STRING, partition INT, offset LONG, timestamp_ms LONG, key_hash LONG, producer STRING, "
+    "sequence LONG, life INT, resent INT, value_digest BINARY"
 )
 """`timestamp_ms`: the record's own, Unix epoch milliseconds. `key_hash`: xxHash64 of the key. `producer` and
 what follows is null for a record that none of the audit's producers has written; `value_digest`: the first 16

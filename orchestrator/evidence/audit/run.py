@@ -76,8 +76,8 @@ def run_audit(
     Spark's or Kafka's. Raises `AuditError` for a kind of consumers of which no ledger is known.
 
     `keep`: a folder of evidence in which all that is read of the clusters is kept, and read from there.
-    `kept`: what was kept so by an earlier audit, in place of the clusters. `scratch`: where packed ledgers lie
-    for as long as the audit takes; beside the ledgers where none is given.
+    `kept`: what was kept so by an earlier audit, in place of the clusters. `scratch`: where packed ledgers
+    lie for as long as the audit takes; beside the ledgers where none is given.
     """
     found = soundness(inputs)
     try:
