@@ -33,7 +33,7 @@ class FinishedRun:
     def keep(self, folder: Path) -> None:
         """Put what a report rests on into its folder, where it is not there already. Raises `DcctlError`."""
         if not (folder / "result.json").exists():
-            write_json(folder / "result.json", self.result.as_json())
+            write_json(folder / "result.json", {**self.result.as_json(), "folder": "."})
         if not (folder / "plan.json").exists():
             write_json(folder / "plan.json", self.result.plan)
         journal = folder / "journal.jsonl"
@@ -96,7 +96,8 @@ def _why_not(records: Sequence[RunEvent]) -> str:
 
 def _local(path: Path) -> RunResult:
     try:
-        return RunResult(**json.loads(path.read_text(encoding="utf-8")))
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return RunResult(**{**kept, "folder": str(path.parent)})
     except FileNotFoundError:
         raise
     except (OSError, ValueError, TypeError) as error:

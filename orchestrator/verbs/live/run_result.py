@@ -100,7 +100,7 @@ def run_result(ended: Ended, effects: Registry = EFFECTS) -> RunResult:
     if is_recorded or not file.exists():
         # What is done is done: a full local disk makes no failure of it. The journal has it all.
         with suppress(DcctlError):
-            write_json(file, result.as_json())
+            write_json(file, {**result.as_json(), "folder": "."})
     return result
 
 
