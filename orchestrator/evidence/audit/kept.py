@@ -60,20 +60,23 @@ class Kept:
         """What a folder of evidence keeps; None where it keeps nothing. Raises `AuditError`."""
         folder = (evidence / FOLDER).absolute()
         try:
-            data = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+            data = dict(json.loads((folder / INDEX).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise AuditError(str(folder / INDEX), f"cannot be read: {error}", "was it changed?") from None
         if data.get("format_version") != FORMAT_VERSION:
             version = data.get("format_version")
             problem = f"is of format {version}; this dcctl reads {FORMAT_VERSION}"
             raise AuditError(str(folder / INDEX), problem, "audit it with the dcctl that made it")
         logs: dict[str, dict[TopicPartition, LogSpan]] = {}
-        for row in data["logs"]:
-            place = TopicPartition(row["topic"], row["partition"])
-            logs.setdefault(row["cluster"], {})[place] = LogSpan(row["start_offset"], row["end_offset"])
-        return cls(folder, logs, data["records"])
+        try:
+            for row in data["logs"]:
+                place = TopicPartition(row["topic"], row["partition"])
+                logs.setdefault(row["cluster"], {})[place] = LogSpan(row["start_offset"], row["end_offset"])
+            return cls(folder, logs, data["records"])
+        except (KeyError, TypeError) as error:
+            raise AuditError(str(folder / INDEX), f"lacks {error}", "was it changed?") from None
 
     def read(self, spark: SparkSession, cluster: str) -> DataFrame:
         """Everything that was read at one place, in `COLUMNS`."""
