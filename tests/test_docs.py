@@ -43,6 +43,7 @@ def test_every_shown_command_is_one(page: Path) -> None:
         found: Any = get_command(app)
         context, words = found.make_context("dcctl", [], resilient_parsing=True), words[1:]
         while hasattr(found, "get_command"):
+            words = found.with_default(words) if hasattr(found, "with_default") else words
             found = found.get_command(context, words[0])
             assert found is not None, command
             words = words[1:]

@@ -34,6 +34,8 @@ def taking_a_file() -> frozenset[str]:
             yield from below(one, (*words, name))
         if any(param.name == "file" for param in command.params):
             yield " ".join(words)
+            if words[-2:] == ("report", "run"):  # which `report RUN` is short for
+                yield "report"
 
     return frozenset(below(get_command(app), ()))
 

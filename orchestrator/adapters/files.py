@@ -12,24 +12,23 @@ from orchestrator.errors import DcctlError
 _ANYBODY_READS = 0o644
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text so that a crash leaves what was there before, and a reader never sees half of it.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a text, or bytes, so that a crash leaves what was there before, and nobody sees half of it.
 
     It is written beside its place and renamed. What is no plain file (a terminal, a pipe) is written to as it
     is. Raises `OSError`.
     """
+    data = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
         return
     # The place that a link leads to, not the link.
     place = path.resolve()
     mode = place.stat().st_mode & 0o777 if place.exists() else _ANYBODY_READS & ~_umask()
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=place.parent, prefix=f".{place.name}.", delete=False
-    ) as file:
+    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
         beside = Path(file.name)
         try:
-            file.write(text)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
             beside.chmod(mode)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.judged import STATUS, judged
-from orchestrator.cli.options import ACCEPT_LOSS, FULL
+from orchestrator.cli.options import ACCEPT_LOSS, FULL, SIGNING_KEY
 from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from orchestrator.simulation.drill import DrillOutcome
 
 _SEEDS = 1_000_000
@@ -53,6 +55,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     full: bool = FULL,
     keep: bool = typer.Option(False, "--keep", help="Leave the simulation up for a look."),
     out: Path = typer.Option(Path("drills"), "--out", metavar="DIR", help="Where the evidence goes."),
+    signing_key: Path | None = SIGNING_KEY,
     master: str = typer.Option("local[*]", "--master", help="Spark master for the audit."),
     as_json: bool = typer.Option(False, "--json", help="The report on stdout."),
 ) -> None:
@@ -66,6 +69,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.progress import Narrator
     from orchestrator.cli.run_progress import RunProgress
     from orchestrator.errors import UsageError
+    from orchestrator.evidence.manifest.keys import signing_key as key_of
     from orchestrator.runs.plan import Plan, RunEvent
     from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.drill import Drill, DrillOptions
@@ -97,7 +101,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     )
     topology = load_topology(file)
     # It may be edited while the drill runs: the report is of what was loaded.
-    content = file.read_bytes()
+    content, key = file.read_bytes(), key_of(signing_key)
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
         progress = RunProgress(is_folded=not full)
@@ -117,22 +121,28 @@ def drill(  # noqa: PLR0917 - typer passes them by name
 
         outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
         tell.stage("report", str(outcome.folder))
-        status = _finish(outcome, content, as_json)
+        status = _finish(outcome, content, key, as_json)
     raise typer.Exit(status)
 
 
-def _finish(outcome: DrillOutcome, topology_file: bytes, as_json: bool) -> int:
-    """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
+def _finish(outcome: DrillOutcome, topology_file: bytes, key: Ed25519PrivateKey, as_json: bool) -> int:
+    """Write the report, sign all that is there, print the verdict.
+
+    What was refused ends with 4, what stopped on the way with 7.
+    """
     from dataclasses import replace
 
-    from orchestrator.cli.output import best_effort
+    from orchestrator.cli.output import best_effort, err_console
     from orchestrator.errors import GateRefusedError
+    from orchestrator.evidence.manifest.signing import sign_folder
     from orchestrator.evidence.report import in_its_folder, write_report
 
     outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, topology_file))
     _, html = write_report(outcome.report, outcome.folder)
+    signed = sign_folder(outcome.folder, key)
     with best_effort():
         _show(outcome, html, as_json)
+        err_console.print(signed.text, markup=False)
     if isinstance(outcome.error, GateRefusedError):
         return outcome.error.exit_status
     return STATUS["unknown" if outcome.error is not None else str(outcome.report["verdict"])]

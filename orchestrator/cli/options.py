@@ -44,5 +44,12 @@ GRAPH = typer.Option(
 )
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
 FULL = typer.Option(False, "--full", help="Name every gate, topic, consumer and step, not only the worst.")
+SIGNING_KEY = typer.Option(
+    None,
+    "--signing-key",
+    metavar="FILE",
+    envvar="DCCTL_SIGNING_KEY",
+    help="Sign the evidence with this Ed25519 key (PEM), in place of this installation's own.",
+)
 YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

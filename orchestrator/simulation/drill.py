@@ -349,7 +349,7 @@ class Drill:
         )
         spark = session.result()
         try:
-            audit = run_audit(spark, inputs)
+            audit = run_audit(spark, inputs, keep=evidence.folder)
         finally:
             spark.stop()
         self._mark("audit done")

@@ -24,8 +24,8 @@ def start_spark(simulation: Simulation, master: str) -> SparkSession:
 
 
 def hide_a_ledger(simulation: Simulation, mirror: Replication, life: int) -> str:
-    """Sabotage: take the first producer's ledger of one life away. Returns its path."""
+    """Sabotage: take the first producer's ledger of one life away. Returns its path among the ledgers."""
     producer = simulation.topology.producers_of(mirror.source)[0]
     path = sends_path(simulation.ledgers, producer.name, life)
     path.rename(path.with_suffix(".hidden"))
-    return str(path)
+    return path.relative_to(simulation.ledgers).as_posix()

@@ -172,7 +172,7 @@ class ReturnDrill(Drill):
         inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
         spark = session.result()
         try:
-            audit = run_audit(spark, inputs)
+            audit = run_audit(spark, inputs, keep=evidence.folder)
         finally:
             spark.stop()
         self._mark("audit done")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from orchestrator.evidence.manifest.verification import verify_folder
 from tests.drill.recomputed import recomputed
-from tests.drill.rehearsal import Rehearsal, processes_of, rehearse
+from tests.drill.rehearsal import ROOT, Rehearsal, processes_of, rehearse
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
 
@@ -90,6 +95,60 @@ def test_every_figure_is_what_the_ledgers_say(drill: tuple[Rehearsal, Path]) -> 
     found = recomputed(drill[0].folder)
     assert found.compared > 100
     assert found.differences == []
+
+
+def dcctl(*words: str) -> tuple[int, str]:
+    """A command on evidence, in a state folder that knows nothing; its status and what it says."""
+    command = [sys.executable, "-m", "orchestrator.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=ROOT)
+    return done.returncode, done.stdout if "--json" in words else done.stdout + done.stderr
+
+
+def test_a_copy_elsewhere_is_audited_with_the_same_figures(
+    drill: tuple[Rehearsal, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The drill was taken down, the folder was copied and the first one is away: every figure is the report's."""
+    first, copy = drill[0].folder, tmp_path / "archive" / "copy"
+    shutil.copytree(first, copy)
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
+    first.rename(first.with_name("away"))
+    try:
+        status, said = dcctl("audit", str(copy), "--json")
+    finally:
+        first.with_name("away").rename(first)
+    audited = json.loads(said)
+    assert (status, audited["verdict"], audited["reasons"]) == (0, "valid", [])
+    assert (audited["read_from"], audited["report_verdict"]) == ("kept", "valid")
+    assert audited["differs_from_report"] == []
+    assert audited["clusters"]["west"]["topics"]["orders"]["acked"] == drill[0].topics["orders"]["acked"] > 0
+    assert dcctl("report", "verify", str(copy))[0] == 0, "an audit changes nothing"
+
+
+def test_evidence_is_signed_and_any_change_is_named(drill: tuple[Rehearsal, Path], tmp_path: Path) -> None:
+    """One byte of every file of a real folder."""
+    folder = tmp_path / "copy"
+    shutil.copytree(drill[0].folder, folder)
+    found = verify_folder(folder)
+    assert (found.outcome, found.differences) == ("ok", ())
+    assert found.manifest is not None
+    assert {"report.html", "inputs.json", "run/journal.jsonl", "kept/kept.json"} <= set(found.manifest.files)
+    changed = set()
+    for path, entry in found.manifest.files.items():
+        if entry.size_bytes and path != "manifest.pub":
+            data = (folder / path).read_bytes()
+            (folder / path).write_bytes(bytes([data[0] ^ 1]) + data[1:])
+            changed.add(("changed", path))
+    assert len(changed) > 50
+    assert {(one.how, one.path) for one in verify_folder(folder).differences} == changed
+
+
+def test_nothing_in_the_folder_names_a_place_of_this_machine_that_an_audit_needs(
+    drill: tuple[Rehearsal, Path],
+) -> None:
+    """Paths of what is in the folder are paths within it."""
+    folder = drill[0].folder
+    for name in ("inputs.json", "report.json", "manifest.json", "kept/kept.json", "run/result.json"):
+        assert str(folder) not in (folder / name).read_text(encoding="utf-8"), name
 
 
 def test_nothing_is_left_behind(drill: tuple[Rehearsal, Path]) -> None:

@@ -38,6 +38,7 @@ def test_the_command_line_understands_it(words: list[str]) -> None:
     context = None
     while hasattr(command, "commands"):
         context = command.make_context(arguments[0], [], parent=context, resilient_parsing=True)
+        arguments = command.with_default(arguments) if hasattr(command, "with_default") else arguments
         command = command.commands[arguments.pop(0)]
     command.make_context(words[0], arguments, parent=context)
 

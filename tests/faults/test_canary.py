@@ -99,6 +99,27 @@ def without_lines(path: Path, first: int, until: int) -> None:
     path.write_text("".join(lines[:first] + lines[until:]), encoding="utf-8")
 
 
+def evidence_lasts(estate: Estate, run: str, tmp_path: Path) -> None:
+    """Signed; audited elsewhere with the same figures; made again by the journal where `result.json` is gone."""
+    folder, copy = estate.runs()[0], tmp_path / "copy"
+    estate.must("report", "verify", str(folder))
+    shutil.copytree(folder, copy)
+    audited = json.loads(estate.must("audit", str(copy), "--json"))
+    assert (audited["verdict"], audited["read_from"]) == ("valid", "kept")
+    assert audited["differs_from_report"] == []
+    given = ("--ledgers", str(estate.simulation().ledgers))
+    (folder / "result.json").rename(tmp_path / "result.json")
+    again = estate.must("report", run, *given, "--out", str(tmp_path / "elsewhere"), "--json")
+    assert json.loads(again)["result_from"] == "the journal"
+    kept = {path.name for path in (tmp_path / "elsewhere").iterdir()}
+    assert {"plan.json", "journal.jsonl", "result.json", "inputs.json", "kept", "manifest.sig"} <= kept
+    (tmp_path / "result.json").rename(folder / "result.json")
+    again = estate.must("report", run, *given, "--json")
+    assert json.loads(again)["manifest"]["replaced"]
+    estate.must("report", "verify", str(folder))
+    estate.must("report", "verify", str(tmp_path / "elsewhere"))
+
+
 def test_a_lost_site_is_reported_as_ledgers_and_logs_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,8 +148,7 @@ def test_a_lost_site_is_reported_as_ledgers_and_logs_have_it(
         assert "orders" in report["predicted"]["loss"]
         folder = estate.runs()[0]
         assert recomputed(folder, folder).differences == []
-        audited = json.loads(estate.must("audit", str(estate.runs()[0]), "--json"))
-        assert audited["verdict"] == "valid"
+        evidence_lasts(estate, run, tmp_path)
 
         sabotaged_ledgers_are_not_valid(estate, run, tmp_path)
 

@@ -24,9 +24,10 @@ from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import DenialLifted
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.live import coordination
+from orchestrator.runs.live.ended import Ended
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.history import run_records
-from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_procedure, run_procedure
+from orchestrator.runs.live.procedure import abort_procedure, resume_procedure, run_procedure
 from orchestrator.runs.live.uncoordinated import local_journal
 from orchestrator.runs.plan import AskedAgain, GateResult, Plan
 from orchestrator.verbs.live.failback_procedure import run_failback

@@ -13,18 +13,21 @@ from orchestrator import __version__
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.cli.main import run
 from orchestrator.errors import GateRefusedError
-from orchestrator.evidence.canaries.report import finished_run
 from orchestrator.reconcile.live.record import applied_path, read_applied
 from orchestrator.runs.live import coordination
 from orchestrator.runs.live.journal import unpacked
 from orchestrator.runs.plan import plan_from_json, to_json
+from orchestrator.topology.loading import load_topology
 from orchestrator.verbs.live.apply import read_plan, topology_of
+from orchestrator.verbs.live.finished_run import finished_run
 from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.watch.status import mirror_status
+from tests.drill.rehearsal import ROOT
 from tests.old_data import golden, reading
 from tests.old_data.reading import FOLDERS, OldData
 from tests.old_data.scrub import SECRET_VARIABLE
 from tests.old_data.tree import Node, cut, dump_tree, in_memory, into_zookeeper, read_tree, write_tree
+from tests.runs.memory_ensemble import MemoryEnsemble
 from tests.twin.estate import TwinEstate
 from tests.zookeeper_server import zookeeper_server
 
@@ -259,7 +262,8 @@ def test_the_result_of_a_run_is_read(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "state" / "runs" / run_id
     folder.mkdir(parents=True)
     (folder / file.name).write_bytes(file.read_bytes())
-    result = finished_run(run_id)
+    topology = load_topology(ROOT / "topologies" / "active-passive.yaml")
+    result = finished_run(topology, run_id, lambda _: MemoryEnsemble()).result
     assert (result.run_id, result.outcome) == (run_id, "ok")
 
 

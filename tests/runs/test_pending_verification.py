@@ -13,7 +13,8 @@ from orchestrator.errors import DcctlError, GateRefusedError
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.live.earlier_runs import earlier_runs
-from orchestrator.runs.live.procedure import Ended, abort_procedure, resume_procedure, run_procedure
+from orchestrator.runs.live.ended import Ended
+from orchestrator.runs.live.procedure import abort_procedure, resume_procedure, run_procedure
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.snapshot import Snapshot

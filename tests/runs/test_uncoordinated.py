@@ -35,7 +35,7 @@ from orchestrator.runs.live import coordination
 from orchestrator.runs.live.earlier_runs import earlier_runs
 from orchestrator.runs.live.estate_facts import read_facts, read_primaries
 from orchestrator.runs.live.estate_store import EnsembleRecord
-from orchestrator.runs.live.journal import journal_records
+from orchestrator.runs.live.journal import RESULT, journal_records, kept_result
 from orchestrator.runs.live.run_session import RunSession
 from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.runs.live.uncoordinated import IMPORTED, LocalLock, local_journal, read_local_journal
@@ -189,7 +189,10 @@ def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> Non
 
     told = import_journal(TOPOLOGY, file)
     assert (told["records"], told["primary"]) == (len(records), "east")
-    assert journal_records(night.ensemble, TOPOLOGY.name, result.run_id, run_folder(result.run_id)) == records
+    imported = journal_records(night.ensemble, TOPOLOGY.name, result.run_id, run_folder(result.run_id))
+    came_to = kept_result(night.ensemble, TOPOLOGY.name, imported[-1])
+    imported[-1] = replace(imported[-1], data={**imported[-1].data, RESULT: came_to})
+    assert imported == records
     assert [r.outcome for r in earlier_runs(night.ensemble, TOPOLOGY.name, effects=EFFECTS)] == ["ok"]
     (primary,) = read_primaries(night.ensemble, TOPOLOGY.name)
     assert (primary.primary, primary.run_id) == ("east", result.run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.runs.engine import RunEnd, state_from_journal
-from orchestrator.runs.live.procedure import Ended, Timing
+from orchestrator.runs.live.ended import Ended, Timing
 from orchestrator.runs.plan import EventKind, Outcome, RunEvent
 from orchestrator.verbs.live.run_result import RunResult, run_result
 from orchestrator.verbs.plans import plan_failover

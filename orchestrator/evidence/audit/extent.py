@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.evidence.audit.inputs import AuditInputs
+from orchestrator.evidence.audit.kept import LogSpan
 from orchestrator.evidence.audit.result import Finding
 from orchestrator.evidence.audit.sides import LogKey, Sides, log_name, logs
 from orchestrator.values import TopicPartition
@@ -16,14 +16,19 @@ Ranges = Mapping[LogKey, tuple[int, int]]
 """Of each partition that is looked at, the first offset and the one behind the last."""
 
 
+def places_to_read(inputs: AuditInputs, sides: Sides, cluster: int) -> dict[TopicPartition, LogKey]:
+    """Every partition that is looked at at one place."""
+    return {tp: key for key, tp in logs(inputs, sides, cluster)}
+
+
 def ranges_to_read(
-    inputs: AuditInputs, sides: Sides, cluster: KafkaCluster
+    inputs: AuditInputs, sides: Sides, cluster: int, spans: Mapping[TopicPartition, LogSpan]
 ) -> tuple[dict[LogKey, tuple[int, int]], list[Finding]]:
     """What there is to read at one place, and what retention has already removed of it."""
-    places = {tp: key for key, tp in logs(inputs, sides, sides.places.index(cluster.name))}
+    places = places_to_read(inputs, sides, cluster)
     ranges = {}
     findings = []
-    for tp, log in cluster.log_ends(places).items():
+    for tp, log in spans.items():
         key, number = places[tp], tp.partition
         topic = inputs.topics[key.topic]
         is_own = sides.is_own(key.side)

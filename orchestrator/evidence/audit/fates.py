@@ -15,7 +15,6 @@ from pyspark.sql import functions as f
 
 from orchestrator.evidence.audit.inputs import ACKED, FAILED, OPEN, UNSERVED
 from orchestrator.evidence.audit.numbers import (
-    key_number,
     offset_of,
     partition_of,
     place_number,
@@ -99,7 +98,7 @@ def _present(records: DataFrame, sides: Sides) -> DataFrame:
             f.when(is_there, place).alias(f"first_{side}"),
         ]
     return records.where(f.col("producer").isNotNull() & f.col("sequence").isNotNull()).select(
-        record_number().alias("record"), "topic", key_number("key").alias("key"), *columns
+        record_number().alias("record"), "topic", "key", *columns
     )
 
 

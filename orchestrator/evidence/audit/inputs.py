@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -179,17 +179,26 @@ class AuditInputs:
         return target, *self.others
 
     def write(self, folder: Path) -> Path:
-        """Write `inputs.json` into a folder; returns its path."""
+        """Write `inputs.json` into a folder; returns its path. Ledgers in that folder are named within it."""
         path = folder / FILE_NAME
+        ledgers = Path(self.ledgers)
+        if ledgers.is_absolute() and ledgers.is_relative_to(folder.absolute()):
+            within = ledgers.relative_to(folder.absolute()).as_posix()
+            return replace(self, ledgers=within).write(folder)
         write_whole(path, _ADAPTER.dump_json(self, indent=2, by_alias=True).decode() + "\n")
         return path
 
     @classmethod
     def read(cls, folder: Path) -> AuditInputs:
-        """Read `inputs.json` of a drill's folder. Raises `AuditError`."""
-        path = folder / FILE_NAME
+        """Read `inputs.json` of a folder of evidence, wherever that lies now. Raises `AuditError`.
+
+        Earlier versions named the ledgers by where they lay when the folder was made.
+        """
+        path, own = folder / FILE_NAME, folder.absolute() / "ledgers"
         try:
-            return _ADAPTER.validate_json(path.read_bytes())
+            inputs = _ADAPTER.validate_json(path.read_bytes())
+            is_elsewhere = Path(inputs.ledgers).is_absolute() and own.is_dir()
+            return replace(inputs, ledgers=str(own if is_elsewhere else folder.absolute() / inputs.ledgers))
         except OSError as error:
             raise AuditError(
                 str(path), f"cannot be read: {error.strerror}", "name the folder that a drill left"

@@ -20,10 +20,17 @@ from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.spark import translated_spark_errors
 from orchestrator.errors import AuditError, ClusterError
 from orchestrator.evidence.audit import fates, figures, move_sums, readings, seconds, series, tables, timing
-from orchestrator.evidence.audit.extent import Ranges, named_ranges, ranges_to_read, unread_partitions
+from orchestrator.evidence.audit.extent import (
+    Ranges,
+    named_ranges,
+    places_to_read,
+    ranges_to_read,
+    unread_partitions,
+)
 from orchestrator.evidence.audit.figures import Measured, Row, Unmeasured
 from orchestrator.evidence.audit.given import positions_of, reaches_of, relocated_batches, subscriptions
-from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditInputs
+from orchestrator.evidence.audit.inputs import LANDING, MIRRORED, AuditedPlace, AuditInputs
+from orchestrator.evidence.audit.kept import Keeper, Kept, LogSpan, spans
 from orchestrator.evidence.audit.kinds import audited_kinds
 from orchestrator.evidence.audit.moves import Moved, Returned
 from orchestrator.evidence.audit.packing import pack_ledgers
@@ -31,6 +38,7 @@ from orchestrator.evidence.audit.positions import OUTSIDE
 from orchestrator.evidence.audit.result import AuditResult, Finding
 from orchestrator.evidence.audit.sides import LogKey, Sides, sides_of
 from orchestrator.evidence.audit.soundness import Soundness, not_read, soundness
+from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +64,42 @@ class _Seen:
     unmeasured: Unmeasured
 
 
-def run_audit(spark: SparkSession, inputs: AuditInputs) -> AuditResult:
+def run_audit(
+    spark: SparkSession,
+    inputs: AuditInputs,
+    *,
+    keep: Path | None = None,
+    kept: Kept | None = None,
+    scratch: Path | None = None,
+) -> AuditResult:
     """Audit one move, or several. What cannot be read ends in findings `unknown`, never in an exception of
     Spark's or Kafka's. Raises `AuditError` for a kind of consumers of which no ledger is known.
+
+    `keep`: a folder of evidence in which all that is read of the clusters is kept, and read from there.
+    `kept`: what was kept so by an earlier audit, in place of the clusters. `scratch`: where packed ledgers
+    lie for as long as the audit takes; beside the ledgers where none is given.
     """
     found = soundness(inputs)
     try:
-        with _packed(inputs, found) as packed:
-            return _audit(spark, inputs, packed, found)
+        with _packed(inputs, found, scratch) as packed:
+            return _audit(spark, inputs, packed, found, _Source(keep, kept))
     except (AuditError, ClusterError) as error:
         reason = f"the audit could not read everything: {error.subject}: {error.problem}"
         return AuditResult(findings=(*found.findings, Finding("unknown", reason)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where records are read from; see `run_audit`."""
+
+    keep: Path | None
+    kept: Kept | None
+
+
 @contextmanager
-def _packed(inputs: AuditInputs, found: Soundness) -> Iterator[Path]:
+def _packed(inputs: AuditInputs, found: Soundness, scratch: Path | None) -> Iterator[Path]:
     """A folder with the packed ledgers: beside them, where any Spark master that has them looks, too."""
-    beside = Path(inputs.ledgers).absolute()
+    beside = scratch or Path(inputs.ledgers).absolute()
     try:
         with tempfile.TemporaryDirectory(
             prefix=".packed-", dir=beside if os.access(beside, os.W_OK) else None
@@ -83,23 +110,27 @@ def _packed(inputs: AuditInputs, found: Soundness) -> Iterator[Path]:
         raise AuditError(str(beside), f"no place for packed ledgers: {error.strerror}") from None
 
 
-def _audit(spark: SparkSession, inputs: AuditInputs, packed: Path, found: Soundness) -> AuditResult:
+def _audit(
+    spark: SparkSession, inputs: AuditInputs, packed: Path, found: Soundness, source: _Source
+) -> AuditResult:
     sides = sides_of(inputs)
+    kept = source.kept
+    if source.keep is not None:
+        kept = _keep(spark, inputs, sides, Keeper(source.keep))
     ranges: dict[LogKey, tuple[int, int]] = {}
     purged: list[Finding] = []
     records = []
     for place in inputs.places:
-        cluster, number = (
-            KafkaCluster(place.cluster, place.bootstrap, place.client),
-            sides.places.index(place.cluster),
-        )
-        there, gone = ranges_to_read(inputs, sides, cluster)
+        number = sides.places.index(place.cluster)
+        if kept is not None:
+            there, gone = ranges_to_read(inputs, sides, number, kept.logs.get(place.cluster, {}))
+            logged = kept.read(spark, place.cluster)
+        else:
+            _, there, gone, logged = _of_cluster(spark, inputs, sides, place)
         ranges |= there
         purged += gone
-        named = named_ranges(inputs, sides, there, number)
-        with translated_spark_errors(f"cluster {place.cluster}", "auditing"):
-            records.append(tables.read_records(spark, inputs, sides, number, cluster.properties, named))
-    with translated_spark_errors(f"cluster {inputs.target}", "auditing"):
+        records.append(tables.records_of(logged, inputs, sides, number))
+    with translated_spark_errors("kept records" if kept else f"cluster {inputs.target}", "auditing"):
         sources = Tables(
             records=reduce(DataFrame.unionByName, records),
             sends=tables.read_packed(spark, packed, "sends", tables.SENDS_SCHEMA),
@@ -108,6 +139,35 @@ def _audit(spark: SparkSession, inputs: AuditInputs, packed: Path, found: Soundn
             ranges=ranges,
         )
         return audit_tables(spark, inputs, sources, found, purged)
+
+
+def _of_cluster(
+    spark: SparkSession, inputs: AuditInputs, sides: Sides, place: AuditedPlace
+) -> tuple[dict[TopicPartition, LogSpan], dict[LogKey, tuple[int, int]], list[Finding], DataFrame]:
+    """What a cluster has now: its logs' ends, what is to be read of them, what is gone, and the records."""
+    cluster, number = (
+        KafkaCluster(place.cluster, place.bootstrap, place.client),
+        sides.places.index(place.cluster),
+    )
+    logs = spans(cluster.log_ends(places_to_read(inputs, sides, number)).items())
+    there, gone = ranges_to_read(inputs, sides, number, logs)
+    named = named_ranges(inputs, sides, there, number)
+    with translated_spark_errors(f"cluster {place.cluster}", "auditing"):
+        return logs, there, gone, tables.read_logs(spark, inputs, cluster.properties, named)
+
+
+def _keep(spark: SparkSession, inputs: AuditInputs, sides: Sides, keeper: Keeper) -> Kept:
+    """Read all places once, and keep it."""
+    try:
+        for place in inputs.places:
+            logs, _, _, logged = _of_cluster(spark, inputs, sides, place)
+            with translated_spark_errors(f"cluster {place.cluster}", "keeping what is read"):
+                keeper.keep(place.cluster, logged, logs)
+        return keeper.finish()
+    except OSError as error:
+        raise AuditError(str(keeper.evidence), f"records cannot be kept: {error.strerror}") from None
+    finally:
+        keeper.drop()
 
 
 def audit_tables(

@@ -4,7 +4,7 @@ Names become indexes into `AuditInputs` (producers, consumers, topics): grouping
 numbers costs half of what it costs by strings. `side` tells where a record is and `origin` where it was
 produced (see `sides`); where a record was processed follows from the life.
 
-    records    side, topic, partition, offset, key, producer, sequence, resent
+    records    side, topic, partition, offset, key (its number), producer, sequence, resent
     sends      producer, life, mark, sequence, topic, partition, offset, at_ms
     processed  consumer, life, origin, topic, partition, offset, producer, sequence, key, at_ms, batch
 """
@@ -36,20 +36,19 @@ PROCESSED_SCHEMA = (
 )
 COUNTS_SCHEMA = "consumer INT, life INT, batch LONG, key STRING, count LONG"
 
+_DIGEST_BYTES = 16
 _COUNTS_FILE = "key STRING, count LONG, batch LONG, life INT, end STRING"
 
 
-def read_records(  # noqa: PLR0917 - where, and what of it
+def read_logs(
     spark: SparkSession,
     inputs: AuditInputs,
-    sides: Sides,
-    cluster: int,
     properties: Mapping[str, Any],
     ranges: Mapping[TopicPartition, tuple[int, int]],
 ) -> DataFrame:
-    """`records` of each range `[start, end)` at one place, read by Spark's Kafka source.
+    """Each range `[start, end)` at one place, read by Spark's Kafka source, in `kept.COLUMNS`.
 
-    A record that no producer of the inputs wrote has no `producer`.
+    Of a record that no producer of the inputs wrote nothing is taken but its place, its time and its digest.
     """
     topics = sorted({tp.topic for tp in ranges})
     raw = (
@@ -62,16 +61,36 @@ def read_records(  # noqa: PLR0917 - where, and what of it
         .load()
     )
     fields = f.split(f.col("value").cast("string"), ",", 6)
-    names = named_at(inputs, sides, cluster)
+    is_own = f.col("fields")[0].isin([producer.name for producer in inputs.producers])
+    key = f.col("key").cast("string")
+    own = {
+        "key_hash": f.when(key.isNotNull(), f.xxhash64(key)),
+        "producer": f.col("fields")[0],
+        "sequence": f.col("fields")[1].cast("long"),
+        "life": f.col("fields")[2].cast("int"),
+        "resent": f.col("fields")[4].cast("int"),
+    }
     return raw.select("*", fields.alias("fields")).select(
-        _side(sides, cluster, names, f.col("fields")[2].cast("int")).alias("side"),
+        *("topic", "partition", "offset"),
+        f.unix_millis("timestamp").alias("timestamp_ms"),
+        *(f.when(is_own, column).alias(name) for name, column in own.items()),
+        f.unhex(f.substring(f.sha2("value", 256), 1, 2 * _DIGEST_BYTES)).alias("value_digest"),
+    )
+
+
+def records_of(logged: DataFrame, inputs: AuditInputs, sides: Sides, cluster: int) -> DataFrame:
+    """`records` of what stands at one place, given in `kept.COLUMNS`.
+
+    A record that no producer of the inputs wrote has no `producer`.
+    """
+    names = named_at(inputs, sides, cluster)
+    return logged.select(
+        _side(sides, cluster, names, f.col("life")).alias("side"),
         _index(f.col("topic"), {name: found[0][1] for name, found in names.items()}).alias("topic"),
-        "partition",
-        "offset",
-        f.col("key").cast("string").alias("key"),
-        _index(f.col("fields")[0], _producer_indexes(inputs)).alias("producer"),
-        f.col("fields")[1].cast("long").alias("sequence"),
-        f.col("fields")[4].cast("int").alias("resent"),
+        *("partition", "offset"),
+        f.col("key_hash").alias("key"),
+        _index(f.col("producer"), _producer_indexes(inputs)).alias("producer"),
+        *("sequence", "resent"),
     )
 
 

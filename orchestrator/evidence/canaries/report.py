@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -34,7 +33,6 @@ from orchestrator.evidence.run_audit import audit_session
 from orchestrator.moves.after_move import after_move
 from orchestrator.moves.prediction import NOTHING_ESTIMATED, NOTHING_LOST
 from orchestrator.replication.positions_back import reverse_mirror
-from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.runs.plan import digest
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Replication, Topology
@@ -57,26 +55,6 @@ class Measured:
     reasons: Sequence[str]
     evidence: Evidence | None = None
     audit: AuditResult | None = None
-
-
-def finished_run(run_id: str) -> RunResult:
-    """A run that ended on this machine. Raises `AuditError` where its `result.json` cannot be read."""
-    path = run_folder(run_id) / "result.json"
-    try:
-        return _from_its_begin(RunResult(**json.loads(path.read_text(encoding="utf-8"))))
-    except FileNotFoundError:
-        hint = "a report is made on the machine on which the run ended; dcctl history FILE lists all"
-        raise AuditError(f"run {run_id}", f"there is no {path}", hint) from None
-    except (OSError, ValueError, TypeError) as error:
-        raise AuditError(str(path), f"cannot be read: {error}") from None
-
-
-def _from_its_begin(run: RunResult) -> RunResult:
-    """A run that was resumed tells when that was; what it did before began with its plan."""
-    planned_at_s = float(run.plan["created_at_s"])
-    if run.started_at_s <= planned_at_s:
-        return run
-    return replace(run, started_at_s=planned_at_s, decided_at_s=planned_at_s)
 
 
 def canary_report(
@@ -186,7 +164,7 @@ def _measured(  # noqa: PLR0917 - all that a measurement is made of
     try:
         evidence = take_evidence(topology, mirror, run, asked, folder, fault_at_s=fault.at_s, tell=tell)
         tell("comparing what was acknowledged with what is there and what was read")
-        audit = _audited(evidence, master)
+        audit = _audited(evidence, folder, master)
     except (AuditError, ClusterError) as error:
         reason = f"the canaries could not be read: {error.subject}: {error.problem}"
         return Measured(verdict="unknown", reasons=[reason])
@@ -204,11 +182,11 @@ def _measured(  # noqa: PLR0917 - all that a measurement is made of
     return Measured(verdict=verdict, reasons=reasons, evidence=evidence, audit=audit)
 
 
-def _audited(evidence: Evidence, master: str) -> AuditResult:
+def _audited(evidence: Evidence, folder: Path, master: str) -> AuditResult:
     with tempfile.TemporaryDirectory(prefix="dcctl-audit-") as scratch:
         spark = audit_session(master, Path(scratch))
         try:
-            found = run_audit(spark, evidence.inputs)
+            found = run_audit(spark, evidence.inputs, keep=folder)
         finally:
             spark.stop()
     return replace(found, findings=(*evidence.findings, *found.findings))

@@ -15,6 +15,9 @@ from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, Coordination, HeldL
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.runs.plan import RunEvent, canonical_json, digest, event_from_json
 
+RESULT = "run_result"
+"""In the data of a run's last record: what the run came to, in the ensemble in parts beside it."""
+
 _PLAIN_UP_TO_BYTES = 32_000
 
 
@@ -109,6 +112,17 @@ def journal_records(coordination: Coordination, topology: str, run_id: str, fold
         _restored(coordination, topology, unpacked(value, f"{path}/{run_id}/{name}"), folder)
         for name, value in values.items()
     ]
+
+
+def kept_result(coordination: Coordination, topology: str, end: RunEvent) -> Mapping[str, Any] | None:
+    """What a run's last record says that the run came to; None for one that says nothing of it.
+
+    Raises `CoordinationError` where a part of it is missing, or was changed.
+    """
+    found = end.data.get(RESULT)
+    if not isinstance(found, Mapping) or "parts" not in found:
+        return found if isinstance(found, Mapping) else None
+    return read_bulk(coordination, bulk_path(topology, end.run_id, f"{end.name}-{RESULT}"), found)
 
 
 def _restored(coordination: Coordination, topology: str, data: Mapping[str, Any], folder: Path) -> RunEvent:

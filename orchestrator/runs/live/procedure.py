@@ -6,7 +6,7 @@ A `Procedure` says what is its own: which estate, what is looked at, the plan ma
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -17,7 +17,6 @@ from orchestrator.runs.engine import (
     Actions,
     OnEvent,
     Ports,
-    RunEnd,
     RunState,
     UndoAsked,
     run_plan,
@@ -25,6 +24,7 @@ from orchestrator.runs.engine import (
 )
 from orchestrator.runs.estate_record import ClusterIds
 from orchestrator.runs.gate import closed_text
+from orchestrator.runs.live.ended import Ended, EndsWithResult, ResultOf, Timing
 from orchestrator.runs.live.holds import hold_check_of
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.runs.live.own_playbooks import refuse_missing_hooks, with_absolute_hooks
@@ -104,28 +104,6 @@ class Procedure(Protocol[E, P]):
         """The effects that its plan names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Unix epoch seconds: command given; lock taken and picture complete; plan made and allowed; end."""
-
-    started_at_s: float
-    observed_at_s: float
-    decided_at_s: float
-    ended_at_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """One run as it ended. `end` is None where an earlier run had done it already."""
-
-    run_id: str
-    plan: Plan
-    end: RunEnd | None
-    events: Sequence[RunEvent]
-    timing: Timing
-    folder: Path
-
-
 def preview(procedure: Procedure[E, P]) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
     refuse_missing_hooks(procedure.topology, procedure.verb)
@@ -146,6 +124,7 @@ def run_procedure(
     approve: Approve = lambda _: True,
     folder: Path | None = None,
     is_new_estate: bool = False,
+    result_of: ResultOf | None = None,
 ) -> Ended:
     """Run a verb, from the lock to the last verification.
 
@@ -153,7 +132,8 @@ def run_procedure(
     changed, and again where its price has grown while it was thought about, behind the plan with the new
     one; `on_event` gets each journal record. `folder` keeps plan, journal, logs and result (default: one for
     each run in the user's state folder). `is_new_estate`: its ensemble was made with it, and knows of all
-    that was done to it since; journals of this machine under its name tell of another one.
+    that was done to it since; journals of this machine under its name tell of another one. `result_of`: what
+    the last record keeps of the run, for whoever reads the journal elsewhere.
 
     Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
     `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
@@ -200,7 +180,7 @@ def run_procedure(
             approved = fresh
         _remember_clusters(run, approved)
         timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
-        return _act(run, procedure, plan, picture, timing)
+        return _act(run, procedure, plan, picture, timing, result_of)
 
 
 def resume_procedure(
@@ -213,6 +193,7 @@ def resume_procedure(
     said: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    result_of: ResultOf | None = None,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
@@ -251,7 +232,7 @@ def resume_procedure(
         run.record("run-resumed", data={"by": by, "dcctl_version": __version__})
         _record_overrides(run, (*given, *attested_down(down, said, facts)))
         timing = Timing(started_at_s, observed_at_s, procedure.servers.clock.now_s())
-        return _act(run, procedure, plan, picture, timing)
+        return _act(run, procedure, plan, picture, timing, result_of)
 
 
 def abort_procedure(
@@ -264,6 +245,7 @@ def abort_procedure(
     on_plan: OnPlan = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     effects: Registry,
+    result_of: ResultOf | None = None,
 ) -> Ended:
     """Take a run back: the compensations of what was done, in reverse order.
 
@@ -289,7 +271,7 @@ def abort_procedure(
         _record_overrides(run, left_standing(leave, reason))
         timing = Timing(started_at_s, procedure.servers.clock.now_s(), procedure.servers.clock.now_s())
         undo = UndoAsked(reason, frozenset(leave))
-        return _act(run, procedure, plan, picture, timing, undo)
+        return _act(run, procedure, plan, picture, timing, result_of, undo)
 
 
 def plan_of_run(records: Sequence[RunEvent]) -> Plan:
@@ -353,12 +335,16 @@ def _act(  # noqa: PLR0917 - all that a run is made of
     plan: Plan,
     picture: P,
     timing: Timing,
+    result_of: ResultOf | None,
     undo: UndoAsked | None = None,
 ) -> Ended:
     actions, clock = procedure.actions(run, plan, picture), procedure.servers.clock
     threads = procedure.servers.threads
+    journal = run.journal
+    if result_of is not None:
+        journal = EndsWithResult(journal, run, plan, timing, result_of)
     ports = Ports(
-        run.journal,
+        journal,
         run.guard,
         actions,
         clock,

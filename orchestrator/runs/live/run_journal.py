@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, HeldLock
 from orchestrator.runs.estate_record import Body, RunBegun, RunEnded
 from orchestrator.runs.live.estate_store import EnsembleRecord
-from orchestrator.runs.live.journal import bulk_path, packed, runs_path, unpacked, write_bulk
+from orchestrator.runs.live.journal import RESULT, bulk_path, packed, runs_path, unpacked, write_bulk
 from orchestrator.runs.plan import RunEvent, canonical_json, to_json
 
 _OUTLINE_BYTES = 2_000
@@ -45,7 +45,12 @@ class RunJournal:
         """Write one record; see `runs.engine.ports.Journal`."""
         data = to_json(record)
         text = canonical_json(data)
-        value = packed(text)
+        if RESULT in record.data:
+            # Of many runs the last record is read; what it came to in full, of one.
+            path = bulk_path(self._topology, self._run_id, f"{record.name}-{RESULT}")
+            index = write_bulk(self._lock, path, record.data[RESULT])
+            data = {**data, "data": {**record.data, RESULT: index}}
+        value = packed(canonical_json(data))
         if len(value) > MAX_VALUE_BYTES:
             path = bulk_path(self._topology, self._run_id, record.name)
             index = write_bulk(self._lock, path, data["data"])

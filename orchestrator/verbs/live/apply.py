@@ -17,7 +17,7 @@ from orchestrator.runs.plan import Plan, canonical_json, digest, plan_from_json,
 from orchestrator.topology.loading import dump_topology, parse_topology
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.registration import EFFECTS
 from orchestrator.wording import listed
 
@@ -52,6 +52,7 @@ def run_apply(
         approve=approve,
         folder=folder,
         is_new_estate=is_new_estate,
+        result_of=journaled(),
     )
     return run_result(ended)
 

@@ -29,7 +29,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.registration import EFFECTS
 
 T = TypeVar("T")
@@ -143,6 +143,7 @@ def run_fence(
         on_plan=on_plan,
         approve=approve,
         folder=folder,
+        result_of=journaled(),
     )
     return run_result(ended)
 

@@ -25,7 +25,7 @@ from orchestrator.verbs.live.move_estate import Estate, open_estate
 from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import effects_with, participants_of
 
@@ -97,6 +97,7 @@ class MoveProcedure(ABC):
         is_new_estate: bool = False,
     ) -> RunResult:
         """From the lock to the last verification; see `run_procedure`."""
+        effects = effects_with(self.them)
         ended = run_procedure(
             self,
             on_event=on_event,
@@ -104,5 +105,6 @@ class MoveProcedure(ABC):
             approve=approve,
             folder=folder,
             is_new_estate=is_new_estate,
+            result_of=journaled(effects),
         )
-        return run_result(ended, effects_with(self.them))
+        return run_result(ended, effects)

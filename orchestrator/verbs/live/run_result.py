@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from orchestrator.errors import DcctlError
@@ -14,7 +15,7 @@ from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
 from orchestrator.runs.effect import Shown
 from orchestrator.runs.engine import RunEnd, kept_effects
-from orchestrator.runs.live.procedure import Ended
+from orchestrator.runs.live.ended import Ended, ResultOf
 from orchestrator.runs.live.run import write_json
 from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
@@ -25,6 +26,9 @@ from orchestrator.values import TopicPartition
 from orchestrator.verbs.registration import EFFECTS
 
 R = TypeVar("R")
+# Of the plan, or of the machine.
+_NOT_JOURNALED = frozenset({"plan", "gates", "predicted", "folder"})
+
 RunOutcome = Literal["ok", "incomplete", "unknown", "undone", "nothing-to-do"]
 
 
@@ -104,8 +108,35 @@ def run_result(ended: Ended, effects: Registry = EFFECTS) -> RunResult:
     if is_recorded or not file.exists():
         # What is done is done: a full local disk makes no failure of it. The journal has it all.
         with suppress(DcctlError):
-            write_json(file, result.as_json())
+            write_json(file, {**result.as_json(), "folder": "."})
     return result
+
+
+def journaled(effects: Registry = EFFECTS) -> ResultOf:
+    """What the journal keeps of a run's result: all that its plan, in the first record, does not say.
+
+    `effects`: those of whoever takes part in the run.
+    """
+
+    def kept(ended: Ended) -> dict[str, Any]:
+        if ended.end is None:
+            raise DcctlError(f"run {ended.run_id}", "has done nothing: there is no result to keep")
+        whole = _result(ended, ended.end, effects).as_json()
+        return {name: value for name, value in whole.items() if name not in _NOT_JOURNALED}
+
+    return kept
+
+
+def result_of_journal(plan: Mapping[str, Any], kept: Mapping[str, Any], folder: Path) -> RunResult:
+    """The result of a run from what its journal keeps: its plan as plain data, and the rest. `folder`: where
+    this machine keeps what belongs to the run. Raises `DcctlError` for what another version has kept.
+    """
+    try:
+        of_plan = {"plan": plan, "gates": plan["gates"], "predicted": plan["predicted"]}
+        return RunResult(**{**kept, **of_plan, "folder": str(folder)})
+    except (KeyError, TypeError) as error:
+        hint = "was it written by another version?"
+        raise DcctlError("journal", f"holds a result that cannot be understood: {error}", hint) from None
 
 
 def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:

@@ -27,7 +27,7 @@ from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.live.run_result import RunResult, run_result
+from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
 from orchestrator.verbs.registration import effects_of, effects_with
 
@@ -77,6 +77,7 @@ def resume_run(
         on_event=on_event,
         on_plan=on_plan,
         effects=effects,
+        result_of=journaled(effects),
     )
     return run_result(ended, effects)
 
@@ -104,6 +105,7 @@ def abort_run(
         on_plan=on_plan,
         approve=approve,
         effects=effects,
+        result_of=journaled(effects),
     )
     return run_result(ended, effects)
 

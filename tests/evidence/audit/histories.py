@@ -25,6 +25,7 @@ from orchestrator.evidence.audit.inputs import (
     AuditInputs,
     Position,
 )
+from orchestrator.evidence.audit.numbers import key_number
 from orchestrator.evidence.audit.positions import PositionEvent, Positions
 from orchestrator.evidence.audit.run import Tables
 from orchestrator.evidence.audit.sides import LogKey
@@ -265,7 +266,7 @@ def tables_of(spark: SparkSession, history: History) -> Tables:
     ranges = {LogKey(MIRRORED, *place): (0, len(log)) for place, log in history.mirrored.items()}
     ranges |= {LogKey(LANDING, *place): (0, len(log)) for place, log in history.landing.items()}
     return Tables(
-        records=spark.createDataFrame(records, _RECORDS_SCHEMA),
+        records=spark.createDataFrame(records, _RECORDS_SCHEMA).withColumn("key", key_number("key")),
         sends=spark.createDataFrame(_send_rows(history), SENDS_SCHEMA),
         processed=spark.createDataFrame(_processed_rows(history), PROCESSED_SCHEMA),
         counts=spark.createDataFrame(_count_rows(history), COUNTS_SCHEMA),

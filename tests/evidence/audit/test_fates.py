@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from orchestrator.evidence.audit.fates import copied_figures, own_figures, record_fates
 from orchestrator.evidence.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
+from orchestrator.evidence.audit.numbers import key_number
 from orchestrator.evidence.audit.sides import Side, Sides
 from orchestrator.evidence.audit.tables import SENDS_SCHEMA
 
@@ -42,7 +43,9 @@ def figures(
 ) -> dict[int, dict[str, Any]]:
     """Sums by topic, all partitions together."""
     fates = record_fates(
-        spark.createDataFrame(records, RECORDS), spark.createDataFrame(sends, SENDS_SCHEMA), FAILED_OVER
+        spark.createDataFrame(records, RECORDS).withColumn("key", key_number("key")),
+        spark.createDataFrame(sends, SENDS_SCHEMA),
+        FAILED_OVER,
     )
     rows = (copied_figures if side == MIRRORED else own_figures)(fates, FAILED_OVER, side).collect()
     found: dict[int, dict[str, Any]] = {}

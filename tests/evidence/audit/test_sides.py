@@ -82,7 +82,22 @@ def _origins(folder: Path, inputs: AuditInputs, life: int, read: list[tuple[str,
 def test_inputs_of_several_moves_are_written_and_read(tmp_path: Path) -> None:
     """`dcctl audit FOLDER` measures them again."""
     INPUTS.write(tmp_path)
-    assert AuditInputs.read(tmp_path) == INPUTS
+    assert AuditInputs.read(tmp_path) == replace(INPUTS, ledgers=str(tmp_path))
+
+
+def test_ledgers_of_a_folder_are_found_wherever_it_lies(tmp_path: Path) -> None:
+    """Named within it; an earlier version named them by where the folder lay then."""
+    first, then = tmp_path / "first", tmp_path / "then"
+    (first / "ledgers").mkdir(parents=True)
+    replace(INPUTS, ledgers=str(first / "ledgers")).write(first)
+    assert str(tmp_path) not in (first / "inputs.json").read_text(encoding="utf-8")
+    first.rename(then)
+    assert AuditInputs.read(then).ledgers == str(then / "ledgers")
+    text = (then / "inputs.json").read_text(encoding="utf-8")
+    old = text.replace('"ledgers": "ledgers"', f'"ledgers": "{first / "ledgers"}"')
+    assert old != text
+    (then / "inputs.json").write_text(old, encoding="utf-8")
+    assert AuditInputs.read(then).ledgers == str(then / "ledgers")
 
 
 def test_results_of_runs_become_moves() -> None:

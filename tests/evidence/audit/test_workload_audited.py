@@ -5,7 +5,9 @@ One broker is both ends: under the identity policy a perfect mirror looks exactl
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -30,6 +34,7 @@ from orchestrator.evidence.audit.inputs import (
     AuditInputs,
     Position,
 )
+from orchestrator.evidence.audit.kept import Kept
 from orchestrator.evidence.audit.ledgers import positions_path, sends_path
 from orchestrator.evidence.audit.positions import read_positions
 from orchestrator.evidence.audit.result import AuditResult
@@ -257,6 +262,62 @@ def test_a_perfect_move_is_valid(spark: SparkSession, drilled: Drilled) -> None:
     assert query["restart_s"]["first_batch"] > 0
     assert set(result.rto["per_consumer"]) == {"billing", "shipping", "revenue"}
     assert sum(result.series["producers"][0]["acked_per_s"]) == before["acked"] + after["acked"]
+
+
+def test_what_was_read_is_kept_and_measured_again_without_the_cluster(
+    spark: SparkSession, drilled: Drilled, tmp_path: Path
+) -> None:
+    """Wherever the folder lies; the figures are the same, and no value or key of a record is in it."""
+    strangers = b"a customer's name, her address, 3"
+    produce_records("east", drilled.cluster.properties, "orders", [(b"secret key", strangers)])
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+    shutil.copytree(drilled.inputs.ledgers, folder / "ledgers")
+    drilled.inputs.write(folder)
+    there = run_audit(spark, drilled.inputs, keep=folder)
+    assert Kept.of(folder) is not None
+    assert sorted(path.name for path in folder.iterdir()) == ["inputs.json", "kept", "ledgers"]
+    shutil.move(folder, elsewhere := tmp_path / "elsewhere")
+    inputs = replace(AuditInputs.read(elsewhere), bootstrap=("127.0.0.1:1",))
+    assert Path(inputs.ledgers) == elsewhere / "ledgers"
+    again = run_audit(spark, inputs, kept=Kept.of(elsewhere), scratch=tmp_path)
+    assert again.to_json() == there.to_json() == run_audit(spark, drilled.inputs).to_json()
+    assert any("records of unknown origin" in finding.reason for finding in there.findings)
+    kept = Kept.of(elsewhere)
+    assert kept is not None
+    files = [*(elsewhere / "kept").rglob("*.parquet")]
+    assert sum(file.stat().st_size for file in files) < 40 * kept.records, "as the page on evidence says"
+    rows = pa.concat_tables([pq.read_table(file) for file in files]).to_pylist()
+    assert len(rows) == kept.records == sum(log.end_offset for log in kept.logs["east"].values())
+    assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows)
+    (stranger,) = [row for row in rows if row["producer"] is None]
+    place = ("topic", "partition", "offset", "timestamp_ms", "value_digest")
+    assert {name for name, value in stranger.items() if value is not None} == set(place)
+    assert stranger["value_digest"] == hashlib.sha256(strangers).digest()[:16]
+    told = b"".join(path.read_bytes() for path in (elsewhere / "kept").rglob("*") if path.is_file())
+    for secret in (b"customer", b"secret", b"xxxx"):
+        assert secret not in told
+    assert not [path for path in elsewhere.rglob("*") if path.name.startswith(("_", "."))]
+
+
+def test_records_that_are_gone_from_what_is_kept_are_missed(
+    spark: SparkSession, drilled: Drilled, tmp_path: Path
+) -> None:
+    """Never counted as nothing: the log's ends are kept beside them."""
+    run_audit(spark, drilled.inputs, keep=tmp_path)
+    (tmp_path / "kept" / "records" / "east" / "000.parquet").unlink()
+    verdict, reasons = _judged(run_audit(spark, drilled.inputs, kept=Kept.of(tmp_path)))
+    assert verdict == "unknown"
+    assert any("records read of" in reason for reason in reasons)
+
+
+def test_an_audit_that_could_not_read_everything_keeps_nothing(
+    spark: SparkSession, drilled: Drilled, tmp_path: Path
+) -> None:
+    """What is kept is whole, or is not there."""
+    run_audit(spark, replace(drilled.inputs, bootstrap=("127.0.0.1:1",)), keep=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert Kept.of(tmp_path) is None
 
 
 def test_a_position_too_far_on_is_found(spark: SparkSession, drilled: Drilled) -> None:

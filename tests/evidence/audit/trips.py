@@ -20,6 +20,7 @@ from orchestrator.evidence.audit.inputs import (
     AuditInputs,
     Position,
 )
+from orchestrator.evidence.audit.numbers import key_number
 from orchestrator.evidence.audit.positions import PositionEvent, Positions
 from orchestrator.evidence.audit.result import AuditResult
 from orchestrator.evidence.audit.run import Tables, audit_tables
@@ -160,7 +161,7 @@ class Trip:
             for offset, number in enumerate(numbers)
         ]
         return Tables(
-            records=spark.createDataFrame(records, RECORDS_SCHEMA),
+            records=spark.createDataFrame(records, RECORDS_SCHEMA).withColumn("key", key_number("key")),
             sends=spark.createDataFrame(self._sends(), SENDS_SCHEMA),
             processed=spark.createDataFrame(self._processed(), PROCESSED_SCHEMA),
             counts=spark.createDataFrame([], COUNTS_SCHEMA),

@@ -10,13 +10,15 @@ import pytest
 
 from orchestrator.errors import AuditError, UsageError
 from orchestrator.evidence.canaries.evidence import Asked
-from orchestrator.evidence.canaries.report import canary_report, finished_run
+from orchestrator.evidence.canaries.report import canary_report
 from orchestrator.evidence.report import parse_report
 from orchestrator.runs.plan import digest
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.finished_run import finished_run
 from orchestrator.verbs.live.run_result import RunResult
 from tests.drill.rehearsal import ROOT
+from tests.runs.memory_ensemble import MemoryEnsemble
 
 CANARY = load_topology(ROOT / "tests" / "faults" / "canary.yaml")
 PLANNED_AT_S = 1.8e9
@@ -94,6 +96,11 @@ def test_what_moved_nothing_along_a_mirror_is_refused(
     assert "failover, switchover, failback" in refused.value.hint
 
 
+def finished(run_id: str) -> RunResult:
+    """By `result.json`: the journal holds nothing of it."""
+    return finished_run(CANARY, run_id, lambda _: MemoryEnsemble()).result
+
+
 def test_a_resumed_run_is_told_from_its_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its clients may have started in the first attempt."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
@@ -101,12 +108,12 @@ def test_a_resumed_run_is_told_from_its_begin(tmp_path: Path, monkeypatch: pytes
     folder.mkdir(parents=True)
     resumed = replace(run(), started_at_s=PLANNED_AT_S + 900, decided_at_s=PLANNED_AT_S + 901)
     (folder / "result.json").write_text(json.dumps(resumed.as_json()), encoding="utf-8")
-    found = finished_run("r")
+    found = finished("r")
     assert (found.started_at_s, found.decided_at_s) == (PLANNED_AT_S, PLANNED_AT_S)
     (folder / "result.json").write_text(json.dumps(run().as_json()), encoding="utf-8")
-    assert finished_run("r").started_at_s == PLANNED_AT_S - 1
+    assert finished("r").started_at_s == PLANNED_AT_S - 1
     with pytest.raises(AuditError, match="there is no"):
-        finished_run("another")
+        finished("another")
 
 
 def test_a_file_that_has_changed_since_the_run_is_named(tmp_path: Path) -> None:
