@@ -91,7 +91,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         accept_loss=accept_loss,
         keep=keep,
         master=master,
-        owner_pid=None if keep else os.getpid(),
+        owner_pid=os.getpid(),
     )
     topology = load_topology(file)
     rehearsal = ReturnDrill if verb == "failback" else Drill

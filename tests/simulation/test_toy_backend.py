@@ -18,7 +18,7 @@ from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import COORDINATION
 from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
-from orchestrator.simulation.teardown import downed_simulations, remove_abandoned
+from orchestrator.simulation.teardown import downed_simulations, remove_abandoned, simulations_to_end
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import stretched
@@ -200,7 +200,7 @@ def test_what_an_uninstalled_back_end_left_is_named_and_stays(
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
     assert remove_abandoned(lambda _stage, _detail: None) == []
     with pytest.raises(UsageError, match="--backend toy: there is no such back end"):
-        downed_simulations("stretched")
+        downed_simulations(simulations_to_end("stretched"))
     assert simulation_names() == ["stretched"]
 
 
@@ -212,7 +212,7 @@ def test_a_back_end_whose_package_is_broken_holds_up_no_other(
     monkeypatch.setattr("tests.simulation.toy_backend.TOY", None)
     assert remove_abandoned(lambda _stage, _detail: None) == []
     with pytest.raises(DcctlError, match=r"package .* is wrong: .*TOY is no Backend"):
-        downed_simulations("stretched")
+        downed_simulations(simulations_to_end("stretched"))
     assert simulation_names() == ["stretched"]
 
 
