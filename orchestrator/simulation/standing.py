@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -82,7 +83,7 @@ class Standing:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._ended.set()
         try:
@@ -90,20 +91,28 @@ class Standing:
         except KeyboardInterrupt:
             if self._error is None:
                 raise
-        if kind is not None and self._error is not None:
+        if isinstance(error, DcctlError) and self._error is None:
+            # What ended the block may be the first that was seen of it: Spark's end, a broken connection.
+            self._waiting = None
+            if found := self._twice(time.sleep):
+                self._say(found)
+        if error is not None and self._error is not None:
             raise self._error from None
 
     def _look(self) -> None:
         while not self._ended.wait(self._every_s):
-            found = self._twice()
+            found = self._twice(self._ended.wait)
             if found:
                 self._say(found)
                 return
 
-    def _twice(self) -> dict[str, str]:
-        """What was missing at two looks in a row: a server that starts anew is there again by the second."""
+    def _twice(self, wait: Callable[[float], object]) -> dict[str, str]:
+        """What was missing at two looks in a row: a server that starts anew is there again by the second.
+
+        `wait` comes back with something true where nobody wants to know any more.
+        """
         first = missing_servers(self._simulation, self._gone_on_purpose)
-        if not first or self._ended.wait(_LOOK_AGAIN_S):
+        if not first or wait(_LOOK_AGAIN_S):
             return {}
         second = missing_servers(self._simulation, self._gone_on_purpose)
         return {name: what for name, what in second.items() if name in first}

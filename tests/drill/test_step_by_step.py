@@ -47,7 +47,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
     """A state folder of its own, with no simulation left in it afterwards."""
     folder = tmp_path / "state"
     yield folder
-    dcctl(folder, "sim", "down", "--all")
+    dcctl(folder, "sim", "down", "--all", "--yes")
     assert processes_of(folder) == []
 
 

@@ -203,5 +203,5 @@ def at_work(state: Path, monkeypatch: pytest.MonkeyPatch, file: Path = SMALL) ->
         estate.must("sim", "workload", "--scenario", "tiny")
         yield estate
     finally:
-        estate.command("sim", "down", "--all")
+        estate.command("sim", "down", "--all", "--yes")
         assert processes_of(state) == []

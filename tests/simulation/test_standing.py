@@ -73,6 +73,21 @@ def test_any_other_failure_of_a_drill_without_servers_is_that_they_are_gone(simu
         rehearse()
 
 
+def test_an_error_that_comes_before_the_next_look_is_asked_about(simulation: Simulation) -> None:
+    """Spark, ended together with the servers, was the first to fail; of servers that stand nothing is said."""
+
+    def rehearse(*gone: str) -> None:
+        with Standing(simulation, lambda _: None):
+            for host in gone:
+                simulation.site(host).kill()
+            raise SimulationError("Spark", "starting a session")
+
+    with pytest.raises(SimulationError, match="Spark: starting a session"):
+        rehearse()
+    with pytest.raises(SimulationError, match="are gone: dc1"):
+        rehearse("dc1")
+
+
 def test_what_is_lost_on_purpose_or_starts_again_interrupts_nobody(simulation: Simulation) -> None:
     """A lost host is missed again once it is back; a server may start anew between two looks."""
     with Standing(simulation, lambda _: None, every_s=0.05) as standing:
