@@ -230,7 +230,7 @@ def _ask(endings: Endings, *, yes: bool) -> None:
 
     from rich.markup import escape
 
-    from orchestrator.cli.output import confirm_or_refuse, err_console
+    from orchestrator.cli.output import err_console
     from orchestrator.errors import UsageError
 
     for folder in endings.folders:
@@ -246,7 +246,11 @@ def _ask(endings: Endings, *, yes: bool) -> None:
         raise UsageError("sim down --all", f"would end {names}, and there is no terminal to ask", "add --yes")
     count = len(endings.folders)
     question = "End this simulation?" if count == 1 else f"End these {count} simulations?"
-    if not confirm_or_refuse(question, assume_yes=False):
+    try:
+        answer = err_console.input(f"{escape(question)} [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
         err_console.print("declined: nothing was ended")
         raise typer.Exit(8)
 
