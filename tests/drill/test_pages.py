@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.faults.estate import Estate, at_work
+from tests.faults.estate import DCCTL, Estate, at_work
 from tests.test_docs import ROOT, shown
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
@@ -23,6 +25,7 @@ Statuses = Mapping[str, tuple[int, str]]
 RUNBOOK: Statuses = {
     "resume": (4, "the run has ended: there is nothing to go on with"),
     "failover --to east --attest-down west --without-coordination": (4, "the ensemble answers"),
+    "unlock": (1, "nobody has the lock"),
     "history --import": (1, "no run was begun without the ensemble"),
 }
 BY_HAND: Statuses = {
@@ -56,8 +59,20 @@ def type_page(
         if words[0] in ASKING and "--dry-run" not in words:
             given.append("--yes")
         wanted = next((status for start, (status, _) in statuses.items() if line.startswith(start)), 0)
+        if words[0] == "watch":
+            _watch_for_a_while(estate, given)
+            continue
         done = estate.command(*given)
         assert done.returncode == wanted, (given, done.stdout, done.stderr)
+
+
+def _watch_for_a_while(estate: Estate, words: Sequence[str]) -> None:
+    """It runs until it is stopped, and ends well then."""
+    with subprocess.Popen([*DCCTL, *words], env=estate.environment, cwd=estate.cwd) as process:
+        time.sleep(5)
+        assert process.poll() is None
+        process.terminate()
+    assert process.returncode == 0
 
 
 def test_by_hand_operating_and_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

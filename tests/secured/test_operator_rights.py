@@ -50,7 +50,7 @@ def grant(simulation: Simulation, folder: Path) -> None:
         for cluster in meant_at(words):
             described = simulation.topology.clusters[cluster]
             login = folder / f"{cluster}.properties"
-            properties = java_client_properties(resolve_secrets(described.client))
+            properties = java_client_properties(resolve_secrets(described.client, cluster))
             login.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
             given = list(words)
             given[given.index("--bootstrap-server") + 1] = ",".join(described.bootstrap)
@@ -113,7 +113,7 @@ def test_all_is_done_with_these_rights_alone(tmp_path: Path, monkeypatch: pytest
         simulation.site("east").stop(["watch"])
         without_rights(simulation)
         file = str(file_as(simulation, DCCTL, files))
-        assert estate.command("drift", file).returncode not in (0, 3)
+        assert estate.command("fence", file, "--cluster", "west", "--yes").returncode != 0
         grant(simulation, files)
         environment, log = {**os.environ, **estate.environment}, tmp_path / "watch.log"
         with watching(file_as(simulation, WATCHER, files), environment, log):
@@ -136,7 +136,7 @@ def _more_topics(simulation: Simulation) -> list[dict[str, Any]]:
     """A topic more, and one with more partitions and another setting."""
     data = yaml.safe_load(simulation.topology_path.read_text(encoding="utf-8"))
     topics: list[dict[str, Any]] = data["topics"]
-    topics[1] |= {"partitions": 2, "config": {"retention.ms": "86400000"}}
+    topics[1] |= {"partitions": 2, "config": {"max.message.bytes": "2000000"}}
     return [
         *topics,
         {"name": "refunds", "cluster": "west", "partitions": 1, "replicas": 1, "min_insync_replicas": 1},

@@ -165,6 +165,10 @@ def test_commands_work_on_it(
     assert json.loads(capsys.readouterr().out)["state"] == "killed"
     assert run(["sim", "partition", "dc2", "dc3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "partition"
+    assert run(["sim", "heal", "dc2", "dc3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "heal"
+    assert run(["sim", "resume", "dc3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "resume"
     assert run(["sim", "down"]) == 0
     assert simulation_names() == []
     assert not toy.running
