@@ -33,6 +33,12 @@ def shown(page: Path) -> list[tuple[str, str]]:
     return found
 
 
+def default_of(group: Any) -> str | None:
+    """The command of a group that needs no name, if it has one."""
+    with_default = getattr(group, "with_default", None)
+    return None if with_default is None else str(with_default(["no command's name"])[0])
+
+
 def meant(words: Sequence[str]) -> tuple[list[str], Any, list[str]]:
     """The command that words call: its name, itself, and the words behind its name."""
     _register_commands()
@@ -40,7 +46,7 @@ def meant(words: Sequence[str]) -> tuple[list[str], Any, list[str]]:
     name, rest = list[str](), list(words)
     while hasattr(found, "commands"):
         if not rest or rest[0] not in found.commands:
-            default = getattr(found, "default", None)
+            default = default_of(found)
             assert default is not None, f"no such command: {' '.join(words)}"
             return name, found.commands[default], rest
         found = found.commands[rest[0]]

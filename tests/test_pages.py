@@ -20,7 +20,7 @@ from orchestrator.runs.engine.state import RunOutcome
 from orchestrator.topology.loading import load_topology
 from orchestrator.watch.metrics import WatchCollector
 from tests.gates.gate_ids import gates_of
-from tests.test_docs import PAGES, ROOT, meant, shown, table
+from tests.test_docs import PAGES, ROOT, default_of, meant, shown, table
 
 DOCS = ROOT / "docs"
 OPERATING, RUNBOOK = DOCS / "operating.md", DOCS / "runbook.md"
@@ -50,7 +50,7 @@ def commands() -> Iterator[tuple[str, Any]]:
     _register_commands()
 
     def walk(found: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        default = getattr(found, "default", None)
+        default = default_of(found)
         for name, command in getattr(found, "commands", {}).items():
             yield from walk(command, words if name == default else (*words, name))
         if not hasattr(found, "commands"):

@@ -10,9 +10,7 @@ DEFAULT = "list"
 
 
 class WithDefault(TyperGroup):
-    """Where the first word is none of the group's commands, all words are those of its command `default`."""
-
-    default = DEFAULT
+    """Where the first word is none of the group's commands, all words are those of the command `DEFAULT`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """See `click.Group`."""
@@ -21,4 +19,4 @@ class WithDefault(TyperGroup):
 
     def with_default(self, args: list[str]) -> list[str]:
         """The words, with the name of the command that is meant."""
-        return args if args and args[0] in self.commands else [self.default, *args]
+        return args if args and args[0] in self.commands else [DEFAULT, *args]
