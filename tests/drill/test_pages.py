@@ -23,7 +23,6 @@ Statuses = Mapping[str, tuple[int, str]]
 """Beginning of a command -> its status here, and why it is not 0."""
 
 RUNBOOK: Statuses = {
-    "resume": (4, "the run has ended: there is nothing to go on with"),
     "failover --to east --attest-down west --without-coordination": (4, "the ensemble answers"),
     "unlock": (1, "nobody has the lock"),
     "history --import": (1, "no run was begun without the ensemble"),
