@@ -32,6 +32,9 @@ FOREIGN = {
     "journalctl": "the same",
     "rsync": "copies between two machines of an estate of one's own",
     "curl": "asks Connect of an estate of one's own",
+    "python3": "tests/package installs the wheel into empty environments, by pip",
+    "pipx": "installs the same wheel as pip does",
+    "uv": "the same",
     "make": "the tests themselves are run by it",
 }
 """Shown commands that are not dcctl's, and why no test of these pages runs them."""
