@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +33,37 @@ def shown(page: Path) -> list[tuple[str, str]]:
     return found
 
 
+def default_of(group: Any) -> str | None:
+    """The command of a group that needs no name, if it has one."""
+    with_default = getattr(group, "with_default", None)
+    return None if with_default is None else str(with_default(["no command's name"])[0])
+
+
+def meant(words: Sequence[str]) -> tuple[list[str], Any, list[str]]:
+    """The command that words call: its name, itself, and the words behind its name."""
+    _register_commands()
+    found: Any = get_command(app)
+    name, rest = list[str](), list(words)
+    while hasattr(found, "commands"):
+        if not rest or rest[0] not in found.commands:
+            default = default_of(found)
+            assert default is not None, f"no such command: {' '.join(words)}"
+            return name, found.commands[default], rest
+        found = found.commands[rest[0]]
+        name.append(rest.pop(0))
+    return name, found, rest
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_shown_command_is_one(page: Path) -> None:
     """Its name and each of its options are known, and no argument is missing."""
-    _register_commands()
     for command, _ in shown(page):
         words = shlex.split(command, comments=True)
         if words[0] != "dcctl":
             continue
-        found: Any = get_command(app)
-        context, words = found.make_context("dcctl", [], resilient_parsing=True), words[1:]
-        while hasattr(found, "get_command"):
-            words = found.with_default(words) if hasattr(found, "with_default") else words
-            found = found.get_command(context, words[0])
-            assert found is not None, command
-            words = words[1:]
+        _, found, rest = meant(words[1:])
         # What a page shows may not be there: only words are looked at.
-        found.make_context(found.name, list(words))
+        found.make_context(found.name, rest)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 A port that is only free at this moment is not enough: a killed site's ports must still be its own
 when it returns, and two simulations may choose at the same time. So each claim is written into a
-register of this machine's user, under a lock, and lasts as long as the claimant's folder.
+register of this machine's user, under a lock, and lasts as long as the claimant's folder. With the last claim
+the register goes as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import socket
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -56,23 +58,33 @@ class PortRegister:
         """Give back all that `claimant` has; nothing happens if it has none."""
         if not self._file.exists():
             return
-        with self._locked():
+        with self._locked() as lock:
             claims = self._claims()
             claims.pop(str(claimant), None)
-            self._write(claims)
+            if claims:
+                self._write(claims)
+                return
+            self._file.unlink(missing_ok=True)
+            # Whoever waits for this very file is told by filelock that it is gone, and begins again.
+            Path(lock.lock_file).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody claims again already
+            self._folder.rmdir()
 
     def _locked(self) -> FileLock:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._folder / "ports.lock", timeout=_LOCK_TIMEOUT_S)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise SimulationError(
-                "ports",
-                f"the register is locked for more than {_LOCK_TIMEOUT_S:g} s",
-                f"which process holds {lock.lock_file}?",
-            ) from None
-        return lock
+        while True:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                lock.acquire()
+            except FileNotFoundError:
+                continue  # the last claim was given back in between, and the folder went with it
+            except Timeout:
+                raise SimulationError(
+                    "ports",
+                    f"the register is locked for more than {_LOCK_TIMEOUT_S:g} s",
+                    f"which process holds {lock.lock_file}?",
+                ) from None
+            return lock
 
     def _claims(self) -> dict[str, list[int]]:
         try:

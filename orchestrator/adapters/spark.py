@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Sessions of minutes, not days: the C1 compiler alone and the serial collector start soonest.
-_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# Without performance data none of them writes to the system's temporary folder.
+_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
 def spark_session(
@@ -37,10 +38,11 @@ def spark_session(
 ) -> SparkSession:
     """A session on `master`, with Kafka's connector from `jars`.
 
-    `scratch` is where it may spill, and where its JVM works: a crash is told there, and relative paths begin
-    there. `class_archive` is a class data sharing archive, used where it fits the JVM and the class path,
-    ignored where it does not or is broken; `recorded_archive` is where one is written at the JVM's end;
-    `log` where the JVM's own words go, which otherwise reach the terminal.
+    `scratch` is where it may spill, and where its JVM works: a crash is told there, relative paths begin
+    there, and temporary files lie there: a JVM that is killed leaves them. `class_archive` is a class data
+    sharing archive, used where it fits the JVM and the class path, ignored where it does not or is broken;
+    `recorded_archive` is where one is written at the JVM's end; `log` where the JVM's own words go, which
+    otherwise reach the terminal.
     Raises `AuditError` where Spark does not start.
     """
     # The launcher is a JVM of its own that only prints a command line: let it start as fast.
@@ -53,7 +55,7 @@ def spark_session(
 
     options = [*_JVM_OPTIONS, "-Xlog:disable", "-Xlog:all=off", *archive_options(class_archive)]
     folder = _work_folder(scratch, log)
-    options.append(error_file_option(folder))
+    options += [error_file_option(folder), f"-Djava.io.tmpdir={folder}"]
     if recorded_archive is not None:
         options.append(f"-XX:ArchiveClassesAtExit={recorded_archive}")
     settings = {

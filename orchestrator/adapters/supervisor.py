@@ -13,6 +13,7 @@ import tempfile
 import time
 import xmlrpc.client
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -226,7 +227,7 @@ def socket_path(folder: Path) -> Path:
     if len(os.fsencode(near)) <= _SOCKET_PATH_BYTES:
         return near
     name = sha256(os.fsencode(folder)).hexdigest()[:16]
-    short = Path(tempfile.gettempdir()) / f"dcctl-{os.getuid()}" / f"{name}.sock"
+    short = Path(tempfile.gettempdir()) / f"dcctl-{os.getuid()}-{name}" / "s.sock"
     if len(os.fsencode(short)) > _SOCKET_PATH_BYTES:
         raise SimulationError(
             str(short),
@@ -234,6 +235,15 @@ def socket_path(folder: Path) -> Path:
             "set TMPDIR or DCCTL_STATE_DIR to a shorter path",
         )
     return short
+
+
+def remove_socket(folder: Path) -> None:
+    """Remove what a supervisor in `folder` that has ended left of its socket."""
+    path = socket_path(folder)
+    path.unlink(missing_ok=True)
+    if path.parent != folder:
+        with suppress(OSError):
+            path.parent.rmdir()
 
 
 def supervisor_configuration(folder: Path, socket_file: Path) -> str:

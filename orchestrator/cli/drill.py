@@ -97,7 +97,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         accept_loss=accept_loss,
         keep=keep,
         master=master,
-        owner_pid=None if keep else os.getpid(),
+        owner_pid=os.getpid(),
     )
     topology = load_topology(file)
     # It may be edited while the drill runs: the report is of what was loaded.

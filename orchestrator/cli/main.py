@@ -131,7 +131,8 @@ def _only_looks(words: Sequence[str]) -> bool:
     """Whether the command that these words call is one of `LOOKING`."""
     # The one command of them that changes something where it is asked to.
     is_import = words[:1] == ["history"] and any(word.split("=")[0] == "--import" for word in words)
-    return not is_import and (" ".join(words[:1]) in LOOKING or " ".join(words[:2]) in LOOKING)
+    acts = is_import or words[:2] == ["history", "prune"]
+    return not acts and (" ".join(words[:1]) in LOOKING or " ".join(words[:2]) in LOOKING)
 
 
 @functools.cache

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
-from typer.core import TyperGroup
 
+from orchestrator.cli.default_command import WithDefault
 from orchestrator.cli.files import file_of_topology, given_topology
 from orchestrator.cli.judged import STATUS, judged
 from orchestrator.cli.options import FILE, JSON, SIGNING_KEY
@@ -21,17 +21,10 @@ _VERIFIED = {"ok": 0, "changed": 1, "unknown": 7}
 _NAMED = 20
 
 
-class ReportGroup(TyperGroup):
+class ReportGroup(WithDefault):
     """`dcctl report RUN` is `dcctl report run RUN`."""
 
-    def with_default(self, words: list[str], help_words: tuple[str, ...] = ()) -> list[str]:
-        """The words with the name of the command that they call."""
-        is_named = not words or words[0] in self.commands or words[0] in help_words
-        return words if is_named else ["run", *words]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See `TyperGroup`."""
-        return super().parse_args(ctx, self.with_default(args, tuple(ctx.help_option_names)))
+    default = "run"
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +34,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         help="The report of a real run (report RUN FILE --ledgers DIR), and whether evidence was changed.",
     )
-    reports.command("run")(report)
+    reports.command(ReportGroup.default)(report)
     reports.command("verify")(verify)
     app.add_typer(reports, name="report")
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestrator.cli.default_command import WithDefault
 from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import FILE, FULL, JSON
+from orchestrator.cli.prune import prune
 from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
@@ -22,8 +24,12 @@ _RUN = typer.Argument(..., metavar="RUN")
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
     app.command("resume", cls=SaysWords)(resume)
-    for command in (abort, unlock, history, show):
+    for command in (abort, unlock, show):
         app.command(command.__name__)(command)
+    group = typer.Typer(cls=WithDefault, help="List the runs of a topology, newest last.")
+    group.command(WithDefault.default)(history)
+    group.command("prune")(prune)
+    app.add_typer(group, name="history")
 
 
 def resume(  # noqa: PLR0917 - typer passes them by name
@@ -134,7 +140,10 @@ def history(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """List the runs of a topology, newest last."""
+    """List the runs of a topology, newest last.
+
+    `dcctl history prune` removes what old runs have left on this machine.
+    """
     from orchestrator.cli.history_view import render_history
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from orchestrator.simulation.backend import FaultKind
     from orchestrator.simulation.running import Simulation
+    from orchestrator.simulation.teardown import Endings
 
 _NAME = typer.Option(None, "--name", help="Which simulation; not needed when there is only one.")
 BACKEND = typer.Option(
@@ -187,29 +188,76 @@ def heal(
     _emit_fault(simulation, between(here, there), as_json, f"{here} and {there} reach each other")
 
 
-def down(
+def down(  # noqa: PLR0917 - typer passes them by name
     name: str | None = typer.Argument(None, help="Which simulation; not needed when there is only one."),
-    every: bool = typer.Option(False, "--all", help="All simulations, and whatever aborted ones left."),
+    every: bool = typer.Option(
+        False, "--all", help="All simulations but those of living drills, and whatever aborted ones left."
+    ),
+    force: bool = typer.Option(False, "--force", help="NAME as well where a living drill owns it."),
     keep_files: bool = typer.Option(False, "--keep-files", help="Keep the folder with disks and logs."),
+    yes: bool = typer.Option(False, "--yes", help="With --all: do not ask; needed without a terminal."),
     as_json: bool = JSON,
 ) -> None:
     """End a simulation: no process, no port, no file stays."""
     from orchestrator.cli.output import emit
-    from orchestrator.simulation.teardown import downed_simulations
+    from orchestrator.errors import UsageError
+    from orchestrator.simulation.teardown import downed_simulations, simulations_to_end
 
-    results = downed_simulations(name, every=every, keep_files=keep_files)
-    listed = ", ".join(folder.name for folder in results)
+    if every and name is not None:
+        raise UsageError(f"--all and {name}", "are two answers to one question", "take one of them")
+    endings = simulations_to_end(name, every=every, force=force)
+    if every:
+        _ask(endings, yes=yes)
+    results = downed_simulations(endings, keep_files=keep_files, force=force)
+    left = {folder.name: owner.pid for folder, owner in endings.left.items()}
     data = {
         "down": [
             {"simulation": folder.name, "kept": str(kept) if kept else None}
             for folder, kept in results.items()
-        ]
+        ],
+        "left": [{"simulation": simulation, "owner_pid": pid} for simulation, pid in left.items()],
     }
+    listed = ", ".join(folder.name for folder in results)
     kept_paths = [str(kept) for kept in results.values() if kept]
     summary = f"{listed}: nothing is left" if results else "no simulation is there: nothing to do"
     if kept_paths:
         summary = f"{listed}: ended; files kept in {', '.join(kept_paths)}"
+    if left and not results:
+        summary = "nothing was ended"
+    if left:
+        summary += f"; at work for a living drill, and let alone: {', '.join(left)}"
     emit(data, as_json=as_json, summary=summary)
+
+
+def _ask(endings: Endings, *, yes: bool) -> None:
+    """List what `--all` would end, and end this command where nobody agrees."""
+    import sys
+
+    from rich.markup import escape
+
+    from orchestrator.cli.output import err_console
+    from orchestrator.errors import UsageError
+
+    for folder in endings.folders:
+        err_console.print(f"  {escape(folder.name)}  [dim]{escape(str(folder))}[/]")
+    for folder, owner in endings.left.items():
+        err_console.print(
+            f"  {escape(folder.name)}  [dim]let alone: process {owner.pid} is at work with it[/]"
+        )
+    if yes or not endings.folders:
+        return
+    names = ", ".join(folder.name for folder in endings.folders)
+    if not sys.stdin.isatty():
+        raise UsageError("sim down --all", f"would end {names}, and there is no terminal to ask", "add --yes")
+    count = len(endings.folders)
+    question = "End this simulation?" if count == 1 else f"End these {count} simulations?"
+    try:
+        answer = err_console.input(f"{escape(question)} [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        err_console.print("declined: nothing was ended")
+        raise typer.Exit(8)
 
 
 def _opened(name: str | None, fault: FaultKind | None = None) -> Simulation:

@@ -24,6 +24,7 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import (
     NONE,
@@ -33,7 +34,8 @@ from orchestrator.simulation.sabotage import (
     withdraw_a_right,
 )
 from orchestrator.simulation.self_redirecting import followed_by
-from orchestrator.simulation.state import DEFAULT_BACKEND
+from orchestrator.simulation.standing import Standing
+from orchestrator.simulation.state import DEFAULT_BACKEND, write_state
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
     stop_consumers,
@@ -107,6 +109,7 @@ class Drill:
     on_event: Callable[[RunEvent], None]
     marks: list[Mark] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    standing: Standing | None = None
     _gates: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -152,7 +155,8 @@ class Drill:
             owner_pid=options.owner_pid,
         )
         try:
-            return self._rehearse(simulation, evidence, facts)
+            with Standing(simulation, self.tell.note) as self.standing:
+                return self._rehearse(simulation, evidence, facts)
         except DcctlError as error:
             facts.notes += self._told_broken()
             report = stopped_report(facts, error, self._gates, tuple(self.marks))
@@ -208,6 +212,8 @@ class Drill:
             facts.fault_at_s = time.time()
             self._mark(f"{facts.lost_dc} killed", "fault")
             self.tell.stage("fault", f"killing {facts.lost_dc}: everything that runs, and its disks")
+            if self.standing is not None:
+                self.standing.lost(facts.lost_dc)
             simulation.site(facts.lost_dc).kill()
         facts.take_loss(verified=simulation.site(facts.lost_dc).state == "killed")
         self._detect(simulation, facts)
@@ -360,7 +366,9 @@ class Drill:
         return DrillOutcome(folder=evidence.folder, report=report)
 
     def _leave(self, simulation: Simulation, evidence: Evidence) -> None:
-        if self.options.keep:
+        if self.options.keep and simulation.folder.exists():
+            # While the drill was at work it was its own; from here on it stays until somebody takes it down.
+            write_state(Folders(simulation.folder).state, replace(simulation.state, owner=None))
             self.tell.note(f"kept: {simulation.topology_path}; end it with: dcctl sim down {simulation.name}")
             return
         self.tell.stage("take down", "ending every server and application")
@@ -378,6 +386,8 @@ class Drill:
         """Poll until done. After `timeout_s` raise with `problem`, or go on without one."""
         deadline = time.monotonic() + timeout_s
         while True:
+            if self.standing is not None:
+                self.standing.check()
             try:
                 if is_done():
                     return True

@@ -79,6 +79,8 @@ class ReturnDrill(Drill):
         self.tell.stage("return", f"{dc} is switched on again, with its disks")
         simulation.site(dc).restart()
         simulation.await_site(dc, self.tell.stage)
+        if self.standing is not None:
+            self.standing.returned(dc)
         self._mark(f"{dc} is back")
 
     def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> RunResult:

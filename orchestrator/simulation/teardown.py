@@ -6,13 +6,15 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator.errors import SimulationError
+from orchestrator.adapters.processes import ProcessId
+from orchestrator.errors import SimulationError, UsageError
 from orchestrator.runs.live.state_folder import state_folder
 from orchestrator.simulation.backend import BACKENDS, Backend, backend_named
 from orchestrator.simulation.folders import Folders, simulations_folder
@@ -59,26 +61,73 @@ def remove_abandoned(on_progress: Callable[[str, str], None]) -> list[Path]:
         return found
 
 
-def downed_simulations(
-    name: str | None, *, every: bool = False, keep_files: bool = False
-) -> dict[Path, Path | None]:
-    """Take down one simulation, or all and whatever aborted ones left: folder -> where its files are kept.
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """What a `sim down` ends, and what it leaves: a simulation's folder -> the living dcctl that owns it."""
 
-    Without a name it is the only one there is. Raises `SimulationError` for an unknown name, and where
-    there are several and none was named.
+    folders: tuple[Path, ...]
+    left: Mapping[Path, ProcessId]
+
+
+def simulations_to_end(name: str | None, *, every: bool = False, force: bool = False) -> Endings:
+    """The simulation of this name, the only one there is, or all and whatever aborted ones left.
+
+    What a living drill owns is never among them, nor what a living `sim up` is bringing up, unless it is
+    named and `force` is given. Raises `SimulationError` for an unknown name, where there are several and none
+    was named, and for one that is owned; `UsageError` for `force` without a name.
     """
+    if force and name is None:
+        raise UsageError("--force", "ends what a living drill owns, so it wants its name", "NAME --force")
     folders = _folders()
+    if every:
+        owned = {folder: owner for folder in folders if (owner := _owner(folder)) is not None}
+        ended = dict.fromkeys([*folders, *abandoned()])
+        return Endings(tuple(folder for folder in ended if folder not in owned), owned)
+    names = ", ".join(folder.name for folder in folders) or "none"
     if name is not None:
         folders = [folder for folder in folders if folder.name == name]
         if not folders:
-            names = ", ".join(folder.name for folder in _folders()) or "none"
             raise SimulationError(f"simulation {name}", "there is none of this name", f"there are: {names}")
-    elif every:
-        folders = list(dict.fromkeys([*folders, *abandoned()]))
     elif len(folders) > 1:
-        names = ", ".join(folder.name for folder in folders)
         raise SimulationError("simulation", f"there are {len(folders)}: {names}", "name one, or use --all")
-    return {folder: take_down(folder, keep_files=keep_files) for folder in folders}
+    for folder in folders:
+        if not force:
+            _refuse_owned(folder)
+    return Endings(tuple(folders), {})
+
+
+def downed_simulations(
+    endings: Endings, *, keep_files: bool = False, force: bool = False
+) -> dict[Path, Path | None]:
+    """Take simulations down: folder -> where its files are kept.
+
+    Who owns each is looked at once more, for a drill may have begun under the same name since. Raises
+    `SimulationError`.
+    """
+    results: dict[Path, Path | None] = {}
+    for folder in endings.folders:
+        if not force:
+            _refuse_owned(folder)
+        results[folder] = take_down(folder, keep_files=keep_files)
+    return results
+
+
+def _owner(folder: Path) -> ProcessId | None:
+    """The living process of dcctl without which a simulation has no reason to live, if it has one."""
+    state = _state(folder)
+    owner = None if state is None else state.owner
+    return owner if owner is not None and owner.is_alive else None
+
+
+def _refuse_owned(folder: Path) -> None:
+    owner = _owner(folder)
+    if owner is not None:
+        raise SimulationError(
+            f"simulation {folder.name}",
+            f"belongs to a drill, or a `sim up`, that is at work: process {owner.pid}",
+            "wait for its end, or interrupt it;"
+            f" dcctl sim down {folder.name} --force ends the servers under it",
+        )
 
 
 @contextmanager

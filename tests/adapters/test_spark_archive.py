@@ -43,10 +43,10 @@ def archive() -> Path:
     return made
 
 
-def session(archive: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def session(archive: Path, folder: Path, program: str = _SESSION) -> subprocess.CompletedProcess[str]:
     """A session with that archive, in a folder as a user's may be."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", _SESSION, str(archive)]
+    command = [sys.executable, "-c", program, str(archive)]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -68,3 +68,27 @@ def test_a_session_starts_with_the_archive_and_without(
     assert done.returncode == 0, done.stderr
     assert done.stdout == "7\n"
     assert {file.name for file in tmp_path.iterdir()} == {own.name, "a scratch"}
+
+
+_KILLED = _SESSION.replace(
+    "print(",
+    """gateway = spark.sparkContext._gateway
+print(gateway.jvm.java.lang.System.getProperty("java.io.tmpdir"))
+print(""",
+)
+_KILLED += """
+import os
+gateway.proc.kill()
+gateway.proc.wait()
+print(flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.integration
+def test_a_killed_session_leaves_its_temporary_files_in_its_own_folder(archive: Path, tmp_path: Path) -> None:
+    """Spark makes a folder there at once, and removes it only where it ends by itself."""
+    scratch = tmp_path / "a scratch"
+    done = session(archive, tmp_path, _KILLED)
+    assert done.stdout.splitlines() == [str(scratch), "7", ""], done.stderr
+    assert [path for path in scratch.iterdir() if path.name.startswith("spark-")]

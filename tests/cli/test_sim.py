@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.processes import ProcessId, own_process_id
 from orchestrator.cli.main import run
+from orchestrator.simulation.folders import Folders
+from orchestrator.simulation.state import SimulationState, write_state
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +33,57 @@ def test_down_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing to do."""
     assert run(["sim", "down", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["down"] == []
+
+
+def _simulation(root: Path, name: str, owner: ProcessId | None = None) -> Path:
+    folder = root / "simulations" / name
+    folder.mkdir(parents=True)
+    state = SimulationState(name, "running", created_at_s=time.time(), owner=owner, ports={})
+    write_state(Folders(folder).state, state)
+    return folder
+
+
+def test_all_without_a_terminal_wants_yes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It lists what would be ended, and ends nothing; a living drill's is let alone with `--yes` as well."""
+    mine, theirs = _simulation(tmp_path, "mine"), _simulation(tmp_path, "theirs", own_process_id())
+    assert run(["sim", "down", "--all"]) == 2
+    said = capsys.readouterr().err
+    assert f"  mine  {mine}" in said
+    assert f"  theirs  let alone: process {os.getpid()} is at work with it" in said
+    assert "add --yes" in said
+    assert mine.exists()
+    assert run(["sim", "down", "--all", "--yes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["down"] == [{"simulation": "mine", "kept": None}]
+    assert told["left"] == [{"simulation": "theirs", "owner_pid": os.getpid()}]
+    assert (mine.exists(), theirs.exists()) == (False, True)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n", 8), ("", 8), ("y", 0)])
+def test_all_on_a_terminal_asks(
+    answer: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Declined is a status of its own, and nothing was ended then."""
+    folder = _simulation(tmp_path, "mine")
+    terminal = io.StringIO(answer + "\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert run(["sim", "down", "--all"]) == status
+    assert folder.exists() is (status == 8)
+
+
+def test_down_of_what_a_living_drill_owns_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the words for whoever means it; `--force` alone names nothing."""
+    folder = _simulation(tmp_path, "theirs", own_process_id())
+    assert run(["sim", "down", "theirs"]) == 1
+    assert "dcctl sim down theirs --force" in capsys.readouterr().err
+    assert run(["sim", "down", "--force"]) == 2
+    assert run(["sim", "down", "theirs", "--all"]) == 2
+    assert folder.exists()
+    assert run(["sim", "down", "theirs", "--force"]) == 0
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("command", ["kill", "pause", "resume", "restart"])

@@ -21,6 +21,8 @@ STAGES = ("bring up", "steady load", "fault", "failover", "at the target", "drai
 _SHORT = ("fault", "take down")
 _REACHED_WITHIN_S = 400.0
 _ENDED_WITHIN_S = 90.0
+_GONE_SAID_WITHIN_S = 5.0
+_UNKNOWN = 7
 
 
 class Interruptible:
@@ -92,7 +94,7 @@ def test_nothing_is_left(tmp_path: Path, stage: str, number: signal.Signals) -> 
         drill.process.send_signal(number)
         status = drill.process.wait(_ENDED_WITHIN_S)
         if number == signal.SIGKILL:
-            done = drill.command("sim", "down", "--all")
+            done = drill.command("sim", "down", "--all", "--yes")
             assert done.returncode == 0, done.stderr
         else:
             assert status != 0 or stage == "take down"
@@ -101,7 +103,33 @@ def test_nothing_is_left(tmp_path: Path, stage: str, number: signal.Signals) -> 
     finally:
         drill.process.kill()
         drill.process.wait()
-        drill.command("sim", "down", "--all")
+        drill.command("sim", "down", "--all", "--yes")
+
+
+@pytest.mark.parametrize("stage", ["steady load", "failover", "at the target"])
+def test_a_drill_whose_servers_are_ended_says_so(tmp_path: Path, stage: str) -> None:
+    """Within seconds, wherever it waits; only its name and `--force` let anybody do that to it."""
+    drill = Interruptible(tmp_path)
+    try:
+        drill.await_stage(stage)
+        time.sleep(1.5)
+        ports = drill.ports()
+        (simulation,) = (drill.state / "simulations").iterdir()
+        assert drill.command("sim", "down").returncode == 1
+        assert drill.command("sim", "down", "--all", "--yes").returncode == 0
+        assert drill.process.poll() is None
+        assert drill.command("sim", "down", simulation.name, "--force").returncode == 0
+        deadline_s = time.monotonic() + _GONE_SAID_WITHIN_S
+        while "servers that the drill had not ended are gone" not in drill.text:
+            assert time.monotonic() < deadline_s, drill.text
+            time.sleep(0.1)
+        assert drill.process.wait(_ENDED_WITHIN_S) == _UNKNOWN
+        assert "did not catch up" not in drill.text
+        _assert_nothing_is_left(drill, ports)
+    finally:
+        drill.process.kill()
+        drill.process.wait()
+        drill.command("sim", "down", "--all", "--yes")
 
 
 def test_two_at_the_same_time(tmp_path: Path) -> None:
@@ -116,5 +144,5 @@ def test_two_at_the_same_time(tmp_path: Path) -> None:
         for drill in drills:
             drill.process.kill()
             drill.process.wait()
-            drill.command("sim", "down", "--all")
+            drill.command("sim", "down", "--all", "--yes")
     assert statuses == [0, 0], "\n".join(drill.text for drill in drills)

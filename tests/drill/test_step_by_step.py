@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from orchestrator.cli import main
 from tests.drill.rehearsal import ROOT, processes_of
+from tests.test_docs import meant
 
 _TIMEOUT_S = 400
 
@@ -32,15 +31,8 @@ def commands(heading: str | None = None) -> list[list[str]]:
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_the_command_line_understands_it(words: list[str]) -> None:
     """Every command that the README shows exists, with those options."""
-    main._register_commands()
-    command = get_command(main.app)
-    arguments = list(words)
-    context = None
-    while hasattr(command, "commands"):
-        context = command.make_context(arguments[0], [], parent=context, resilient_parsing=True)
-        arguments = command.with_default(arguments) if hasattr(command, "with_default") else arguments
-        command = command.commands[arguments.pop(0)]
-    command.make_context(words[0], arguments, parent=context)
+    _, command, arguments = meant(words)
+    command.make_context(words[0], arguments)
 
 
 @pytest.fixture
@@ -48,7 +40,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
     """A state folder of its own, with no simulation left in it afterwards."""
     folder = tmp_path / "state"
     yield folder
-    dcctl(folder, "sim", "down", "--all")
+    dcctl(folder, "sim", "down", "--all", "--yes")
     assert processes_of(folder) == []
 
 

@@ -76,7 +76,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
         done = _dcctl(folder, *words)
         assert done.returncode == 0, done.stderr
     yield folder
-    _dcctl(folder, "sim", "down", "--all")
+    _dcctl(folder, "sim", "down", "--all", "--yes")
     assert processes_of(folder) == []
 
 

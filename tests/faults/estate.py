@@ -40,7 +40,7 @@ class Estate:
     """One simulation in a state folder of its own, driven as a person drives it."""
 
     def __init__(self, state: Path) -> None:
-        self.state = state
+        self.state, self.cwd = state, ROOT
         self.environment = {**os.environ, "DCCTL_STATE_DIR": str(state)}
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -48,7 +48,7 @@ class Estate:
         return subprocess.run(
             [*DCCTL, *words],
             env=self.environment,
-            cwd=ROOT,
+            cwd=self.cwd,
             capture_output=True,
             text=True,
             timeout=_COMMAND_TIMEOUT_S,
@@ -88,7 +88,7 @@ class Estate:
             with subprocess.Popen(
                 [*DCCTL, *words],
                 env=self.environment,
-                cwd=ROOT,
+                cwd=self.cwd,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -203,5 +203,5 @@ def at_work(state: Path, monkeypatch: pytest.MonkeyPatch, file: Path = SMALL) ->
         estate.must("sim", "workload", "--scenario", "tiny")
         yield estate
     finally:
-        estate.command("sim", "down", "--all")
+        estate.command("sim", "down", "--all", "--yes")
         assert processes_of(state) == []

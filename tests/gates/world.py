@@ -211,5 +211,5 @@ def world_of(folder: Path, file: Path, *, is_at_work: bool) -> Iterator[World]:
                 estate.must("sim", "workload", "--scenario", "tiny")
             yield World(estate, folder)
         finally:
-            estate.command("sim", "down", "--all")
+            estate.command("sim", "down", "--all", "--yes")
             assert processes_of(state) == []

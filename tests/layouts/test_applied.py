@@ -24,7 +24,7 @@ def estate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Estate]:
     """One example, up; nothing of it is left afterwards."""
     found = Estate(tmp_path, ROOT / "topologies" / f"{request.param}.yaml")
     yield found
-    found.dcctl("sim", "down", "--all")
+    found.dcctl("sim", "down", "--all", "--yes")
     assert processes_of(found.state) == []
 
 

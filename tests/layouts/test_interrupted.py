@@ -120,7 +120,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         yield Pair(estate, "orders")
     finally:
         end_shared_jvm()
-        estate.dcctl("sim", "down", "--all")
+        estate.dcctl("sim", "down", "--all", "--yes")
     assert processes_of(estate.state) == []
 
 

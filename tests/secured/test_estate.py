@@ -39,7 +39,7 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
     """One simulation for all tests of this module; nothing of it is left afterwards."""
     found = Estate(tmp_path_factory.mktemp("secured"), EXAMPLE)
     yield found
-    found.dcctl("sim", "down", "--all")
+    found.dcctl("sim", "down", "--all", "--yes")
     assert processes_of(found.state) == []
 
 

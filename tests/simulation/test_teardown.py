@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +14,19 @@ import pytest
 
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import ProcessId, own_process_id
-from orchestrator.errors import SimulationError
+from orchestrator.adapters.supervisor import socket_path
+from orchestrator.errors import SimulationError, UsageError
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.processes.hosts import SIMULATION_VARIABLE
 from orchestrator.simulation.running import open_simulation
 from orchestrator.simulation.state import SimulationState, write_state
-from orchestrator.simulation.teardown import downed_simulations, remove_abandoned, take_down
+from orchestrator.simulation.teardown import (
+    Endings,
+    downed_simulations,
+    remove_abandoned,
+    simulations_to_end,
+    take_down,
+)
 
 Start = Callable[[Path], "subprocess.Popen[bytes]"]
 NOBODY = ProcessId(2**22 - 1, 0.0)
@@ -101,14 +110,62 @@ def test_files_are_kept_where_asked_for(state_root: Path) -> None:
 
 def test_down_needs_a_name_where_there_are_several(state_root: Path) -> None:
     """It never guesses."""
-    assert downed_simulations(None) == {}
+    assert downed_simulations(simulations_to_end(None)) == {}
     for name in ("a", "b"):
         _simulation(state_root, name, None)
     with pytest.raises(SimulationError, match="there are 2: a, b"):
-        downed_simulations(None)
+        simulations_to_end(None)
     with pytest.raises(SimulationError, match="there are: a, b"):
-        downed_simulations("c")
-    assert len(downed_simulations(None, every=True)) == 2
+        simulations_to_end("c")
+    assert len(downed_simulations(simulations_to_end(None, every=True))) == 2
+
+
+def test_what_a_living_drill_owns_is_ended_by_its_name_and_force_alone(
+    state_root: Path, start: Start
+) -> None:
+    """Neither as the only one there is, nor by its name, nor with all others; not even when it begins late."""
+    folder = _simulation(state_root, "drill", own_process_id())
+    process = start(folder)
+    for name in ("drill", None):
+        with pytest.raises(SimulationError, match=f"at work: process {os.getpid()}") as refused:
+            simulations_to_end(name)
+        assert "dcctl sim down drill --force" in refused.value.hint
+    aside = _simulation(state_root, "aside", None)
+    endings = simulations_to_end(None, every=True)
+    assert (endings.folders, list(endings.left)) == ((aside,), [folder])
+    assert list(downed_simulations(endings)) == [aside]
+    with pytest.raises(UsageError, match="wants its name"):
+        simulations_to_end(None, every=True, force=True)
+    with pytest.raises(SimulationError, match="at work"):
+        downed_simulations(Endings((folder,), {}))
+    assert process.poll() is None
+    downed_simulations(simulations_to_end("drill", force=True), force=True)
+    assert process.wait(5) == -9
+    assert not folder.exists()
+
+
+def test_what_a_drill_that_died_has_left_is_ended_by_its_name(state_root: Path) -> None:
+    """Nobody is at work with it any more."""
+    folder = _simulation(state_root, "orphan", NOBODY)
+    assert list(downed_simulations(simulations_to_end("orphan"))) == [folder]
+    assert not folder.exists()
+
+
+def test_nothing_stays_in_the_temporary_folder(state_root: Path) -> None:
+    """Not the register of ports, once nobody has any; not a socket whose path beside its files is too long."""
+    temporary = Path(tempfile.gettempdir())
+    first, second = (_simulation(state_root, name, None) for name in ("a", "b"))
+    for folder in (first, second):
+        PortRegister().claim(folder, 1)
+    socket = socket_path(first / "sites" / ("west" * 20))
+    (first / "sites" / ("west" * 20)).mkdir(parents=True)
+    assert socket.parent.parent == temporary
+    socket.parent.mkdir()
+    socket.touch()
+    take_down(first)
+    assert len(list(temporary.iterdir())) == 1
+    take_down(second)
+    assert list(temporary.iterdir()) == []
 
 
 def test_opening_says_what_there_is(state_root: Path) -> None:

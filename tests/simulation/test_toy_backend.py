@@ -18,7 +18,7 @@ from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import COORDINATION
 from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
-from orchestrator.simulation.teardown import downed_simulations, remove_abandoned
+from orchestrator.simulation.teardown import downed_simulations, remove_abandoned, simulations_to_end
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import stretched
@@ -165,6 +165,10 @@ def test_commands_work_on_it(
     assert json.loads(capsys.readouterr().out)["state"] == "killed"
     assert run(["sim", "partition", "dc2", "dc3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "partition"
+    assert run(["sim", "heal", "dc2", "dc3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "heal"
+    assert run(["sim", "resume", "dc3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fault"]["kind"] == "resume"
     assert run(["sim", "down"]) == 0
     assert simulation_names() == []
     assert not toy.running
@@ -200,7 +204,7 @@ def test_what_an_uninstalled_back_end_left_is_named_and_stays(
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
     assert remove_abandoned(lambda _stage, _detail: None) == []
     with pytest.raises(UsageError, match="--backend toy: there is no such back end"):
-        downed_simulations("stretched")
+        downed_simulations(simulations_to_end("stretched"))
     assert simulation_names() == ["stretched"]
 
 
@@ -212,7 +216,7 @@ def test_a_back_end_whose_package_is_broken_holds_up_no_other(
     monkeypatch.setattr("tests.simulation.toy_backend.TOY", None)
     assert remove_abandoned(lambda _stage, _detail: None) == []
     with pytest.raises(DcctlError, match=r"package .* is wrong: .*TOY is no Backend"):
-        downed_simulations("stretched")
+        downed_simulations(simulations_to_end("stretched"))
     assert simulation_names() == ["stretched"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.adapters.ports import PortRegister
 from orchestrator.adapters.processes import end_all, values_carried
-from orchestrator.adapters.supervisor import socket_path
+from orchestrator.adapters.supervisor import remove_socket
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.backend import Backend, FaultKind
 from orchestrator.simulation.clients import Clients, ServerClients
@@ -53,7 +53,7 @@ class ProcessBackend:
             )
         for site in (*(folder / "sites").glob("*"), *(folder / "away").glob("*"), folder / "coordination"):
             home = folder / "sites" / site.name if site.parent.name == "away" else site
-            socket_path(home).unlink(missing_ok=True)
+            remove_socket(home)
         PortRegister().release(folder)
 
     def is_running(self, folder: Path) -> bool:
