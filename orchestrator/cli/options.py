@@ -43,5 +43,5 @@ GRAPH = typer.Option(
     help="With --dry-run: draw the plan, for Graphviz or as Mermaid, by the file's ending.",
 )
 OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
-YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
+YES = typer.Option(False, "--yes", help="Do it without asking; needed where there is no terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestrator.cli.options import ACCEPT_CLUSTER, JSON, REASON
+from orchestrator.cli.options import ACCEPT_CLUSTER, JSON, REASON, YES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,18 +72,24 @@ def apply(
     file: Path = typer.Argument(..., metavar="FILE|PLAN", help="A topology file, or a plan of `dcctl plan`."),
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved."""
+    """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved.
+
+    A plan is applied without asking. A file that destroys something, or does what cannot be taken back, wants
+    the topology's name typed, or --yes.
+    """
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.consent import ask, can_be_asked, refuse_without_consent
     from orchestrator.cli.failover_view import RunView
-    from orchestrator.cli.output import confirm_or_refuse, emit, err_console, speak_of
+    from orchestrator.cli.output import best_effort, err_console, speak_of
     from orchestrator.cli.reconcile_view import render_reconcile_plan
     from orchestrator.cli.run_end import end_with
-    from orchestrator.errors import GateRefusedError, UsageError
+    from orchestrator.cli.verb import emit_no_begin
+    from orchestrator.errors import DeclinedError, GateRefusedError, UsageError
     from orchestrator.reconcile.planning import ApplyRequest, changes_of
-    from orchestrator.runs.plan import to_json
+    from orchestrator.runs.question import is_destructive, question_of_apply
     from orchestrator.runs.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology
     from orchestrator.verbs.live.apply import read_plan, run_apply, topology_of
@@ -105,12 +111,19 @@ def apply(
 
         def take_plan(made: Plan) -> None:
             if "done_by" not in made.facts:
-                render_reconcile_plan(made, err_console)
+                with best_effort():
+                    render_reconcile_plan(made, err_console)
             view.take_plan(made)
 
-        def ask(made: Plan) -> bool:
-            is_harmless = not changes_of(made)
-            return view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=assume_yes or is_harmless))
+        def is_wanted(made: Plan) -> bool:
+            if is_destructive(made):
+                refuse_without_consent(
+                    "apply", yes=assume_yes, instead="or apply a plan: dcctl plan FILE -o PLAN"
+                )
+            elif not changes_of(made) or not can_be_asked():
+                return True
+            question = question_of_apply(made, changes_of(made))
+            return view.paused(lambda: ask(question, yes=assume_yes))
 
         try:
             result = run_apply(
@@ -118,12 +131,12 @@ def apply(
                 ApplyRequest(accept_cluster=accepted, by=account_name(), reason=reason),
                 given=given,
                 on_plan=take_plan,
-                approve=ask,
+                approve=is_wanted,
                 on_event=view.take_event,
             )
-        except GateRefusedError:
+        except (GateRefusedError, DeclinedError) as error:
             if as_json and view.plan is not None:
-                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+                emit_no_begin(view.plan, error)
             raise
     end_with(result, as_json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.options import FILE, JSON
+from orchestrator.cli.options import FILE, JSON, YES
 from orchestrator.cli.said_words import SaysWords
 
 if TYPE_CHECKING:
@@ -74,22 +74,26 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         metavar="STEP",
         help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
     ),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
     """Take a run back that stopped on the way: what it did is undone, the last first."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.consent import ask, refuse_without_consent
     from orchestrator.cli.failover_view import RunView, render_undo
-    from orchestrator.cli.output import confirm_or_refuse, err_console
+    from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.run_end import end_with
+    from orchestrator.runs.question import question_of_undo
     from orchestrator.verbs.live.runs import abort_run
     from orchestrator.verbs.registration import effects_of
 
     topology = given_topology(file)
+    refuse_without_consent(f"abort {run}", yes=yes)
 
-    def ask(state: RunState) -> bool:
-        render_undo(state, err_console, effects_of(topology))
-        return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
+    def is_wanted(state: RunState) -> bool:
+        with best_effort():
+            render_undo(state, err_console, effects_of(topology))
+        return view.paused(lambda: ask(question_of_undo(state), yes=yes))
 
     with RunView(err_console) as view:
         result = abort_run(
@@ -99,7 +103,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
             leave=leave,
             on_plan=view.take_plan,
             on_event=view.take_event,
-            approve=ask,
+            approve=is_wanted,
         )
     end_with(result, as_json, is_abort=True)
 

@@ -25,7 +25,7 @@ MARKS = {
     "unknown": _UNKNOWN,
 }
 """What stands before a gate or a step, by its outcome."""
-_COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "open": "yellow"}
+_COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "declined": "yellow", "open": "yellow"}
 _LISTED = 4
 Story = Mapping[str, Any]
 

@@ -14,17 +14,17 @@ from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.journal import runs_path, unpacked
 from orchestrator.runs.live.run_outline import RunOutline, outline_of, read_outline
 from orchestrator.runs.pending_verification import pending_verifications
-from orchestrator.runs.plan import RunEvent, event_from_json, plan_from_json
+from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, event_from_json, plan_from_json
 from orchestrator.runs.words import WITHOUT_WORDS, Words, words_wanted
 
 _RUNS_LOOKED_AT = 20
 
 
 def newest_runs(coordination: Coordination, topology: str, effects: Words) -> tuple[EarlierRun, ...]:
-    """The newest runs, oldest first, those too that were refused or never began: for people.
+    """The newest runs, oldest first, those too that were refused, declined or never began: for people.
 
-    `outcome` is that of the run's end; "refused" and "not begun" only where no step was ever begun, and
-    "incomplete" where one was and no end is known. `effects`: those of whoever takes part in moves.
+    `outcome` is that of the run's end; "refused", "declined" and "not begun" only where no step was ever
+    begun, and "incomplete" where one was and no end is known. `effects`: those of whoever takes part in moves.
     """
     names = coordination.names(runs_path(topology))[-_RUNS_LOOKED_AT:]
     # Their names begin with the second in which they were made, by the clock of some machine.
@@ -119,7 +119,7 @@ def _told(run: RunOutline) -> EarlierRun:
     plan = run.about.get("plan", {})
     request = plan.get("request", {})
     outcome = run.outcome or ("incomplete" if run.has_begun else "not begun")
-    if not run.has_begun and outcome not in ("refused", "ok"):
+    if not run.has_begun and outcome not in (*NEVER_BEGAN, "ok"):
         outcome = "not begun"  # a person's hold stopped it before its first step
     return EarlierRun(
         run_id=run.run_id,

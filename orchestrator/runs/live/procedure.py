@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from orchestrator import __version__
-from orchestrator.errors import DcctlError, GateRefusedError, UsageError
+from orchestrator.errors import DcctlError, DeclinedError, GateRefusedError, UsageError
 from orchestrator.runs.coordination_gates import GIVEN_UP
 from orchestrator.runs.engine import (
     Actions,
@@ -45,7 +45,7 @@ from orchestrator.runs.overrides import (
     overrides,
 )
 from orchestrator.runs.pending_verification import pending_verifications
-from orchestrator.runs.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
+from orchestrator.runs.plan import GateResult, NoBegin, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.runs.prices import grown_since
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.same_clusters import IDS_TO_REMEMBER
@@ -155,8 +155,8 @@ def run_procedure(
     each run in the user's state folder). `is_new_estate`: its ensemble was made with it, and knows of all
     that was done to it since; journals of this machine under its name tell of another one.
 
-    Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
-    `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
+    Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, `GateRefusedError` where
+    a gate is not ok, and `DeclinedError` where the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
     if not procedure.is_uncoordinated and not is_new_estate:
@@ -184,7 +184,7 @@ def run_procedure(
         _record_overrides(run, overrides(plan.request))
         _raise_for(run, procedure, plan.gates)
         if not _is_approved(run, plan, approve):
-            _refuse(run, procedure, "declined", "")
+            _decline(run, procedure, "declined")
         approved = plan
         while procedure.servers.clock.now_s() > min(
             approved.expires_at_s, approved.created_at_s + LOOK_AGAIN_AFTER_S
@@ -195,7 +195,7 @@ def run_procedure(
                 break
             on_plan(fresh)
             if not _is_approved(run, fresh, approve):
-                _refuse(run, procedure, f"declined: {'; '.join(grown)}", "")
+                _decline(run, procedure, f"declined: {'; '.join(grown)}")
             run.record("gates", message=f"approved once more: {'; '.join(grown)}", data=_price_of(fresh))
             approved = fresh
         _remember_clusters(run, approved)
@@ -270,7 +270,8 @@ def abort_procedure(
     `leave` names irreversible steps that a person lets stand; the rest is then taken back from under
     them. `approve` is asked with the state to be taken back. `effects`: those of whoever takes part in the
     run. Raises `GateRefusedError` where nothing was
-    begun or the run has ended well, and where an irreversible step stands that is not to be left.
+    begun or the run has ended well, and where an irreversible step stands that is not to be left, and
+    `DeclinedError` where the person declines.
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
@@ -279,7 +280,7 @@ def abort_procedure(
         state = state_from_journal(plan, run_id, records)
         refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
         if not approve(replace(state, leave=state.leave.union(leave))):
-            raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
+            raise DeclinedError(f"run {run_id}", "declined. The run stays as it was")
         hold_check = hold_check_of(run, plan, procedure.servers.clock)
         held = hold_check.reason() if hold_check is not None else ""
         if held:
@@ -411,9 +412,13 @@ def _price_of(plan: Plan) -> dict[str, Any]:
 def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
     try:
         return approve(plan)
+    except DcctlError as error:
+        # Nobody could be asked, say.
+        _record_no_begin(run, error.problem, "refused")
+        raise
     except BaseException:
         # Ctrl-C at the question is a no, and the journal shall say that nothing was begun.
-        _record_refusal(run, "interrupted at the question")
+        _record_no_begin(run, "interrupted at the question", "declined")
         raise
 
 
@@ -431,9 +436,14 @@ def _refuse(
     hint: str,
     error: type[GateRefusedError] = GateRefusedError,
 ) -> NoReturn:
-    _record_refusal(run, problem)
+    _record_no_begin(run, problem, "refused")
     raise error(procedure.command, f"{problem}. Nothing was changed", hint)
 
 
-def _record_refusal(run: Run[E], problem: str) -> None:
-    run.record("run-ended", message=problem, data={"outcome": "refused"})
+def _decline(run: Run[E], procedure: Procedure[E, P], problem: str) -> NoReturn:
+    _record_no_begin(run, problem, "declined")
+    raise DeclinedError(procedure.command, f"{problem}. Nothing was changed")
+
+
+def _record_no_begin(run: Run[E], problem: str, outcome: NoBegin) -> None:
+    run.record("run-ended", message=problem, data={"outcome": outcome})
