@@ -10,14 +10,17 @@ from typing import Any, Self, TypeVar
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 from rich.table import Table
 
+from orchestrator.cli.live_lines import LiveLine
+from orchestrator.cli.output import best_effort
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
-from orchestrator.runs.engine import RunState, staying, steps_to_undo
+from orchestrator.ports.clock import utc_text
+from orchestrator.runs.engine import RunState, state_from_journal, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent, Step
 from orchestrator.runs.run_times import phases_in_words
+from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.wording import counted
@@ -103,7 +106,7 @@ class RunView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self.plan: Plan | None = None
-        self._run_id = ""
+        self._events: list[RunEvent] = []
         self._begun: dict[str, float] = {}
         self._live: Live | None = None
 
@@ -115,9 +118,21 @@ class RunView:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._stop()
-        if kind is KeyboardInterrupt and self._run_id:
-            self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id} FILE")
-            self._console.print(f"to take it back: dcctl abort {self._run_id} FILE")
+        if kind is KeyboardInterrupt and self._events:
+            with best_effort():
+                self._console.print(escape(self._how_it_stands()))
+
+    def _how_it_stands(self) -> str:
+        """Of a run that was interrupted."""
+        run_id = self._events[0].run_id
+        if self.plan is None or all(event.kind != "step-intent" for event in self._events):
+            return f"run {run_id}: nothing was begun, and nothing was changed"
+        state = state_from_journal(self.plan, run_id, self._events)
+        return f"run {run_id} stopped on the way: {ways_out(run_id, stands_for_good(state, self._events))}"
+
+    def take_records(self, records: Iterable[RunEvent]) -> None:
+        """What a run had done before it was taken up now."""
+        self._events += records
 
     def take_plan(self, plan: Plan) -> None:
         """From now on steps have titles."""
@@ -133,27 +148,34 @@ class RunView:
 
     def take_event(self, event: RunEvent) -> None:
         """One record of the journal."""
-        self._run_id = event.run_id
+        self._events.append(event)
+        with best_effort():
+            self._show(event)
+
+    def _show(self, event: RunEvent) -> None:
         if event.kind in ("step-intent", "undo-intent"):
             self._begun[event.step] = time.monotonic()
         elif event.kind == "undo-started":
-            self._console.print(f"  [bold yellow]↶[/] taken back: {escape(event.message)}")
+            self._console.print(
+                f"{self._clock(event)}  [bold yellow]↶[/] taken back: {escape(event.message)}"
+            )
         elif event.kind in ("step-outcome", "undo-outcome") and event.outcome is not None:
             begun = self._begun.pop(event.step, time.monotonic())
             step = self._step(event.step)
             title = self._title(event.step)
             if event.kind == "undo-outcome":
                 title = undone_words(step.stays_because if step else "") + title
-            self._console.print(step_line(event, title, time.monotonic() - begun))
+            self._console.print(self._clock(event) + step_line(event, title, time.monotonic() - begun))
+
+    def _clock(self, event: RunEvent) -> str:
+        """In a log the time of day stands before each line; on a terminal a person has seen it pass."""
+        return "" if self._console.is_terminal else utc_text(event.at_s).removesuffix(" UTC") + "Z"
 
     def __rich__(self) -> Group:
         now = time.monotonic()
-        return Group(
-            *(
-                Spinner("dots", f"{self._title(step)}  {now - begun:.0f} s")
-                for step, begun in self._begun.items()
-            )
-        )
+        # Drawn by a thread of its own, while steps begin and end.
+        begun = dict(self._begun)
+        return Group(*(LiveLine(f"{self._title(step)}  {now - at:.0f} s", now) for step, at in begun.items()))
 
     def _title(self, step_id: str) -> str:
         step = self._step(step_id)

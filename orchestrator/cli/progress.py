@@ -11,9 +11,9 @@ from types import TracebackType
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 from rich.text import Text
 
+from orchestrator.cli.live_lines import LiveLine
 from orchestrator.cli.output import err_console
 
 # Without a terminal (a log, CI) the running stage is shown again this often, so that silence means trouble.
@@ -66,11 +66,11 @@ class Narrator:
         """Something longer that stays: a table, a plan."""
         self._console.print(renderable)
 
-    def __rich__(self) -> Spinner | Text:
+    def __rich__(self) -> LiveLine | Text:
         if not self._stage:
             return Text("")
-        seconds = time.monotonic() - self._stage_started
-        return Spinner("dots", Text(f"{self._stage}  {self._detail}  {seconds:.0f} s"))
+        now = time.monotonic()
+        return LiveLine(f"{self._stage}  {now - self._stage_started:.0f} s  {self._detail}", now)
 
     def _end_stage(self, mark: str) -> None:
         if self._stage:

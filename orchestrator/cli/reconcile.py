@@ -81,15 +81,13 @@ def apply(
     the topology's name typed, or --yes.
     """
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.consent import ask, can_be_asked, refuse_without_consent
     from orchestrator.cli.failover_view import RunView
     from orchestrator.cli.output import best_effort, err_console, speak_of
     from orchestrator.cli.reconcile_view import render_reconcile_plan
     from orchestrator.cli.run_end import end_with
     from orchestrator.cli.verb import emit_no_begin
     from orchestrator.errors import DeclinedError, GateRefusedError, UsageError
-    from orchestrator.reconcile.planning import ApplyRequest, changes_of
-    from orchestrator.runs.question import is_destructive, question_of_apply
+    from orchestrator.reconcile.planning import ApplyRequest
     from orchestrator.runs.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology
     from orchestrator.verbs.live.apply import read_plan, run_apply, topology_of
@@ -116,14 +114,7 @@ def apply(
             view.take_plan(made)
 
         def is_wanted(made: Plan) -> bool:
-            if is_destructive(made):
-                refuse_without_consent(
-                    "apply", yes=assume_yes, instead="or apply a plan: dcctl plan FILE -o PLAN"
-                )
-            elif not changes_of(made) or not can_be_asked():
-                return True
-            question = question_of_apply(made, changes_of(made))
-            return view.paused(lambda: ask(question, yes=assume_yes))
+            return view.paused(lambda: _is_wanted(made, yes=assume_yes))
 
         try:
             result = run_apply(
@@ -139,6 +130,19 @@ def apply(
                 emit_no_begin(view.plan, error)
             raise
     end_with(result, as_json)
+
+
+def _is_wanted(plan: Plan, *, yes: bool) -> bool:
+    """Whether a person wants it; without a terminal, what destroys nothing and can be taken back is."""
+    from orchestrator.cli.consent import ask, can_be_asked, refuse_without_consent
+    from orchestrator.reconcile.planning import changes_of
+    from orchestrator.runs.question import is_destructive, question_of_apply
+
+    if is_destructive(plan):
+        refuse_without_consent("apply", yes=yes, instead="or apply a plan: dcctl plan FILE -o PLAN")
+    elif not changes_of(plan) or not can_be_asked():
+        return True
+    return ask(question_of_apply(plan, changes_of(plan)), yes=yes)
 
 
 def drift(file: Path = _FILE, as_json: bool = JSON) -> None:

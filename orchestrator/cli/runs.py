@@ -59,6 +59,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
             reason=f"{account_name()}: {reason or 'no reason given'}",
             on_plan=view.take_plan,
             on_event=view.take_event,
+            on_records=view.take_records,
         )
     # Of a run that a person wants taken back that is what going on comes to.
     end_with(result, as_json, is_abort=result.is_undo_asked, topology=topology)
@@ -103,6 +104,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
             leave=leave,
             on_plan=view.take_plan,
             on_event=view.take_event,
+            on_records=view.take_records,
             approve=is_wanted,
         )
     end_with(result, as_json, is_abort=True)

@@ -9,6 +9,7 @@ from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
+from orchestrator.runs.way_back import ForGood
 from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 
@@ -21,7 +22,8 @@ class EarlierRun:
     "undone" where all that was done has been taken back. `ended_at_s` is when its newest record was written.
     `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
     `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the clients that
-    they missed, `waits_for`: the words of a person that would end them. `passed`: the run with open looks
+    they missed, `waits_for`: the words of a person that would end them. `no_way_back`: of a run that is not
+    done, what keeps it from being taken back; empty where it can be. `passed`: the run with open looks
     that a person let this one pass.
     """
 
@@ -39,6 +41,7 @@ class EarlierRun:
     not_seen: tuple[str, ...] = ()
     waits_for: tuple[WordWanted, ...] = ()
     passed: str = ""
+    no_way_back: tuple[ForGood, ...] = ()
 
     @property
     def has_effect(self) -> bool:

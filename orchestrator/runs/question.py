@@ -1,4 +1,4 @@
-"""What a person is asked before anything is changed: what, where, at what price, and what stays for good. Pure."""
+"""What a person is asked before anything is changed: what, where, at what price, what stays. Pure."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.run_times import phase_rows, run_times
+from orchestrator.runs.way_back import stands_for_good
 from orchestrator.runs.where_now import held_rows, held_unknown, only_its_own_tells, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
@@ -27,9 +28,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `held` is None where this dcctl does not know it, `loss` where it cannot
-    read what was counted; `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes
-    part in it.
+    which it waits, see `runs.word`; `no_way_back`: what keeps it from being taken back, see `runs.way_back`.
+    `held` is None where this dcctl does not know it, `loss` where it cannot read what was counted;
+    `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -79,7 +80,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     except (DcctlError, KeyError):
         why = "the plan of this run cannot be read"
         unread = {"held": None, "held_unknown": why, "loss": None, "loss_unknown": why}
-        return {"where_now": "", "waits_for": [], "stays": [], **unread}
+        return {"where_now": "", "waits_for": [], "stays": [], "no_way_back": [], **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
         "where_now": where_now(state, effects),
@@ -87,6 +88,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
         "held_unknown": held_unknown(state, effects),
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
+        "no_way_back": [asdict(row) for row in stands_for_good(state, records)],
         **_loss(state, effects),
     }
 

@@ -59,6 +59,7 @@ from orchestrator.wording import listed
 LOOK_AGAIN_AFTER_S = 60.0
 
 OnPlan = Callable[[Plan], None]
+OnRecords = Callable[[Sequence[RunEvent]], None]
 Approve = Callable[[Plan], bool]
 ApproveUndo = Callable[[RunState], bool]
 
@@ -213,12 +214,13 @@ def resume_procedure(
     said: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    on_records: OnRecords = lambda _: None,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
     `words`: what a person says to steps that wait for it, as it was typed; `down`: sites that a person says,
     once more, are down (`said`: `WHO: why`). `effects`: those of whoever takes part in the run. A run that
-    was being taken back goes on with that.
+    was being taken back goes on with that. `on_records` gets what the journal has of it until now.
 
     Raises `GateRefusedError` where nothing was begun, where the topology file has changed since, or where
     what the run rests on no longer holds, and `UsageError` where it rests on no word that is given, or no
@@ -229,6 +231,7 @@ def resume_procedure(
         plan, records = _taken_up(run, procedure, effects)
         state = state_from_journal(plan, run_id, records)
         given = words_given(state, words, said, effects)
+        on_records(records)
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
@@ -262,6 +265,7 @@ def abort_procedure(
     leave: Collection[str] = (),
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    on_records: OnRecords = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     effects: Registry,
 ) -> Ended:
@@ -269,13 +273,14 @@ def abort_procedure(
 
     `leave` names irreversible steps that a person lets stand; the rest is then taken back from under
     them. `approve` is asked with the state to be taken back. `effects`: those of whoever takes part in the
-    run. Raises `GateRefusedError` where nothing was
+    run. `on_records` gets what the journal has of it until now. Raises `GateRefusedError` where nothing was
     begun or the run has ended well, and where an irreversible step stands that is not to be left, and
     `DeclinedError` where the person declines.
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
         plan, records = _taken_up(run, procedure, effects)
+        on_records(records)
         on_plan(plan)
         state = state_from_journal(plan, run_id, records)
         refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
