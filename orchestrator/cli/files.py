@@ -66,10 +66,12 @@ def refuse_to_replace_topology(path: Path, *given: Path) -> None:
 
 
 def _is_topology(path: Path) -> bool:
-    """Whether a file has the keys that every topology file has, at the beginning of lines or as JSON."""
+    """Whether a file has the keys that every topology file has, in YAML or in JSON."""
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_LOOKED_AT)
-    return all(re.search(rf'^\s*"?{key}"?\s*:', text, re.MULTILINE) for key in ("version", "clusters"))
+    return all(
+        re.search(rf'(?:^|[{{,])\s*"?{key}"?\s*:', text, re.MULTILINE) for key in ("version", "clusters")
+    )
 
 
 def refuse_without_folder(path: Path) -> None:
