@@ -60,11 +60,9 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     import secrets
     from dataclasses import replace
 
-    from orchestrator.cli.failover_view import render_plan, step_line
-    from orchestrator.cli.output import err_console
+    from orchestrator.cli.drill_moves import MovesTold
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
-    from orchestrator.runs.plan import Plan, RunEvent
     from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
@@ -98,22 +96,8 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     content = file.read_bytes()
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
-        titles: dict[str, str] = {}
-        begun: dict[str, float] = {}
-
-        def take_plan(plan: Plan) -> None:
-            titles.update({step.id: step.title for step in plan.steps})
-            render_plan(plan, err_console)
-
-        def take_event(event: RunEvent) -> None:
-            if event.kind == "step-intent":
-                begun[event.step] = event.at_s
-                tell.stage(verb, titles[event.step])
-            elif event.kind == "step-outcome":
-                seconds = event.at_s - begun.get(event.step, event.at_s)
-                tell.print(step_line(event, titles[event.step], seconds))
-
-        outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
+        moves = MovesTold(tell)
+        outcome = rehearsal(topology, options, tell, moves.take_plan, moves.take_event).run()
         tell.stage("report", str(outcome.folder))
         status = _finish(outcome, content, as_json)
     raise typer.Exit(status)

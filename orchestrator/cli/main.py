@@ -3,7 +3,8 @@
 Exit status: 0 done or nothing to do · 1 error · 2 usage · 3 drift or changes found · 4 a gate refused ·
 5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown · 8 declined by the person who was
 asked · 130 interrupted (Ctrl-C). A drill ends with 0 for a valid verdict, 1 for an invalid one and 7 for an
-unknown one, any other error included. What cannot be printed makes 1 of the 0 of a command that only looks, and changes no other status.
+unknown one, any other error included. What cannot be printed makes 1 of the 0 of a command that only looks,
+and changes no other status.
 """
 
 from __future__ import annotations

@@ -62,6 +62,10 @@ class Narrator:
         """A line that stays, under the stages."""
         self._console.print(f"{self._clock()}     {escape(text)}")
 
+    def line(self, text: str) -> None:
+        """A line that stays; in a log behind the clock, as those of the stages. `text` is markup."""
+        self._console.print(text if self._console.is_terminal else f"{self._clock()}{text}")
+
     def print(self, renderable: object) -> None:
         """Something longer that stays: a table, a plan."""
         self._console.print(renderable)

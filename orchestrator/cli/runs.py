@@ -202,6 +202,7 @@ def show(
     from orchestrator.cli.story_view import render_story
     from orchestrator.runs.live.history import run_records
     from orchestrator.runs.plan import to_json
+    from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.registration import effects_of
     from orchestrator.verbs.run_story import run_story
 
@@ -211,7 +212,7 @@ def show(
     emit(
         {"story": story, "records": [to_json(record) for record in records]},
         as_json=as_json,
-        summary=f"{len(records)} records",
+        summary=plural(len(records), "record"),
         render=lambda console: (
             render_records(records, console) if records_only else render_story(story, console)
         ),
