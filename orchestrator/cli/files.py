@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from orchestrator.topology.model import Topology
 
-_LOOKED_AT = 100_000
+_LOOKED_AT = 10_000_000
+_KEYS = ("version", "clusters")
 
 
 def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Topology:
@@ -52,10 +54,6 @@ def refuse_to_replace_topology(path: Path, *given: Path) -> None:
     try:
         if any(path.samefile(one) for one in given if path.exists() and one.exists()):
             raise UsageError(f"-o {path}", "is the topology file itself, which would be lost", hint)
-        if path.suffix.lower() in (".yaml", ".yml"):
-            raise UsageError(
-                f"-o {path}", "is the name of a topology file, which is never written over", hint
-            )
         if path.is_file() and _is_topology(path):
             raise UsageError(
                 f"-o {path}", "is there already, and holds a topology, which would be lost", hint
@@ -66,12 +64,14 @@ def refuse_to_replace_topology(path: Path, *given: Path) -> None:
 
 
 def _is_topology(path: Path) -> bool:
-    """Whether a file has the keys that every topology file has, in YAML or in JSON."""
+    """Whether a file has at its top the keys that every topology file has, in YAML or in JSON."""
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_LOOKED_AT)
-    return all(
-        re.search(rf'(?:^|[{{,])\s*"?{key}"?\s*:', text, re.MULTILINE) for key in ("version", "clusters")
-    )
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return all(re.search(rf"^{key}\s*:", text, re.MULTILINE) for key in _KEYS)
+    return isinstance(found, dict) and found.keys() >= set(_KEYS)
 
 
 def refuse_without_folder(path: Path) -> None:

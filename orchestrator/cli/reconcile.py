@@ -39,6 +39,7 @@ def plan(
 ) -> None:
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.files import refuse_to_replace_topology
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.reconcile_view import render_reconcile_plan, summary_of
@@ -50,6 +51,8 @@ def plan(
     from orchestrator.verbs.live.apply import plan_apply, write_plan
 
     check_graph(graph, dry_run=True)
+    if out is not None:
+        refuse_to_replace_topology(out, file)
     speak_of(file)
     topology = load_topology(file)
     request = ApplyRequest(accept_cluster=accepted_clusters(topology, accept_cluster), by=account_name())

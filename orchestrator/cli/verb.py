@@ -100,12 +100,13 @@ def warn_of_no_coordination(topology: Topology, reason: str) -> None:
 
 def _check_files(out: Path | None, graph: Path | None, *, dry_run: bool) -> None:
     """Whether they could be written, before anything is asked."""
-    from orchestrator.cli.files import refuse_without_folder
+    from orchestrator.cli.files import refuse_to_replace_topology, refuse_without_folder
     from orchestrator.cli.plan_graph import check_graph
 
     check_graph(graph, dry_run=dry_run)
     if out is not None:
         refuse_without_folder(out)
+        refuse_to_replace_topology(out)
 
 
 def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:

@@ -86,6 +86,23 @@ def test_a_topology_file_is_never_written_over(
     assert mine.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["plan"], ["switchover", "--to", "east", "--dry-run"], ["failover", "--attest-down", "west", "--yes"]],
+    ids=lambda words: words[0],
+)
+def test_a_plan_is_not_written_over_a_topology_file(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`dcctl plan my.yaml -o my.yaml`: a slip that would cost the file."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_bytes(Path(EXAMPLE).read_bytes())
+    verb, *options = command
+    assert run([verb, str(mine), *options, "-o", str(mine)]) == 2
+    assert "would be lost" in capsys.readouterr().err
+    assert mine.read_bytes() == Path(EXAMPLE).read_bytes()
+
+
 def test_a_picture_is_drawn_anew(tmp_path: Path) -> None:
     """What `graph` wrote, it may write over; in JSON, too, though that tells of the file."""
     for name in ("a.svg", "a.json"):
