@@ -63,6 +63,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.drill_moves import MovesTold
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
+    from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
@@ -99,20 +100,17 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         moves = MovesTold(tell)
         outcome = rehearsal(topology, options, tell, moves.take_plan, moves.take_event).run()
         tell.stage("report", str(outcome.folder))
-        status = _finish(outcome, content, as_json)
-    raise typer.Exit(status)
+        outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, content))
+        _, html = write_report(outcome.report, outcome.folder)
+    # Not before the moving display has ended: standard output may be the same terminal.
+    raise typer.Exit(_finish(outcome, html, as_json))
 
 
-def _finish(outcome: DrillOutcome, topology_file: bytes, as_json: bool) -> int:
-    """Write the report, print the verdict; what was refused ends with 4, what stopped on the way with 7."""
-    from dataclasses import replace
-
+def _finish(outcome: DrillOutcome, html: Path, as_json: bool) -> int:
+    """Print the verdict; what was refused ends with 4, what stopped on the way with 7."""
     from orchestrator.cli.output import best_effort
     from orchestrator.errors import GateRefusedError
-    from orchestrator.evidence.report import in_its_folder, write_report
 
-    outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, topology_file))
-    _, html = write_report(outcome.report, outcome.folder)
     with best_effort():
         _show(outcome, html, as_json)
     if isinstance(outcome.error, GateRefusedError):

@@ -8,11 +8,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from orchestrator.cli.live_lines import LiveLine
+from orchestrator.cli.live_lines import LiveDisplay, live_line
 from orchestrator.cli.output import best_effort
 from orchestrator.cli.story_view import MARKS, producer_lines, render_loss, undone_words
 from orchestrator.ports.clock import utc_text
@@ -108,16 +107,16 @@ class RunView:
         self.plan: Plan | None = None
         self._events: list[RunEvent] = []
         self._begun: dict[str, float] = {}
-        self._live: Live | None = None
+        self._display = LiveDisplay(console, self)
 
     def __enter__(self) -> Self:
-        self._go_live()
+        self._display.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._stop()
+        self._display.stop()
         if kind is KeyboardInterrupt and self._events:
             with best_effort():
                 self._console.print(escape(self._how_it_stands()))
@@ -140,11 +139,11 @@ class RunView:
 
     def paused(self, question: Callable[[], T]) -> T:
         """Ask a person without the moving display."""
-        self._stop()
+        self._display.stop()
         try:
             return question()
         finally:
-            self._go_live()
+            self._display.start()
 
     def take_event(self, event: RunEvent) -> None:
         """One record of the journal."""
@@ -156,7 +155,7 @@ class RunView:
         if event.kind in ("step-intent", "undo-intent"):
             self._begun[event.step] = time.monotonic()
         elif event.kind == "undo-started":
-            self._console.print(
+            self._display.print(
                 f"{self._clock(event)}  [bold yellow]↶[/] taken back: {escape(event.message)}"
             )
         elif event.kind in ("step-outcome", "undo-outcome") and event.outcome is not None:
@@ -165,7 +164,7 @@ class RunView:
             title = self._title(event.step)
             if event.kind == "undo-outcome":
                 title = undone_words(step.stays_because if step else "") + title
-            self._console.print(self._clock(event) + step_line(event, title, time.monotonic() - begun))
+            self._display.print(self._clock(event) + step_line(event, title, time.monotonic() - begun))
 
     def _clock(self, event: RunEvent) -> str:
         """In a log the time of day stands before each line; on a terminal a person has seen it pass."""
@@ -175,7 +174,9 @@ class RunView:
         now = time.monotonic()
         # Drawn by a thread of its own, while steps begin and end.
         begun = dict(self._begun)
-        return Group(*(LiveLine(f"{self._title(step)}  {now - at:.0f} s", now) for step, at in begun.items()))
+        return Group(
+            *(live_line(f"{self._title(step)}  {now - at:.0f} s", now) for step, at in begun.items())
+        )
 
     def _title(self, step_id: str) -> str:
         step = self._step(step_id)
@@ -184,16 +185,6 @@ class RunView:
     def _step(self, step_id: str) -> Step | None:
         steps: Iterable[Step] = self.plan.steps if self.plan else ()
         return next((step for step in steps if step.id == step_id), None)
-
-    def _go_live(self) -> None:
-        if self._console.is_terminal:
-            self._live = Live(self, console=self._console, refresh_per_second=8, transient=True)
-            self._live.start()
-
-    def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
 
 def render_result(result: RunResult, console: Console) -> None:
