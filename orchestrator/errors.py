@@ -17,6 +17,7 @@
     ├── AuditError               1  the audit could not be made
     ├── GateRefusedError         4  a gate refused; nothing was changed
     │   └── GateUnknownError     7  a gate could not be measured, and none refused; nothing was changed
+    ├── DeclinedError            8  the person who was asked declined; nothing was changed
     ├── IncompleteError          6  stopped on the way; `dcctl resume` goes on
     └── OutcomeUnknownError      7  it may or may not have happened
 
@@ -122,7 +123,7 @@ class AuditError(DcctlError):
 
 
 class GateRefusedError(DcctlError):
-    """A gate refused, or a person did. Nothing was changed."""
+    """A gate refused. Nothing was changed."""
 
     exit_status = 4
 
@@ -131,6 +132,12 @@ class GateUnknownError(GateRefusedError):
     """No gate refused, but one could not be measured. Nothing was changed."""
 
     exit_status = 7
+
+
+class DeclinedError(DcctlError):
+    """The person who was asked declined. Nothing was changed."""
+
+    exit_status = 8
 
 
 class IncompleteError(DcctlError):

@@ -12,8 +12,6 @@ from orchestrator.cli.options import ACCEPT_LOSS, FULL, SIGNING_KEY
 from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     from orchestrator.simulation.drill import DrillOutcome
 
 _SEEDS = 1_000_000
@@ -64,13 +62,12 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     import secrets
     from dataclasses import replace
 
-    from orchestrator.cli.failover_view import render_plan
-    from orchestrator.cli.output import err_console
+    from orchestrator.cli.drill_moves import MovesTold
     from orchestrator.cli.progress import Narrator
-    from orchestrator.cli.run_progress import RunProgress
     from orchestrator.errors import UsageError
     from orchestrator.evidence.manifest.keys import signing_key as key_of
-    from orchestrator.runs.plan import Plan, RunEvent
+    from orchestrator.evidence.manifest.signing import sign_folder
+    from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
@@ -104,42 +101,21 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     content, key = file.read_bytes(), key_of(signing_key)
     rehearsal = ReturnDrill if verb == "failback" else Drill
     with Narrator() as tell:
-        progress = RunProgress(is_folded=not full)
-
-        def take_plan(plan: Plan) -> None:
-            progress.take_plan(plan)
-            render_plan(plan, err_console, full=full)
-
-        def take_event(event: RunEvent) -> None:
-            if event.kind == "step-intent" and progress.plan is not None:
-                tell.stage(progress.plan.verb, progress.title(event.step))
-            for line in progress.take_event(event):
-                tell.print(line)
-            if event.kind == "run-ended":
-                for line in progress.rest():
-                    tell.print(line)
-
-        outcome = rehearsal(topology, options, tell, take_plan, take_event).run()
+        moves = MovesTold(tell, full=full)
+        outcome = rehearsal(topology, options, tell, moves.take_plan, moves.take_event).run()
         tell.stage("report", str(outcome.folder))
-        status = _finish(outcome, content, key, as_json)
-    raise typer.Exit(status)
+        outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, content))
+        _, html = write_report(outcome.report, outcome.folder)
+        signed = sign_folder(outcome.folder, key)
+    # Not before the moving display has ended: standard output may be the same terminal.
+    raise typer.Exit(_finish(outcome, html, signed, as_json))
 
 
-def _finish(outcome: DrillOutcome, topology_file: bytes, key: Ed25519PrivateKey, as_json: bool) -> int:
-    """Write the report, sign all that is there, print the verdict.
-
-    What was refused ends with 4, what stopped on the way with 7.
-    """
-    from dataclasses import replace
-
+def _finish(outcome: DrillOutcome, html: Path, signed: Signed, as_json: bool) -> int:
+    """Print the verdict; what was refused ends with 4, what stopped on the way with 7."""
     from orchestrator.cli.output import best_effort, err_console
     from orchestrator.errors import GateRefusedError
-    from orchestrator.evidence.manifest.signing import sign_folder
-    from orchestrator.evidence.report import in_its_folder, write_report
 
-    outcome = replace(outcome, report=in_its_folder(outcome.report, outcome.folder, topology_file))
-    _, html = write_report(outcome.report, outcome.folder)
-    signed = sign_folder(outcome.folder, key)
     with best_effort():
         _show(outcome, html, as_json)
         err_console.print(signed.text, markup=False)

@@ -71,6 +71,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         reason=reason,
     )
     run_verb(
+        command="failback",
         preview=lambda: preview_failback(topology, request),
         execute=lambda on_plan, approve, on_event: run_failback(
             topology, request, on_plan=on_plan, approve=approve, on_event=on_event

@@ -91,6 +91,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         reason=reason,
     )
     run_verb(
+        command="failover",
         preview=lambda: preview_failover(topology, request),
         execute=lambda on_plan, approve, on_event: run_failover(
             topology, request, on_plan=on_plan, approve=approve, on_event=on_event

@@ -8,19 +8,20 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 from rich.text import Text
 
 from orchestrator.cli.gates_view import gates_in_words, render_gates
+from orchestrator.cli.live_lines import LiveDisplay, live_line
+from orchestrator.cli.output import best_effort
 from orchestrator.cli.price_view import LOSS_KEYS, REREAD_KEYS, costs_of, render_losses, render_rereads
 from orchestrator.cli.run_progress import RunProgress, parts_in_words
 from orchestrator.cli.tables import WORST, middle_cut
-from orchestrator.runs.engine import RunState, staying, steps_to_undo
+from orchestrator.runs.engine import RunState, state_from_journal, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.prices import price_in_words
+from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.wording import and_n_more
 
@@ -109,22 +110,35 @@ class RunView:
     def __init__(self, console: Console, *, full: bool = False) -> None:
         self._console = console
         self._progress = RunProgress(is_folded=console.is_terminal and not full)
-        self._run_id = ""
+        self._events: list[RunEvent] = []
         self._begun: dict[str, float] = {}
-        self._live: Live | None = None
+        self._display = LiveDisplay(console, self)
 
     def __enter__(self) -> Self:
-        self._go_live()
+        self._display.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._stop()
-        self._print(self._progress.rest())
-        if kind is KeyboardInterrupt and self._run_id:
-            self._console.print(f"stopped on the way; to go on: dcctl resume {self._run_id} FILE")
-            self._console.print(f"to take it back: dcctl abort {self._run_id} FILE")
+        self._display.stop()
+        with best_effort():
+            self._print(self._progress.rest())
+        if kind is KeyboardInterrupt and self._events:
+            with best_effort():
+                self._console.print(escape(self._how_it_stands()))
+
+    def _how_it_stands(self) -> str:
+        """Of a run that was interrupted."""
+        run_id = self._events[0].run_id
+        if self.plan is None or all(event.kind != "step-intent" for event in self._events):
+            return f"run {run_id}: nothing was begun, and nothing was changed"
+        state = state_from_journal(self.plan, run_id, self._events)
+        return f"run {run_id} stopped on the way: {ways_out(run_id, stands_for_good(state, self._events))}"
+
+    def take_records(self, records: Iterable[RunEvent]) -> None:
+        """What a run had done before it was taken up now."""
+        self._events += records
 
     @property
     def plan(self) -> Plan | None:
@@ -137,15 +151,19 @@ class RunView:
 
     def paused(self, question: Callable[[], T]) -> T:
         """Ask a person without the moving display."""
-        self._stop()
+        self._display.stop()
         try:
             return question()
         finally:
-            self._go_live()
+            self._display.start()
 
     def take_event(self, event: RunEvent) -> None:
         """One record of the journal."""
-        self._run_id = event.run_id
+        self._events.append(event)
+        with best_effort():
+            self._show(event)
+
+    def _show(self, event: RunEvent) -> None:
         if event.kind in ("step-intent", "undo-intent"):
             self._begun[event.step] = time.monotonic()
         elif event.step:
@@ -153,11 +171,12 @@ class RunView:
         self._print(self._progress.take_event(event))
 
     def __rich__(self) -> Group:
-        """A line each for what is under way; none is wider than the terminal, or it would be left behind."""
+        """A line each for what is under way; none is wider than the terminal."""
         now, width = time.monotonic(), self._console.width - 14
-        under_way = list(self._begun.items())
-        lines: list[Spinner | Text] = [
-            Spinner("dots", Text(f"{middle_cut(self._progress.title(step), width)}  {now - begun:.0f} s"))
+        # Drawn by a thread of its own, while steps begin and end.
+        under_way = list(dict(self._begun).items())
+        lines = [
+            live_line(f"{middle_cut(self._progress.title(step), width)}  {now - begun:.0f} s", now)
             for step, begun in under_way[:_UNDER_WAY]
         ]
         if len(under_way) > _UNDER_WAY:
@@ -166,14 +185,4 @@ class RunView:
 
     def _print(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self._console.print(line)
-
-    def _go_live(self) -> None:
-        if self._console.is_terminal:
-            self._live = Live(self, console=self._console, refresh_per_second=8, transient=True)
-            self._live.start()
-
-    def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+            self._display.print(line)

@@ -109,6 +109,7 @@ def _run(  # noqa: PLR0917 - as the commands have them
         accept_cluster=accepted_clusters(topology, accept_cluster),
     )
     run_verb(
+        command=verb,
         preview=lambda: preview_fence(topology, request, verb),
         execute=lambda on_plan, approve, on_event: run_fence(
             topology, request, verb, on_plan=on_plan, approve=approve, on_event=on_event

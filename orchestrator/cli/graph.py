@@ -40,15 +40,17 @@ def register(app: typer.Typer) -> None:
 def graph(
     file: Path = typer.Argument(..., help="A topology file."),
     form: Format | None = typer.Option(
-        None, "--format", "-f", help="Default: by the ending of the output's name, else svg."
+        None, "--format", "-f", help="Default: by the ending of the output's name; svg on stdout."
     ),
     output: Path | None = typer.Option(None, "-o", "--output", help="Write to this file, not to stdout."),
     as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Draw a topology: sites, servers, quorums, mirrors and applications."""
-    from orchestrator.cli.files import given_topology
+    from orchestrator.cli.files import given_topology, refuse_to_replace_topology
 
     wanted = _wanted(form, output, as_json=as_json)
+    if output is not None:
+        refuse_to_replace_topology(output, file)
     topology = given_topology(file)
     text = _text(topology, wanted)
     if output is None:
@@ -62,9 +64,22 @@ def graph(
 def _wanted(form: Format | None, output: Path | None, *, as_json: bool) -> Format:
     if as_json and form not in (None, Format.JSON):
         raise UsageError(f"--json --format {form}", "contradict each other", "give one of them")
-    if as_json:
-        return Format.JSON
-    return form or ENDINGS.get(output.suffix.lower() if output else "", Format.SVG)
+    said = Format.JSON if as_json else form
+    if output is None:
+        return said or Format.SVG
+    by_ending = ENDINGS.get(output.suffix.lower())
+    if said is None and by_ending is None:
+        known = ", ".join(ENDINGS)
+        raise UsageError(
+            f"-o {output}", f"its ending names no format; expected one of {known}", "or say it: --format svg"
+        )
+    if said is not None and by_ending not in (None, said):
+        raise UsageError(
+            f"-o {output} with --format {said}",
+            f"its ending says {by_ending}",
+            "give one of them, or another name",
+        )
+    return said or by_ending or Format.SVG
 
 
 def _text(topology: Topology, wanted: Format) -> str:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from orchestrator.ports.clock import utc_text
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import RunEvent
+from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
 Rows = Iterable[Mapping[str, Any]]
@@ -55,7 +56,8 @@ def _unlock_line(row: Mapping[str, Any]) -> str:
 
 
 def _primary_line(row: Mapping[str, Any]) -> str:
-    return f"{escape(row['primary'])} is primary for {len(row['topics'])} topics, by {escape(row['run_id'])}"
+    topics = plural(len(row["topics"]), "topic")
+    return f"{escape(row['primary'])} is primary for {topics}, by {escape(row['run_id'])}"
 
 
 def _settings_line(row: Mapping[str, Any]) -> str:

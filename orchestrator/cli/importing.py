@@ -67,6 +67,7 @@ def import_(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import emit, err_console
     from orchestrator.imports.live.request import places_to_look
     from orchestrator.imports.live.run import import_estate
+    from orchestrator.topology.rules.rule import plural
 
     places = places_to_look(bootstrap, client, connect, zookeeper, connect_ca)
     result = import_estate(name, places, inventory=inventory, coordination=coordination)
@@ -83,8 +84,8 @@ def import_(  # noqa: PLR0917 - typer passes them by name
         "text": result.text,
     }
     counts = (
-        f"{len(topology.clusters)} clusters, {len(topology.topics)} topics, "
-        f"{len(topology.replication)} mirrors, {len(topology.consumers)} consumers"
+        f"{plural(len(topology.clusters), 'cluster')}, {plural(len(topology.topics), 'topic')}, "
+        f"{plural(len(topology.replication), 'mirror')}, {plural(len(topology.consumers), 'consumer')}"
     )
     summary = f"{out or 'import'}: {topology.layout}: {counts}"
     if not as_json:

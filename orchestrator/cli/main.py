@@ -1,9 +1,10 @@
 """`dcctl`: parse, call, print, and end with an explicit status.
 
 Exit status: 0 done or nothing to do · 1 error · 2 usage · 3 drift or changes found · 4 a gate refused ·
-5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown. A drill ends with 0 for a
-valid verdict, 1 for an invalid one and 7 for an unknown one, any other error included. What cannot be printed
-makes 1 of the 0 of a command that only looks, and changes no other status.
+5 lock held by another · 6 incomplete, can be resumed · 7 outcome unknown · 8 declined by the person who was
+asked · 130 interrupted (Ctrl-C). A drill ends with 0 for a valid verdict, 1 for an invalid one and 7 for an
+unknown one, any other error included. What cannot be printed makes 1 of the 0 of a command that only looks,
+and changes no other status.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ import typer
 from typer.main import get_command
 
 from orchestrator import __version__
-from orchestrator.cli.output import err_console, print_error, print_unforeseen, speak_of_no_file
+from orchestrator.cli.output import (
+    best_effort,
+    err_console,
+    print_error,
+    print_unforeseen,
+    speak_of_no_file,
+)
 from orchestrator.cli.streams import end_streams, take_over_streams
 from orchestrator.errors import DcctlError
 
@@ -146,7 +153,8 @@ def _status(error: BaseException) -> int:
     if isinstance(error, typer.Exit) and error.exit_code != _INTERRUPTED:
         return error.exit_code
     if isinstance(error, DcctlError):
-        print_error(error)
+        with best_effort():
+            print_error(error)
         return error.exit_status
     if isinstance(error, typer.Exit | typer.Abort | KeyboardInterrupt):
         err_console.print("interrupted")

@@ -51,5 +51,5 @@ SIGNING_KEY = typer.Option(
     envvar="DCCTL_SIGNING_KEY",
     help="Sign the evidence with this Ed25519 key (PEM), in place of this installation's own.",
 )
-YES = typer.Option(False, "--yes", help="Do not ask on a terminal.")
+YES = typer.Option(False, "--yes", help="Do it without asking; needed where there is no terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")

@@ -47,8 +47,9 @@ class _Speaking(Console):
         super().print(*objects, **how)
 
 
-console = _Speaking(highlight=False, soft_wrap=True)
-err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True)
+# Names may look like signs (`:fire:`), and are printed as they are.
+console = _Speaking(highlight=False, soft_wrap=True, emoji=False)
+err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 @contextmanager
@@ -109,13 +110,3 @@ def print_unforeseen(error: BaseException) -> None:
     err_console.print(
         "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"
     )
-
-
-def confirm_or_refuse(question: str, *, assume_yes: bool) -> bool:
-    """Ask on a terminal; without one never prompt: the command line itself was the word."""
-    if assume_yes or not sys.stdin.isatty():
-        return True
-    try:
-        return err_console.input(f"{escape(question)} [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False

@@ -9,11 +9,10 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
 from rich.text import Text
 
+from orchestrator.cli.live_lines import LiveDisplay, live_line
 from orchestrator.cli.output import err_console
 
 # Without a terminal (a log, CI) the running stage is shown again this often, so that silence means trouble.
@@ -27,21 +26,17 @@ class Narrator:
         self._console = console
         self._started = self._stage_started = self._told = time.monotonic()
         self._stage = self._detail = ""
-        self._live: Live | None = None
+        self._display = LiveDisplay(console, self)
 
     def __enter__(self) -> Narrator:
-        if self._console.is_terminal:
-            self._live = Live(self, console=self._console, refresh_per_second=8, transient=True)
-            self._live.start()
+        self._display.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._end_stage("✓" if kind is None else "✗")
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._display.stop()
 
     def stage(self, name: str, detail: str = "") -> None:
         """Begin a stage, unless it is the running one; then only its detail changes."""
@@ -54,29 +49,33 @@ class Narrator:
     def detail(self, text: str) -> None:
         """How far the running stage is."""
         self._detail = text
-        if self._live is None and self._stage and time.monotonic() - self._told > _REPEAT_S:
+        if not self._console.is_terminal and self._stage and time.monotonic() - self._told > _REPEAT_S:
             self._told = time.monotonic()
-            self._console.print(f"{self._clock()}   … {escape(self._stage)}  {escape(text)}", style="dim")
+            self._display.print(f"{self._clock()}   … {escape(self._stage)}  {escape(text)}", style="dim")
 
     def note(self, text: str) -> None:
         """A line that stays, under the stages."""
-        self._console.print(f"{self._clock()}     {escape(text)}")
+        self._display.print(f"{self._clock()}     {escape(text)}")
+
+    def line(self, text: str) -> None:
+        """A line that stays; in a log behind the clock, as those of the stages. `text` is markup."""
+        self._display.print(text if self._console.is_terminal else f"{self._clock()}{text}")
 
     def print(self, renderable: object) -> None:
         """Something longer that stays: a table, a plan."""
-        self._console.print(renderable)
+        self._display.print(renderable)
 
-    def __rich__(self) -> Spinner | Text:
+    def __rich__(self) -> Text:
         if not self._stage:
             return Text("")
-        seconds = time.monotonic() - self._stage_started
-        return Spinner("dots", Text(f"{self._stage}  {self._detail}  {seconds:.0f} s"))
+        now = time.monotonic()
+        return live_line(f"{self._stage}  {now - self._stage_started:.0f} s  {self._detail}", now)
 
     def _end_stage(self, mark: str) -> None:
         if self._stage:
             seconds = time.monotonic() - self._stage_started
             detail = f"  [dim]{escape(self._detail)}[/]" if self._detail else ""
-            self._console.print(
+            self._display.print(
                 f"{self._clock()} {mark} {escape(self._stage)} [dim]({seconds:.1f} s)[/]{detail}"
             )
         self._stage = self._detail = ""

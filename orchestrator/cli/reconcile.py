@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestrator.cli.options import ACCEPT_CLUSTER, FULL, JSON, REASON
+from orchestrator.cli.options import ACCEPT_CLUSTER, FULL, JSON, REASON, YES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +40,7 @@ def plan(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Say what `apply` would do: every difference between file and clusters, and the steps."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.files import refuse_to_replace_topology
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.reconcile_view import render_reconcile_plan, summary_of
@@ -51,6 +52,8 @@ def plan(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.apply import plan_apply, write_plan
 
     check_graph(graph, dry_run=True)
+    if out is not None:
+        refuse_to_replace_topology(out, file)
     speak_of(file)
     topology = load_topology(file)
     request = ApplyRequest(accept_cluster=accepted_clusters(topology, accept_cluster), by=account_name())
@@ -74,18 +77,22 @@ def apply(  # noqa: PLR0917 - typer passes them by name
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
     full: bool = FULL,
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved."""
+    """Bring the clusters to what the file says. A plan is applied only as long as nothing has moved.
+
+    A plan is applied without asking. A file that destroys something, or does what cannot be taken back, wants
+    the topology's name typed, or --yes.
+    """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.failover_view import RunView
-    from orchestrator.cli.output import confirm_or_refuse, emit, err_console, speak_of
+    from orchestrator.cli.output import best_effort, err_console, speak_of
     from orchestrator.cli.reconcile_view import render_reconcile_plan
     from orchestrator.cli.run_end import end_with
-    from orchestrator.errors import GateRefusedError, UsageError
-    from orchestrator.reconcile.planning import ApplyRequest, changes_of
-    from orchestrator.runs.plan import to_json
+    from orchestrator.cli.verb import emit_no_begin
+    from orchestrator.errors import DeclinedError, GateRefusedError, UsageError
+    from orchestrator.reconcile.planning import ApplyRequest
     from orchestrator.runs.same_clusters import OPTION, accepted_clusters
     from orchestrator.topology.loading import load_topology
     from orchestrator.verbs.live.apply import read_plan, run_apply, topology_of
@@ -107,12 +114,12 @@ def apply(  # noqa: PLR0917 - typer passes them by name
 
         def take_plan(made: Plan) -> None:
             if "done_by" not in made.facts:
-                render_reconcile_plan(made, err_console, full=full)
+                with best_effort():
+                    render_reconcile_plan(made, err_console, full=full)
             view.take_plan(made)
 
-        def ask(made: Plan) -> bool:
-            is_harmless = not changes_of(made)
-            return view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=assume_yes or is_harmless))
+        def is_wanted(made: Plan) -> bool:
+            return view.paused(lambda: _is_wanted(made, yes=assume_yes))
 
         try:
             result = run_apply(
@@ -120,14 +127,27 @@ def apply(  # noqa: PLR0917 - typer passes them by name
                 ApplyRequest(accept_cluster=accepted, by=account_name(), reason=reason),
                 given=given,
                 on_plan=take_plan,
-                approve=ask,
+                approve=is_wanted,
                 on_event=view.take_event,
             )
-        except GateRefusedError:
+        except (GateRefusedError, DeclinedError) as error:
             if as_json and view.plan is not None:
-                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+                emit_no_begin(view.plan, error)
             raise
     end_with(result, as_json, full=full)
+
+
+def _is_wanted(plan: Plan, *, yes: bool) -> bool:
+    """Whether a person wants it; without a terminal, what destroys nothing and can be taken back is."""
+    from orchestrator.cli.consent import ask, can_be_asked, refuse_without_consent
+    from orchestrator.reconcile.planning import changes_of
+    from orchestrator.runs.question import is_destructive, question_of_apply
+
+    if is_destructive(plan):
+        refuse_without_consent("apply", yes=yes, instead="or apply a plan: dcctl plan FILE -o PLAN")
+    elif not changes_of(plan) or not can_be_asked():
+        return True
+    return ask(question_of_apply(plan, changes_of(plan)), yes=yes)
 
 
 def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:

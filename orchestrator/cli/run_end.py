@@ -54,7 +54,7 @@ def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topolog
 def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
-    from orchestrator.runs.pending_verification import how_to_go_on
+    from orchestrator.runs.way_back import ForGood, ways_out
     from orchestrator.runs.where_now import staying_in_words
     from orchestrator.runs.word import rows_by_word
 
@@ -65,7 +65,8 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
             f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder}); "
             f"what became of each step: dcctl show {result.run_id} FILE",
         )
-    hint = f"{how_to_go_on(result.run_id)}   (evidence: {result.folder})"
+    no_way_back = [ForGood(**row) for row in result.no_way_back]
+    hint = f"{ways_out(result.run_id, no_way_back)}   (evidence: {result.folder})"
     journal = _own_journal(result)
     if journal:
         hint += f"; once the ensemble answers again: dcctl history FILE --import {journal}, then resume"

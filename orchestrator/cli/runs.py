@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.cli.default_command import WithDefault
 from orchestrator.cli.files import given_topology
-from orchestrator.cli.options import FILE, FULL, JSON
+from orchestrator.cli.options import FILE, FULL, JSON, YES
 from orchestrator.cli.prune import prune
 from orchestrator.cli.said_words import SaysWords
 
@@ -66,6 +66,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
             reason=f"{account_name()}: {reason or 'no reason given'}",
             on_plan=view.take_plan,
             on_event=view.take_event,
+            on_records=view.take_records,
         )
     # Of a run that a person wants taken back that is what going on comes to.
     end_with(result, as_json, is_abort=result.is_undo_asked, topology=topology, full=full)
@@ -82,22 +83,26 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
     ),
     full: bool = FULL,
-    yes: bool = typer.Option(False, "--yes", help="Do not ask on a terminal."),
+    yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
     """Take a run back that stopped on the way: what it did is undone, the last first."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.consent import ask, refuse_without_consent
     from orchestrator.cli.failover_view import RunView, render_undo
-    from orchestrator.cli.output import confirm_or_refuse, err_console
+    from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.run_end import end_with
+    from orchestrator.runs.question import question_of_undo
     from orchestrator.verbs.live.runs import abort_run
     from orchestrator.verbs.registration import effects_of
 
     topology = given_topology(file)
+    refuse_without_consent(f"abort {run}", yes=yes)
 
-    def ask(state: RunState) -> bool:
-        render_undo(state, err_console, effects_of(topology), full=full)
-        return view.paused(lambda: confirm_or_refuse("Take it back?", assume_yes=yes))
+    def is_wanted(state: RunState) -> bool:
+        with best_effort():
+            render_undo(state, err_console, effects_of(topology), full=full)
+        return view.paused(lambda: ask(question_of_undo(state), yes=yes))
 
     with RunView(err_console, full=full) as view:
         result = abort_run(
@@ -107,7 +112,8 @@ def abort(  # noqa: PLR0917 - typer passes them by name
             leave=leave,
             on_plan=view.take_plan,
             on_event=view.take_event,
-            approve=ask,
+            on_records=view.take_records,
+            approve=is_wanted,
         )
     end_with(result, as_json, is_abort=True, full=full)
 
@@ -208,6 +214,7 @@ def show(
     from orchestrator.cli.story_view import render_story
     from orchestrator.runs.live.history import run_records
     from orchestrator.runs.plan import to_json
+    from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.registration import effects_of
     from orchestrator.verbs.run_story import run_story
 
@@ -217,7 +224,7 @@ def show(
     emit(
         {"story": story, "records": [to_json(record) for record in records]},
         as_json=as_json,
-        summary=f"{len(records)} records",
+        summary=plural(len(records), "record"),
         render=lambda console: (
             render_records(records, console) if records_only else render_story(story, console, full=full)
         ),

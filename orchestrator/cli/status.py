@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -18,6 +20,11 @@ def status(
     file: Path | None = FILE,
     target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
     full: bool = FULL,
+    check: bool = typer.Option(
+        False,
+        "--check",
+        help="End with 0 if a failover could be done now, 4 if it would be refused, 7 if that is unknown.",
+    ),
     as_json: bool = JSON,
 ) -> None:
     """Tell what losing a source now would cost, and what would refuse the failover."""
@@ -36,3 +43,15 @@ def status(
         summary=summary if as_json else "",
         render=lambda console: render_status(found, console, topology.consumers, full=full),
     )
+    if check:
+        raise typer.Exit(readiness(found["mirrors"]))
+
+
+def readiness(mirrors: Iterable[Mapping[str, Any]]) -> int:
+    """0 where each source could be failed over from now, 4 where one failover would be refused, 7 where none
+    would and of one that cannot be told. `mirrors`: see `watch.status.topology_status`.
+
+    Where applications work at the target already, nothing is left to be done: that is refused as well.
+    """
+    closed = {gate["outcome"] for mirror in mirrors for gate in mirror["would_refuse"]}
+    return 4 if "refused" in closed else 7 if closed else 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.ports.clock import utc_text
+from orchestrator.runs.way_back import ForGood, ways_out
 
 # Here nothing is left to be said of a loss of the source: it has been left, or is being left.
 _NO_PRICE = frozenset({"moved", "unfinished", "under-way"})
@@ -40,8 +41,8 @@ def _open(side: Mapping[str, Any]) -> str:
     if side["kind"] == "under-way":
         return f"{name} has not ended, and the lock is held by {side['holder']}; {recorded}"
     outcome = "incomplete" if run["outcome"] == "incomplete" else "of unknown outcome"
-    resume, abort = (f"dcctl {verb} {run['run_id']} FILE" for verb in ("resume", "abort"))
-    return f"{name} is {outcome} since {utc_text(run['ended_at_s'])}: {resume}, or {abort}; {recorded}"
+    ways = ways_out(run["run_id"], [ForGood(**row) for row in run["no_way_back"]])
+    return f"{name} is {outcome} since {utc_text(run['ended_at_s'])}: {ways}; {recorded}"
 
 
 def _moved(mirror: Mapping[str, Any]) -> str:

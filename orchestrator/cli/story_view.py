@@ -22,10 +22,11 @@ from orchestrator.runs.overrides import override_text
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.prices import price_text
 from orchestrator.runs.run_times import phases_in_words
+from orchestrator.runs.way_back import ForGood, ways_out
 from orchestrator.runs.where_now import rows_in_words, staying_in_words
 from orchestrator.runs.word import rows_by_word
 
-_COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "open": "yellow"}
+_COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "declined": "yellow", "open": "yellow"}
 Story = Mapping[str, Any]
 Act = Mapping[str, Any]
 
@@ -170,8 +171,8 @@ def _ended(story: Story, console: Console, *, full: bool) -> None:
     console.print(f"\n[bold]Ended[/] {escape(story['outcome'])}{escape(reason)}")
     is_open = story["outcome"] in ("incomplete", "unknown", "open")
     if is_open and not story["let_stand"]:
-        run = story["run_id"]
-        console.print(f"  to go on: dcctl resume {run} FILE; back: dcctl abort {run} FILE")
+        rows = [ForGood(**row) for row in story["no_way_back"]]
+        console.print(f"  to end it: {escape(ways_out(story['run_id'], rows))}")
     if is_open and story["waits_for"]:
         said = rows_by_word(story["run_id"], story["waits_for"])
         console.print(f"  it waits for a person's word: {escape(said)}")

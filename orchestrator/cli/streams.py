@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 _PLAIN_ERRORS = "dcctl-plain"
+_STDERR = 2
 _PLAIN = {
     "✓": "+",
     "✗": "x",
@@ -68,6 +69,7 @@ class BestEffortStream(io.TextIOWrapper):
 
 def take_over_streams() -> None:
     """From now on `sys.stdout` and `sys.stderr` are such streams. Closed ones lead nowhere."""
+    _fill_descriptors()
     codecs.register_error(_PLAIN_ERRORS, _plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -79,6 +81,15 @@ def take_over_streams() -> None:
                 stream.detach(), encoding=encoding, errors=_PLAIN_ERRORS, line_buffering=is_by_line
             )
             setattr(sys, name, taken)
+
+
+def _fill_descriptors() -> None:
+    """Let the three standard descriptors lead somewhere: the next file that is opened would become standard
+    error otherwise, and whoever this process starts would write into it.
+    """
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(opened, True)
+    os.close(opened)
 
 
 def end_streams(status: int, *, is_product: bool) -> int:

@@ -63,6 +63,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         reason=reason,
     )
     run_verb(
+        command="switchover",
         preview=lambda: preview_switchover(topology, request),
         execute=lambda on_plan, approve, on_event: run_switchover(
             topology, request, on_plan=on_plan, approve=approve, on_event=on_event

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from orchestrator.errors import DcctlError
     from orchestrator.runs.engine import OnEvent
     from orchestrator.runs.live.procedure import Approve, OnPlan
     from orchestrator.runs.plan import Plan
@@ -20,6 +21,7 @@ Execute = Callable[["OnPlan", "Approve", "OnEvent"], "RunResult"]
 
 def run_verb(
     *,
+    command: str,
     preview: Callable[[], Plan],
     execute: Execute,
     dry_run: bool,
@@ -30,23 +32,27 @@ def run_verb(
     topology: Topology | None = None,
     full: bool = False,
 ) -> None:
-    """One verb on the command line: its plan shown, asked for, run, and ended.
+    """One verb on the command line: its plan shown, asked for, run, and ended. `command`: as it is typed.
 
     The plan is written to `out`, and one that is only looked at is drawn in `graph`, where those are given.
     `full`: everything is named, not only the worst.
     """
+    from orchestrator.cli.consent import ask, refuse_without_consent
     from orchestrator.cli.failover_view import RunView, render_plan
-    from orchestrator.cli.output import confirm_or_refuse, emit, err_console
+    from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.run_end import end_with
-    from orchestrator.errors import GateRefusedError
-    from orchestrator.runs.plan import to_json
+    from orchestrator.errors import DeclinedError, GateRefusedError
+    from orchestrator.runs.question import question_of
 
+    if not dry_run:
+        refuse_without_consent(command, yes=yes, instead="--dry-run tells what it would do and cost")
     _check_files(out, graph, dry_run=dry_run)
 
     def show_plan(plan: Plan) -> None:
         _write_files(plan, out, graph)
         if "done_by" not in plan.facts:
-            render_plan(plan, err_console, full=full)
+            with best_effort():
+                render_plan(plan, err_console, full=full)
 
     if dry_run:
         _end_dry_run(preview(), show_plan, as_json)
@@ -56,16 +62,26 @@ def run_verb(
             show_plan(plan)
             view.take_plan(plan)
 
-        def ask(_: Plan) -> bool:
-            return view.paused(lambda: confirm_or_refuse("Do it?", assume_yes=yes))
+        def is_wanted(plan: Plan) -> bool:
+            return view.paused(lambda: ask(question_of(plan), yes=yes))
 
         try:
-            result = execute(take_plan, ask, view.take_event)
-        except GateRefusedError:
+            result = execute(take_plan, is_wanted, view.take_event)
+        except (GateRefusedError, DeclinedError) as error:
             if as_json and view.plan is not None:
-                emit({"outcome": "refused", "plan": to_json(view.plan)}, as_json=True, summary="refused")
+                emit_no_begin(view.plan, error)
             raise
     end_with(result, as_json, topology=topology, full=full)
+
+
+def emit_no_begin(plan: Plan, error: DcctlError) -> None:
+    """For `--json`: the plan of a run that a gate refused, or the person who was asked declined."""
+    from orchestrator.cli.output import emit
+    from orchestrator.errors import DeclinedError
+    from orchestrator.runs.plan import to_json
+
+    came_to = "declined" if isinstance(error, DeclinedError) else "refused"
+    emit({"outcome": came_to, "plan": to_json(plan)}, as_json=True, summary=came_to)
 
 
 def warn_of_no_coordination(topology: Topology, reason: str) -> None:
@@ -86,12 +102,13 @@ def warn_of_no_coordination(topology: Topology, reason: str) -> None:
 
 def _check_files(out: Path | None, graph: Path | None, *, dry_run: bool) -> None:
     """Whether they could be written, before anything is asked."""
-    from orchestrator.cli.files import refuse_without_folder
+    from orchestrator.cli.files import refuse_to_replace_topology, refuse_without_folder
     from orchestrator.cli.plan_graph import check_graph
 
     check_graph(graph, dry_run=dry_run)
     if out is not None:
         refuse_without_folder(out)
+        refuse_to_replace_topology(out)
 
 
 def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from orchestrator.runs.coordination_state import EarlierRun
@@ -41,6 +41,7 @@ class ActiveSite:
             "outcome": run.outcome,
             "ended_at_s": run.ended_at_s,
             "only_looks": self.only_looks,
+            "no_way_back": [asdict(row) for row in run.no_way_back],
         }
         return {
             "kind": self.kind,

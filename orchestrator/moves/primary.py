@@ -23,6 +23,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import Body, PrimaryMoved
 from orchestrator.runs.ports import EstateRecord
+from orchestrator.topology.rules.rule import plural
 
 _COMES_UP_WITHIN_S = 8.0
 """A broker that comes back closed takes connections a moment before it answers; its guard says so each
@@ -50,7 +51,7 @@ class _Recorded(
         found = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted)
         if found is None:
             return Failed("not recorded")
-        said = f"{found.primary}, {len(found.topics)} topics"
+        said = f"{found.primary}, {plural(len(found.topics), 'topic')}"
         return Done(found, said) if found == self._wanted else Unknown(f"recorded otherwise: {said}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:

@@ -14,9 +14,10 @@ from orchestrator.reconcile.held import newest_moves
 from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.gate import absent, asked_again, gate_result
-from orchestrator.runs.pending_verification import how_to_end, how_to_go_on
+from orchestrator.runs.pending_verification import how_to_end
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.runs.same_clusters import same_clusters
+from orchestrator.runs.way_back import ways_out
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
@@ -83,7 +84,7 @@ def _how_to_end(run: EarlierRun, file: Topology) -> str:
     if any({mirror.source, mirror.target} == between for mirror in file.replication):
         if run.looks:
             return how_to_end(run)
-        return how_to_go_on(run_id)
+        return ways_out(run_id, run.no_way_back)
     return (
         f"dcctl resume {run_id} OLD-FILE, or dcctl abort {run_id} OLD-FILE, "
         f"with --leave STEP for what may stand; OLD-FILE: the file as it was when {run_id} began, "

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
+from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
+from orchestrator.runs.way_back import ForGood
 from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 
@@ -16,11 +18,12 @@ from orchestrator.values import Acl
 class EarlierRun:
     """A run that the journal knows: how it ended, or that it did not.
 
-    `outcome`: ok, incomplete or unknown; "refused" and "not begun" where no step was ever begun, "undone"
-    where all that was done has been taken back. `ended_at_s` is when its newest record was written.
+    `outcome`: ok, incomplete or unknown; "refused", "declined" and "not begun" where no step was ever begun,
+    "undone" where all that was done has been taken back. `ended_at_s` is when its newest record was written.
     `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
     `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the clients that
-    they missed, `waits_for`: the words of a person that would end them. `passed`: the run with open looks
+    they missed, `waits_for`: the words of a person that would end them. `no_way_back`: of a run that is not
+    done, what keeps it from being taken back; empty where it can be. `passed`: the run with open looks
     that a person let this one pass.
     """
 
@@ -38,11 +41,12 @@ class EarlierRun:
     not_seen: tuple[str, ...] = ()
     waits_for: tuple[WordWanted, ...] = ()
     passed: str = ""
+    no_way_back: tuple[ForGood, ...] = ()
 
     @property
     def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
-        return self.outcome not in ("refused", "not begun", "undone")
+        return self.outcome not in (*NEVER_BEGAN, "not begun", "undone")
 
     def has_moved_between(self, clusters: Collection[str]) -> bool:
         """Whether it changed anything between just these clusters, whichever way."""

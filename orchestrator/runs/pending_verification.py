@@ -26,11 +26,6 @@ def _only_looks(step: Step) -> bool:
     return step.phase in ("verify", "follow-up") or step.id == OPEN_STANDBY
 
 
-def how_to_go_on(run_id: str) -> str:
-    """How a run is ended that stopped on the way."""
-    return f"dcctl resume {run_id} FILE, or dcctl abort {run_id} FILE"
-
-
 def how_to_end(run: EarlierRun) -> str:
     """How a run is ended of which only looks are open."""
     hint, said = f"dcctl resume {run.run_id} FILE", by_word(run.run_id, run.waits_for)

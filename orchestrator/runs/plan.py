@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import networkx as nx
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -59,6 +59,9 @@ Outcome = Literal["ok", "failed", "partial", "unknown"]
 """What a step came to, there or back. ok: all of it is done. failed: surely nothing was changed. partial:
 surely not all of it is done, and some of it is, or may be. unknown: it cannot be told.
 """
+NoBegin = Literal["refused", "declined"]
+"""How a run ends that never begins a step: a gate refuses, or the person who was asked declines."""
+NEVER_BEGAN: frozenset[str] = frozenset(get_args(NoBegin))
 EventKind = Literal[
     "run-started",
     "gates",

@@ -41,7 +41,7 @@ from orchestrator.simulation.workload.install import (
     stop_consumers,
     stop_producers,
 )
-from orchestrator.simulation.workload.progress import lags, workload_progress
+from orchestrator.simulation.workload.progress import lags, lags_text, workload_progress
 from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.topology.model import Replication, Topology
@@ -327,8 +327,7 @@ class Drill:
 
         def is_done() -> bool:
             left = {name: lag for name, lag in lags(simulation, target).items() if lag}
-            listed = ", ".join(f"{name} {lag:,}" for name, lag in left.items())
-            self.tell.stage("drain", f"still to be read: {listed or 'nothing'}")
+            self.tell.stage("drain", f"still to be read: {lags_text(left) or 'nothing'}")
             return not left
 
         is_drained = self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)

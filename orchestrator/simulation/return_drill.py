@@ -24,7 +24,7 @@ from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import NONE, double_records, shifted_once_placed, withdraw_a_right
 from orchestrator.simulation.workload.install import applied_groups, stop_consumers, stop_producers
-from orchestrator.simulation.workload.progress import lags
+from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
@@ -122,8 +122,7 @@ class ReturnDrill(Drill):
             if cluster == self.mirror.source:
                 target = simulation.cluster(self.mirror.target)
                 seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
-            listed = ", ".join(f"{name} {lag:,}" for name, lag in behind.items())
-            self.tell.stage(f"at {cluster}", f"still behind: {listed or 'nobody'}")
+            self.tell.stage(f"at {cluster}", f"still behind: {lags_text(behind) or 'nobody'}")
             return not behind and seen_s >= since_s
 
         # What was broken on purpose is for the audit to find, however the applications fare.
@@ -141,8 +140,7 @@ class ReturnDrill(Drill):
 
         def is_done() -> bool:
             left = {name: lag for name, lag in lags(simulation, mirror.source).items() if lag}
-            listed = ", ".join(f"{name} {lag:,}" for name, lag in left.items())
-            self.tell.stage("drain", f"still to be read: {listed or 'nothing'}")
+            self.tell.stage("drain", f"still to be read: {lags_text(left) or 'nothing'}")
             return not left and self._mirror_is_drained(simulation)
 
         return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)

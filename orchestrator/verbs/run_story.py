@@ -17,6 +17,7 @@ from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.run_times import phase_rows, run_times
+from orchestrator.runs.way_back import stands_for_good
 from orchestrator.runs.where_now import held_rows, held_unknown, only_its_own_tells, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.verbs.registration import EFFECTS
@@ -28,9 +29,10 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """The story as data, for `show --json` and for its view. Times are Unix epoch seconds.
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
-    which it waits, see `runs.word`. `translations`, `saved_offsets`: as in `RunResult`, empty for a run of
-    another version. `held` is None where this dcctl does not know it, `loss` where it cannot read what was
-    counted; `held_unknown` and `loss_unknown` say why. `effects`: those of whoever takes part in it.
+    which it waits, see `runs.word`; `no_way_back`: what keeps it from being taken back, see `runs.way_back`.
+    `translations`, `saved_offsets`: as in `RunResult`, empty for a run of another version. `held` is None
+    where this dcctl does not know it, `loss` where it cannot read what was counted; `held_unknown` and
+    `loss_unknown` say why. `effects`: those of whoever takes part in it.
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
@@ -81,7 +83,13 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
     except (DcctlError, KeyError):
         why = "the plan of this run cannot be read"
         unread = {"held": None, "held_unknown": why, "loss": None, "loss_unknown": why}
-        nothing: dict[str, Any] = {"waits_for": [], "stays": [], "translations": [], "saved_offsets": {}}
+        nothing: dict[str, Any] = {
+            "waits_for": [],
+            "stays": [],
+            "no_way_back": [],
+            "translations": [],
+            "saved_offsets": {},
+        }
         return {"where_now": "", **nothing, **unread}
     state = state_from_journal(plan, records[0].run_id, records)
     return {
@@ -90,6 +98,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
         "held_unknown": held_unknown(state, effects),
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
+        "no_way_back": [asdict(row) for row in stands_for_good(state, records)],
         **_loss(state, effects),
         **_positions(state, effects),
     }

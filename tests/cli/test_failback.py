@@ -36,7 +36,7 @@ def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by nam
 ) -> None:
     """The exit status of the design, a sentence, and never a traceback."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
-    assert run(arguments) == status
+    assert run([*arguments, "--yes"]) == status
     said = capfd.readouterr().err
     assert words in said
     assert "Traceback" not in said

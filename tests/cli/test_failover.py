@@ -9,8 +9,10 @@ import pytest
 
 from orchestrator.cli import output
 from orchestrator.cli.main import run
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import DeclinedError
+from orchestrator.runs.plan import Plan
 from orchestrator.verbs.live import failover_procedure as operation
+from tests.runs.test_any_exception import plans
 
 FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 
@@ -41,7 +43,8 @@ def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by nam
 ) -> None:
     """The exit status of the design, a sentence, and never a traceback."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
-    assert run(arguments) == status
+    consent = [] if arguments[0] in ("resume", "history") else ["--yes"]
+    assert run([*arguments, *consent]) == status
     said = capfd.readouterr().err
     assert words in said
     assert "Traceback" not in said
@@ -52,17 +55,18 @@ def test_an_output_format_is_no_consent(
     options: list[str], monkeypatch: pytest.MonkeyPatch, *, is_consent: bool
 ) -> None:
     """Only `--yes` keeps a terminal from being asked."""
-    asked: list[bool] = []
+    asked: list[str] = []
 
-    def confirm(_question: str, *, assume_yes: bool) -> bool:
-        asked.append(assume_yes)
-        return False
+    def answered(prompt: str, **_: object) -> str:
+        asked.append(prompt)
+        return "no"
 
-    def declined(*_: object, approve: Callable[[object], bool], **__: object) -> None:
-        assert not approve(None)
-        raise GateRefusedError("failover", "declined")
+    def approved(*_: object, approve: Callable[[Plan], bool], **__: object) -> None:
+        assert approve(plans()["failover"]) is is_consent
+        raise DeclinedError("failover", "declined")
 
-    monkeypatch.setattr(output, "confirm_or_refuse", confirm)
-    monkeypatch.setattr(operation, "run_failover", declined)
-    assert run(["failover", FILE, "--attest-down", "west", *options]) == 4
-    assert asked == [is_consent]
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(output.err_console, "input", answered)
+    monkeypatch.setattr(operation, "run_failover", approved)
+    assert run(["failover", FILE, "--attest-down", "west", *options]) == 8
+    assert len(asked) == (0 if is_consent else 1)

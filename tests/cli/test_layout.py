@@ -113,13 +113,13 @@ def test_a_plan_file_is_the_word(
     asked: list[str] = []
     answer = "n"
 
-    def ask(question: str) -> str:
+    def ask(question: str, **_: object) -> str:
         asked.append(question)
         return answer
 
     monkeypatch.setattr("orchestrator.cli.output.err_console.input", ask)
     status, _, err = told("apply", file)
-    assert (status, len(asked)) == (4, 1)
+    assert (status, len(asked)) == (8, 1)
     assert "declined. Nothing was changed" in err
     assert told("apply", plan)[0] == 0
     assert len(asked) == 1

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from orchestrator.cli.main import run
 from orchestrator.cli.output import console, speak_of, speak_of_no_file
 from orchestrator.cli.status_headline import headline
 from orchestrator.cli.status_view import render_status
+
+FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 
 
 def mirror(**changes: Any) -> dict[str, Any]:
@@ -308,6 +311,7 @@ OPEN_RUN = {
     "outcome": "incomplete",
     "ended_at_s": 2_000.0,
     "only_looks": False,
+    "no_way_back": [],
 }
 
 
@@ -336,6 +340,24 @@ def test_the_side_that_was_left_may_be_back() -> None:
     assert "west could not be asked" in headline({**moved(), "source_answers": None})
 
 
+@pytest.mark.parametrize(
+    ("closed", "status"),
+    [([], 0), ([REFUSAL], 4), (UNMEASURED, 7), ([*UNMEASURED, REFUSAL], 4)],
+)
+def test_a_check_tells_by_its_status_whether_a_failover_could_be_done(
+    closed: list[dict[str, Any]],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One mirror is enough to refuse; without `--check` the status only says that it could be told."""
+    found = {"topology": "t", "mirrors": [mirror(), mirror(would_refuse=closed)]}
+    monkeypatch.setattr("orchestrator.watch.status.topology_status", lambda *_: found)
+    for options, expected in (([], 0), (["--check"], status), (["--check", "--json"], status)):
+        assert run(["status", FILE, *options]) == expected
+        assert capsys.readouterr().out
+
+
 def test_a_move_that_is_not_done_comes_before_any_price() -> None:
     """With both ways out, and who is recorded as primary; under a lock neither is advised."""
     found = moved(kind="unfinished", open_run=OPEN_RUN)
@@ -344,6 +366,19 @@ def test_a_move_that_is_not_done_comes_before_any_price() -> None:
         "dcctl resume r2 FILE, or dcctl abort r2 FILE; recorded as primary: east"
     )
     assert "records lost" not in shown(found, width=200)
+    stands = {
+        "step": "start",
+        "title": "Start the producers at east",
+        "since_s": 1_990.0,
+        "because": "",
+        "surely": True,
+    }
+    forward = headline(moved(kind="unfinished", open_run={**OPEN_RUN, "no_way_back": [stands]}))
+    assert "dcctl abort" not in forward
+    assert (
+        "dcctl resume r2 FILE; the run can only go forward: since 1970-01-01 00:33:10 UTC stands what nothing "
+        "takes back: Start the producers at east; recorded as primary: east"
+    ) in forward
     unknown = moved(kind="unfinished", open_run={**OPEN_RUN, "outcome": "unknown"})
     assert "failback r2 is of unknown outcome since" in headline(unknown)
     busy = headline(moved(kind="under-way", open_run=OPEN_RUN, holder="ada on h"))

@@ -170,17 +170,6 @@ def test_an_incomplete_run_stays_incomplete(monkeypatch: pytest.MonkeyPatch) -> 
         end_with(replace(ENDED, outcome="incomplete"), False)
 
 
-def test_an_answer_that_ends_is_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-D at the question."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal(""))
-    assert output.confirm_or_refuse("Do it?", assume_yes=False) is False
-
-
 @pytest.mark.parametrize("command", ["drill", "report"])
 def test_an_error_before_anything_was_judged_is_unknown(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,17 +45,30 @@ def state(tmp_path: Path) -> Iterator[Path]:
     assert processes_of(folder) == []
 
 
-def dcctl(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run one command as a user does, without a terminal."""
+def dcctl(state: Path, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    """Run one command as a user does."""
     return subprocess.run(
         [sys.executable, "-m", "orchestrator.cli.main", *words],
         env={**os.environ, "DCCTL_STATE_DIR": str(state)},
         cwd=ROOT,
+        stdin=stdin,
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_S,
         check=False,
     )
+
+
+@contextmanager
+def typed(text: str) -> Iterator[int]:
+    """A terminal at which a person has typed this already: it is read once somebody asks."""
+    person, terminal = os.openpty()
+    os.write(person, text.encode())
+    try:
+        yield terminal
+    finally:
+        os.close(person)
+        os.close(terminal)
 
 
 @pytest.mark.drill
@@ -63,7 +77,9 @@ def test_step_by_step(state: Path) -> None:
     """From `validate` to `sim down`, each command ends with 0, and the failover says who took over."""
     said = {}
     for words in commands("Step by step"):
-        done = dcctl(state, *words)
+        # What the README says to type where it is asked.
+        with typed("west\n") as terminal:
+            done = dcctl(state, *words, stdin=terminal)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         said[" ".join(words)] = done.stdout
     assert "positions from the samples" in said["offsets translate --to east"]

@@ -111,8 +111,12 @@ class World:
         file = str(how.file or self.simulation.topology_path)
         options = [*how.instead.get(verb, _VERBS[verb]), *how.options]
         if verb == "apply":
-            return ["plan", file, "--json", *options] if how.is_dry else ["apply", file, "--json", *options]
-        return [verb, file, "--json", *options, *(["--dry-run"] if how.is_dry else [])]
+            return (
+                ["plan", file, "--json", *options]
+                if how.is_dry
+                else ["apply", file, "--json", "--yes", *options]
+            )
+        return [verb, file, "--json", *options, "--dry-run" if how.is_dry else "--yes"]
 
     def standing(self, *, is_quiet: bool) -> dict[str, Any]:
         """Whatever a verb could have changed, as far as it can be read now.

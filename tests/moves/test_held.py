@@ -19,7 +19,7 @@ from rich.console import Console
 from orchestrator.cli.failover_view import RunView, render_undo
 from orchestrator.cli.run_end import end_with
 from orchestrator.cli.story_view import render_story
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import DeclinedError, GateRefusedError
 from orchestrator.guards.boot_guard import GUARD_FACTS
 from orchestrator.guards.live.guard_reading import GuardFacts, GuardReading
 from orchestrator.runs import where_now as telling
@@ -106,7 +106,7 @@ def asked(one: Occurrence) -> str:
         render_undo(state, Console(file=out, width=500), EFFECTS, full=True)
         return False
 
-    with pytest.raises(GateRefusedError) as refused:
+    with pytest.raises((GateRefusedError, DeclinedError)) as refused:
         abort_run(estate.topology, one.state.run_id, reason="ada: no", approve=ask, servers=estate.servers)
     out.write(f" {refused.value} {refused.value.hint}")
     return one_line(out)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from orchestrator import __version__
 from orchestrator.cli.story_view import render_story
-from orchestrator.errors import DcctlError, GateRefusedError
+from orchestrator.errors import DcctlError, DeclinedError, GateRefusedError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.live.record import applied_path, read_applied, write_applied
@@ -89,7 +89,7 @@ def test_what_somebody_changed_is_mended(world: Rehearsal) -> None:
 
 def test_a_declined_apply_changes_nothing(world: Rehearsal) -> None:
     """A person says no, and the next one can say yes."""
-    with pytest.raises(GateRefusedError, match=r"declined\. Nothing was changed"):
+    with pytest.raises(DeclinedError, match=r"declined\. Nothing was changed"):
         run_apply(world.topology, approve=lambda _: False)
     assert world.clusters["west"].picture.topics == {}
     assert run_apply(world.topology).outcome == "ok"

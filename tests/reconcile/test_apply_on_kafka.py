@@ -115,7 +115,8 @@ def test_a_default_of_the_brokers_is_not_lowered_unless_allowed(estate: Estate, 
     assert told("apply", refused)[0] == 0
     assert _in_force(estate.west, "orders")["min.insync.replicas"] == "2"
     allowed = estate.file("allowed", allow=["reduce-durability"])
-    assert told("apply", allowed)[0] == 0
+    assert told("apply", allowed)[0] == 2, "it lowers what protects records: nobody was asked"
+    assert told("apply", allowed, "--yes")[0] == 0
     assert _in_force(estate.west, "orders")["min.insync.replicas"] == "1"
 
 
@@ -133,7 +134,7 @@ def test_kafka_describes_what_it_has_parsed(estate: Estate, told: Told) -> None:
     ]
     allow = ["reduce-durability", "delete-records"]
     file = estate.file("odd", topics=topics, allow=allow)
-    status, _, said = told("apply", file)
+    status, _, said = told("apply", file, "--yes")
     assert status == 0, said
     for topic in ("orders", "new"):
         config = _in_force(estate.west, topic)

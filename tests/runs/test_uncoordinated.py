@@ -564,5 +564,5 @@ def test_an_incomplete_run_alone_says_how_it_comes_into_the_ensemble(
     assert run([*command, "--reason", "only I act"]) == 6
     (journal,) = journals()
     said = " ".join(capfd.readouterr().err.split())
-    assert f" {file}, or dcctl abort" in said
+    assert f" {file}; the run can only go forward: since" in said
     assert f"dcctl history {file} --import {journal}, then resume" in said

@@ -9,7 +9,7 @@ from time import time
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import DeclinedError, GateRefusedError
 from orchestrator.runs.live.history import run_records, run_rows
 from orchestrator.runs.plan import Plan, Predicted
 from orchestrator.verbs.live import apply_procedure as procedure
@@ -95,10 +95,10 @@ def test_declined_the_second_time_nothing_was_changed(world: Prices) -> None:
     """And it says what had grown."""
     answers = [True, False]
     estate = world([120, 180])
-    with pytest.raises(GateRefusedError, match="declined: records lost of orders: at most 180"):
+    with pytest.raises(DeclinedError, match="declined: records lost of orders: at most 180"):
         run_apply(estate.topology, approve=lambda _: answers.pop(0))
     assert estate.clusters["west"].picture.topics == {}
-    assert [row["outcome"] for row in run_rows(estate.topology, EFFECTS)] == ["refused"]
+    assert [row["outcome"] for row in run_rows(estate.topology, EFFECTS)] == ["declined"]
 
 
 def test_what_has_not_grown_is_not_asked_about_again(world: Prices) -> None:

@@ -136,7 +136,9 @@ def test_an_abort_takes_no_run_back_whose_producers_may_write_at_the_target(worl
     journal = f"/dcctl/{TOPOLOGY.name}/runs/r1"
     started = a_record("r1", 3, "step-intent", "start-producers")
     world.ensemble.nodes[f"{journal}/{started.name}"] = canonical_json(to_json(started)).encode()
-    with refused("cannot be taken back any more: start-producers", "dcctl resume r1 FILE; or", "--leave"):
+    with refused(
+        "cannot be taken back any more: since", "Start the producers", "dcctl resume r1 FILE; or", "--leave"
+    ):
         abort_run(TOPOLOGY, "r1", reason="too early")
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent", "step-intent"]
 
@@ -154,7 +156,7 @@ def test_a_run_that_is_over_is_not_aborted(world: Rehearsal) -> None:
             abort_run(TOPOLOGY, run_id, reason="")
 
 
-def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_question_is_recorded_as_declined(world: Rehearsal, tmp_path: Path) -> None:
     """And stands in the way of nothing."""
     world.leave_run(tmp_path, begun=False)
 
@@ -164,7 +166,7 @@ def test_ctrl_c_at_the_question_is_recorded_as_a_refusal(world: Rehearsal, tmp_p
     with pytest.raises(KeyboardInterrupt):
         run_failover(TOPOLOGY, REQUEST, approve=interrupted, folder=tmp_path)
     outcomes = {r.run_id: r.outcome for r in newest_runs(world.ensemble, TOPOLOGY.name, EFFECTS)}
-    assert sorted(outcomes.values()) == ["not begun", "refused"]
+    assert sorted(outcomes.values()) == ["declined", "not begun"]
 
 
 def test_a_person_may_think_for_long(

@@ -117,7 +117,7 @@ def test_a_crash_and_who_went_on_are_told() -> None:
     crashed = shown(a_journal(FAILOVER, world))
     assert "Failover west → east of payments: open" in crashed
     assert "begun; nobody saw its end" in crashed
-    assert "to go on: dcctl resume r1 FILE; back: dcctl abort r1 FILE" in crashed
+    assert "to end it: dcctl resume r1 FILE, or dcctl abort r1 FILE" in crashed
     resumed = RunEvent(
         run_id="r1",
         sequence=len(world.records) + 1,

@@ -19,6 +19,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
+from orchestrator.topology.rules.rule import plural
 
 _POLL_S = 0.3
 
@@ -41,7 +42,9 @@ class SaveOffsets(
         """See `Effect`."""
         committed = run.port(Clusters).cluster(self.cluster).committed(self.groups)
         count = sum(len(offsets) for offsets in committed.values())
-        return Done(SavedOffsets(offsets=committed), f"{count} offsets of {len(committed)} groups")
+        return Done(
+            SavedOffsets(offsets=committed), f"{plural(count, 'offset')} of {plural(len(committed), 'group')}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -76,7 +79,7 @@ class RecordPositions(
         committed = source.committed(self.groups)
         count = sum(len(offsets) for offsets in committed.values())
         found = RecordedPositions(positions=committed, at_s={})
-        return Done(found, f"{count} positions of {len(self.groups)} groups")
+        return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -118,7 +121,7 @@ class AwaitGroupProgress(
             return not waiting
 
         if run.await_true(has_all_moved, run.timeout_s, poll_s=_POLL_S):
-            return Done(Nothing(), f"{len(written)} groups at work")
+            return Done(Nothing(), f"{plural(len(written), 'group')} at work")
         silent = sorted(waiting)
         said = f"not seen at work within {run.timeout_s:g} s: {', '.join(silent)}"
         return Unknown(said, {"not_seen": silent})

@@ -14,17 +14,18 @@ from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.journal import runs_path, unpacked
 from orchestrator.runs.live.run_outline import RunOutline, outline_of, read_outline
 from orchestrator.runs.pending_verification import pending_verifications
-from orchestrator.runs.plan import RunEvent, event_from_json, plan_from_json
+from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, event_from_json, plan_from_json
+from orchestrator.runs.way_back import stands_for_good
 from orchestrator.runs.words import WITHOUT_WORDS, Words, words_wanted
 
 _RUNS_LOOKED_AT = 20
 
 
 def newest_runs(coordination: Coordination, topology: str, effects: Words) -> tuple[EarlierRun, ...]:
-    """The newest runs, oldest first, those too that were refused or never began: for people.
+    """The newest runs, oldest first, those too that were refused, declined or never began: for people.
 
-    `outcome` is that of the run's end; "refused" and "not begun" only where no step was ever begun, and
-    "incomplete" where one was and no end is known. `effects`: those of whoever takes part in moves.
+    `outcome` is that of the run's end; "refused", "declined" and "not begun" only where no step was ever
+    begun, and "incomplete" where one was and no end is known. `effects`: those of whoever takes part.
     """
     names = coordination.names(runs_path(topology))[-_RUNS_LOOKED_AT:]
     # Their names begin with the second in which they were made, by the clock of some machine.
@@ -100,7 +101,10 @@ def _may_look(run: EarlierRun) -> bool:
 
 
 def _with_looks(run: EarlierRun, records: Sequence[RunEvent], effects: Words) -> EarlierRun:
-    """With the looks that are open, where nothing else is. A plan that cannot be read tells of none."""
+    """With what keeps it from being taken back, and the looks that are open, where nothing else is.
+
+    A plan that cannot be read tells of none.
+    """
     try:
         plan = plan_from_json(records[0].data["plan"]) if _may_look(run) else None
     except (DcctlError, KeyError):
@@ -108,6 +112,7 @@ def _with_looks(run: EarlierRun, records: Sequence[RunEvent], effects: Words) ->
     if plan is None:
         return run
     state = state_from_journal(plan, run.run_id, records)
+    run = replace(run, no_way_back=stands_for_good(state, records))
     looks = () if state.undoing else pending_verifications(plan, state.with_any("ok"))
     if not looks:
         return run
@@ -119,7 +124,7 @@ def _told(run: RunOutline) -> EarlierRun:
     plan = run.about.get("plan", {})
     request = plan.get("request", {})
     outcome = run.outcome or ("incomplete" if run.has_begun else "not begun")
-    if not run.has_begun and outcome not in ("refused", "ok"):
+    if not run.has_begun and outcome not in (*NEVER_BEGAN, "ok"):
         outcome = "not begun"  # a person's hold stopped it before its first step
     return EarlierRun(
         run_id=run.run_id,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from orchestrator import __version__
-from orchestrator.errors import DcctlError, GateRefusedError, UsageError
+from orchestrator.errors import DcctlError, DeclinedError, GateRefusedError, UsageError
 from orchestrator.runs.coordination_gates import GIVEN_UP
 from orchestrator.runs.engine import (
     Actions,
@@ -45,7 +45,7 @@ from orchestrator.runs.overrides import (
     overrides,
 )
 from orchestrator.runs.pending_verification import pending_verifications
-from orchestrator.runs.plan import GateResult, Plan, RunEvent, digest, plan_from_json, to_json
+from orchestrator.runs.plan import GateResult, NoBegin, Plan, RunEvent, digest, plan_from_json, to_json
 from orchestrator.runs.prices import grown_since
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.same_clusters import IDS_TO_REMEMBER
@@ -59,6 +59,7 @@ from orchestrator.wording import listed
 LOOK_AGAIN_AFTER_S = 60.0
 
 OnPlan = Callable[[Plan], None]
+OnRecords = Callable[[Sequence[RunEvent]], None]
 Approve = Callable[[Plan], bool]
 ApproveUndo = Callable[[RunState], bool]
 
@@ -135,8 +136,8 @@ def run_procedure(
     that was done to it since; journals of this machine under its name tell of another one. `result_of`: what
     the last record keeps of the run, for whoever reads the journal elsewhere.
 
-    Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, and
-    `GateRefusedError` where a gate is not ok or the person declines: then nothing was changed.
+    Returns whatever the outcome is, also when steps failed. Raises `LockHeldError`, `GateRefusedError` where
+    a gate is not ok, and `DeclinedError` where the person declines: then nothing was changed.
     """
     refuse_missing_hooks(procedure.topology, procedure.verb)
     if not procedure.is_uncoordinated and not is_new_estate:
@@ -164,7 +165,7 @@ def run_procedure(
         _record_overrides(run, overrides(plan.request))
         _raise_for(run, procedure, plan.gates)
         if not _is_approved(run, plan, approve):
-            _refuse(run, procedure, "declined", "")
+            _decline(run, procedure, "declined")
         approved = plan
         while procedure.servers.clock.now_s() > min(
             approved.expires_at_s, approved.created_at_s + LOOK_AGAIN_AFTER_S
@@ -175,7 +176,7 @@ def run_procedure(
                 break
             on_plan(fresh)
             if not _is_approved(run, fresh, approve):
-                _refuse(run, procedure, f"declined: {'; '.join(grown)}", "")
+                _decline(run, procedure, f"declined: {'; '.join(grown)}")
             run.record("gates", message=f"approved once more: {'; '.join(grown)}", data=_price_of(fresh))
             approved = fresh
         _remember_clusters(run, approved)
@@ -194,12 +195,13 @@ def resume_procedure(
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
     result_of: ResultOf | None = None,
+    on_records: OnRecords = lambda _: None,
 ) -> Ended:
     """Go on with a run that stopped on the way: what its last steps did is looked at first.
 
     `words`: what a person says to steps that wait for it, as it was typed; `down`: sites that a person says,
     once more, are down (`said`: `WHO: why`). `effects`: those of whoever takes part in the run. A run that
-    was being taken back goes on with that.
+    was being taken back goes on with that. `on_records` gets what the journal has of it until now.
 
     Raises `GateRefusedError` where nothing was begun, where the topology file has changed since, or where
     what the run rests on no longer holds, and `UsageError` where it rests on no word that is given, or no
@@ -210,6 +212,7 @@ def resume_procedure(
         plan, records = _taken_up(run, procedure, effects)
         state = state_from_journal(plan, run_id, records)
         given = words_given(state, words, said, effects)
+        on_records(records)
         on_plan(plan)
         picture = procedure.observe(run.estate, own_lock=True, own_run=run_id)
         observed_at_s = procedure.servers.clock.now_s()
@@ -243,6 +246,7 @@ def abort_procedure(
     leave: Collection[str] = (),
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    on_records: OnRecords = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     effects: Registry,
     result_of: ResultOf | None = None,
@@ -251,17 +255,19 @@ def abort_procedure(
 
     `leave` names irreversible steps that a person lets stand; the rest is then taken back from under
     them. `approve` is asked with the state to be taken back. `effects`: those of whoever takes part in the
-    run. Raises `GateRefusedError` where nothing was
-    begun or the run has ended well, and where an irreversible step stands that is not to be left.
+    run. `on_records` gets what the journal has of it until now. Raises `GateRefusedError` where nothing was
+    begun or the run has ended well, and where an irreversible step stands that is not to be left, and
+    `DeclinedError` where the person declines.
     """
     started_at_s = procedure.servers.clock.now_s()
     with _opened(procedure, run_id, f"abort {run_id}", None, on_event) as run:
         plan, records = _taken_up(run, procedure, effects)
+        on_records(records)
         on_plan(plan)
         state = state_from_journal(plan, run_id, records)
         refuse_unless_undoable(state, records, frozenset(leave), where_now(state, effects))
         if not approve(replace(state, leave=state.leave.union(leave))):
-            raise GateRefusedError(f"run {run_id}", "declined. The run stays as it was")
+            raise DeclinedError(f"run {run_id}", "declined. The run stays as it was")
         hold_check = hold_check_of(run, plan, procedure.servers.clock)
         held = hold_check.reason() if hold_check is not None else ""
         if held:
@@ -397,9 +403,13 @@ def _price_of(plan: Plan) -> dict[str, Any]:
 def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
     try:
         return approve(plan)
+    except DcctlError as error:
+        # Nobody could be asked, say.
+        _record_no_begin(run, error.problem, "refused")
+        raise
     except BaseException:
         # Ctrl-C at the question is a no, and the journal shall say that nothing was begun.
-        _record_refusal(run, "interrupted at the question")
+        _record_no_begin(run, "interrupted at the question", "declined")
         raise
 
 
@@ -417,9 +427,14 @@ def _refuse(
     hint: str,
     error: type[GateRefusedError] = GateRefusedError,
 ) -> NoReturn:
-    _record_refusal(run, problem)
+    _record_no_begin(run, problem, "refused")
     raise error(procedure.command, f"{problem}. Nothing was changed", hint)
 
 
-def _record_refusal(run: Run[E], problem: str) -> None:
-    run.record("run-ended", message=problem, data={"outcome": "refused"})
+def _decline(run: Run[E], procedure: Procedure[E, P], problem: str) -> NoReturn:
+    _record_no_begin(run, problem, "declined")
+    raise DeclinedError(procedure.command, f"{problem}. Nothing was changed")
+
+
+def _record_no_begin(run: Run[E], problem: str, outcome: NoBegin) -> None:
+    run.record("run-ended", message=problem, data={"outcome": outcome})

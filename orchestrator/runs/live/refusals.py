@@ -18,6 +18,7 @@ from orchestrator.runs.live.uncoordinated import unimported_runs
 from orchestrator.runs.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
+from orchestrator.runs.way_back import stands_for_good, stands_in_words
 from orchestrator.runs.words import WITHOUT_WORDS
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
@@ -95,19 +96,13 @@ def refuse_unless_undoable(
         raise GateRefusedError(
             subject, f"these do not stand irreversibly, nor was taking them back tried: {', '.join(wrong)}"
         )
-    # One that can be looked at is: the journal alone may not know that it never happened.
-    stands = [
-        step.id
-        for step in standing(state)
-        if step.id not in leave
-        and (step.verify is None or state.status(step.id) == "ok" or step.id in state.partial)
-    ]
-    if stands and not state.undoing:
+    stands = stands_for_good(state, records, leave)
+    if stands:
         raise GateRefusedError(
             subject,
-            f"cannot be taken back any more: {', '.join(stands)}. The run stays as it was",
+            f"cannot be taken back any more: {stands_in_words(stands)}. The run stays as it was",
             f"dcctl resume {state.run_id} FILE; or name what may stand: "
-            + " ".join(f"--leave {step}" for step in stands)
+            + " ".join(f"--leave {row.step}" for row in stands)
             + (f"\n  {now}" if now else ""),
         )
 

@@ -11,7 +11,7 @@ from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, HeldLock
 from orchestrator.runs.estate_record import Body, RunBegun, RunEnded
 from orchestrator.runs.live.estate_store import EnsembleRecord
 from orchestrator.runs.live.journal import RESULT, bulk_path, packed, runs_path, unpacked, write_bulk
-from orchestrator.runs.plan import RunEvent, canonical_json, to_json
+from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, canonical_json, to_json
 
 _OUTLINE_BYTES = 2_000
 _OUTLINE_DEPTH = 3
@@ -76,7 +76,7 @@ class RunJournal:
             self._begun = self._begun or self._estate.find(RunBegun)
             # A resumption that was refused changes nothing of what the run did before.
             outcome = str(record.data.get("outcome", ""))
-            return RunEnded(outcome=outcome) if self._begun and outcome != "refused" else None
+            return RunEnded(outcome=outcome) if self._begun and outcome not in NEVER_BEGAN else None
         return None
 
     def _first(self) -> RunBegun:

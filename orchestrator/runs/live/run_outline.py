@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.runs.live.journal import runs_path, unpacked
-from orchestrator.runs.plan import RunEvent, to_json
+from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, to_json
 
 _INTENT = "step-intent"
 
@@ -42,7 +42,7 @@ class RunOutline:
     def outcome(self) -> str:
         """See the class."""
         told = str(self.end.get("outcome", "")) if self.last.get("kind") == "run-ended" else ""
-        return "" if self.has_begun and told == "refused" else told
+        return "" if self.has_begun and told in NEVER_BEGAN else told
 
     def text(self, key: str) -> str:
         """A value of `about` as text, empty where there is none."""

@@ -71,6 +71,11 @@ def workload_progress(ledgers: Path) -> WorkloadProgress:
     return WorkloadProgress(acked, processed)
 
 
+def lags_text(lags: Mapping[str, int]) -> str:
+    """`billing 1,083, shipping 63`; empty for none."""
+    return ", ".join(f"{name} {lag:,}" for name, lag in lags.items())
+
+
 def lags(simulation: Simulation, cluster: str) -> dict[str, int]:
     """Records that each consumer has still to process at `cluster`, by its own log and the log ends there.
 

@@ -20,6 +20,7 @@ from orchestrator.runs.live.run import write_json
 from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.run_times import RunTimes, phase_rows, run_times
+from orchestrator.runs.way_back import stands_for_good
 from orchestrator.runs.where_now import held_rows, staying_rows, where_now
 from orchestrator.runs.words import words_wanted
 from orchestrator.values import TopicPartition
@@ -53,7 +54,9 @@ class RunResult:
     done, where applications work and what it holds, in a sentence. `held`: what the run holds as it ends, a
     row each; see `where_now.held_rows`. `waits_for`: words of a person for which the run waits, see
     `runs.word`. `stays`: of a run that is or was being taken back, what stands of it
-    all the same; see `where_now.staying_rows`. `is_undo_asked`: a person wanted it to be taken back.
+    all the same; see `where_now.staying_rows`. `no_way_back`: of a run that is not done, what keeps it from
+    being taken back, see `way_back.ForGood`; empty where it can be. `is_undo_asked`: a person wanted it to be
+    taken back.
     """
 
     run_id: str
@@ -83,6 +86,7 @@ class RunResult:
     held: Sequence[Mapping[str, Any]] = ()
     waits_for: Sequence[Mapping[str, Any]] = ()
     stays: Sequence[Mapping[str, str]] = ()
+    no_way_back: Sequence[Mapping[str, Any]] = ()
     is_undo_asked: bool = False
     folder: str = ""
     asked_at_s: float | None = None
@@ -146,6 +150,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
     steps = _step_rows(plan, events, end)
     mirrored, landing, lost = told.one(MIRRORED), told.one(LANDING), told.one(LOSS)
     saved, written = told.one(SAVED), told.one(WRITTEN)
+    is_open = end.outcome in ("incomplete", "unknown")
     return RunResult(
         run_id=end.state.run_id,
         outcome=end.outcome,
@@ -176,9 +181,10 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         loss=lost.loss if lost else {},
         sabotage_offset_shift=written.sabotage_offset_shift if written else 0,
         let_stand=kept_effects(end.state),
-        where_now=where_now(end.state, effects) if end.outcome in ("incomplete", "unknown") else "",
+        where_now=where_now(end.state, effects) if is_open else "",
         held=held_rows(end.state, effects) or (),
         waits_for=[asdict(word) for word in words_wanted(end.state, events, effects)],
+        no_way_back=[asdict(row) for row in stands_for_good(end.state, events)] if is_open else (),
         stays=staying_rows(end.state) if end.state.undoing else (),
         is_undo_asked=end.state.is_undo_asked,
         folder=str(ended.folder),

@@ -13,6 +13,7 @@ from orchestrator.runs.live.history import run_records
 from orchestrator.runs.live.procedure import (
     ApproveUndo,
     OnPlan,
+    OnRecords,
     Procedure,
     abort_procedure,
     plan_of_run,
@@ -55,6 +56,7 @@ def resume_run(
     reason: str = "",
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    on_records: OnRecords = lambda _: None,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
 ) -> RunResult:
@@ -76,6 +78,7 @@ def resume_run(
         said=reason,
         on_event=on_event,
         on_plan=on_plan,
+        on_records=on_records,
         effects=effects,
         result_of=journaled(effects),
     )
@@ -90,6 +93,7 @@ def abort_run(
     leave: Collection[str] = (),
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
+    on_records: OnRecords = lambda _: None,
     approve: ApproveUndo = lambda _: True,
     servers: Servers = REAL_SERVERS,
     them: Participants | None = None,
@@ -103,6 +107,7 @@ def abort_run(
         leave=leave,
         on_event=on_event,
         on_plan=on_plan,
+        on_records=on_records,
         approve=approve,
         effects=effects,
         result_of=journaled(effects),
