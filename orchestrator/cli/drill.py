@@ -12,6 +12,7 @@ from orchestrator.cli.options import ACCEPT_LOSS, FULL, SIGNING_KEY
 from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
+    from orchestrator.evidence.manifest.signing import Signed
     from orchestrator.simulation.drill import DrillOutcome
 
 _SEEDS = 1_000_000
