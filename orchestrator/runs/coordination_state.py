@@ -40,6 +40,11 @@ class EarlierRun:
     passed: str = ""
 
     @property
+    def way(self) -> str:
+        """What it was, for a sentence: `failover west → east`."""
+        return f"{self.verb} {self.source} → {self.target}"
+
+    @property
     def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in ("refused", "not begun", "undone")

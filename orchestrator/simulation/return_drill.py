@@ -123,7 +123,7 @@ class ReturnDrill(Drill):
                 target = simulation.cluster(self.mirror.target)
                 seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
             listed = ", ".join(f"{name} {lag:,}" for name, lag in behind.items())
-            self.tell.stage(f"at {cluster}", f"still behind: {listed or 'nobody'}")
+            self.tell.stage(f"at {cluster}", f"still behind: {listed or 'none'}")
             return not behind and seen_s >= since_s
 
         # What was broken on purpose is for the audit to find, however the applications fare.

@@ -136,7 +136,7 @@ def test_a_failover_that_moved_somebody_goes_on_once_its_site_is_stopped_again(e
         with pytest.raises(GateRefusedError) as refused:
             verb()
         assert f"dcctl resume {run_id}" in refused.value.hint
-    with pytest.raises(GateRefusedError, match="cannot be taken back any more: start-producers"):
+    with pytest.raises(GateRefusedError, match="cannot be rolled back any more: start-producers"):
         operator.abort(run_id)
     with pytest.raises(GateRefusedError, match="source-unreachable") as refused:
         operator.resume(run_id)
@@ -186,7 +186,7 @@ def test_a_run_that_rests_on_no_such_word_takes_none(estates: Estates) -> None:
         operator.switchover()
     operator.estate.record.heal()
     operator.estate.restart_dcctl()
-    with pytest.raises(UsageError, match="begun without that word"):
+    with pytest.raises(UsageError, match="begun without an attestation"):
         operator.resume(attest_down=["west"])
 
 
