@@ -77,7 +77,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
     for step in FAILOVER.steps:
         assert step.title in said
     short = shown(records, full=False)
-    for words in ("gates ok", "Predicted at most", "✓ bring the mirrors to rest: ", "Phases", "Ended ok"):
+    for words in ("gates ok", "Predicted at most", "✓ stop the mirrors: ", "Phases", "Ended ok"):
         assert words in short
     assert "Stop the mirror" not in short
     story = run_story(records)
@@ -248,8 +248,8 @@ def test_a_loss_counted_by_another_version_in_a_form_of_its_own_is_unknown() -> 
     later = of_another_version(records, "99.0.0")
     story = run_story(later)
     assert (story["loss"], story["held"]) == (None, None)
-    assert story["loss_unknown"] == "only dcctl 99.0.0 can tell, which began the run"
-    assert "Lost ? unknown: only dcctl 99.0.0 can tell" in shown(later)
+    assert story["loss_unknown"] == "only dcctl 99.0.0, which began the run, can say"
+    assert "Lost ? unknown: only dcctl 99.0.0, which began the run, can say" in shown(later)
 
 
 def test_of_another_version_nothing_is_lost_where_no_step_has_counted() -> None:
